@@ -168,6 +168,9 @@ class Model(Protocol):
     brief: bool = False
     """Whether it reads only the short prompts of ``agent.roles.brief``, and is no chat model."""
 
+    trouble: str = ""
+    """What went wrong with a call that is being tried again, as "did not answer within 60 seconds"; "" where nothing did."""
+
     async def capabilities(self) -> Capabilities:
         """What this model can do; determined once."""
         return Capabilities()

@@ -20,6 +20,8 @@ _BROAD = 100
 """Columns from which on text and keys share a line."""
 _ROOM = 40
 """Cells that a failure leaves to its keys on such a line."""
+_MOST_LINES = 3
+"""Lines of a failure, which ends with the way out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ _LOOKS: dict[PromptKind, tuple[str, str]] = {
 
 
 class PromptBar(Widget):
-    """One line where the window is wide, with the keys at its end; else two. A long failure gets one line more."""
+    """One line where the window is wide, with the keys at its end; else two. A long failure gets up to `_MOST_LINES`."""
 
     DEFAULT_CSS = "PromptBar { height: 2; padding: 0 1; }"
 
@@ -85,22 +87,28 @@ class PromptBar(Widget):
 
     def on_resize(self) -> None:
         broad = self.size.width + 2 >= _BROAD
-        long = self._message().cell_length > self.content_size.width - (_ROOM if broad else 0)
-        self.styles.height = 2 - broad + (self._content.kind == "failed" and long)
+        said = self._message()
+        if self._content.kind == "failed" and said.cell_length > self.content_size.width - (_ROOM if broad else 0):
+            self.styles.height = 1 + len(self._lines(said))
+        else:
+            self.styles.height = 2 - broad
         self.refresh()
 
     def render(self) -> Content:
         width, height = self.content_size
         said = self._message()
         if height > 1:
-            first, *rest = said.wrap(max(1, width)) if height > 2 else [said]
-            lines = [first, Content(" ").join(rest)] if rest else [first]
+            lines = self._lines(said) if self._content.kind == "failed" else [said]
             return Content("\n").join(
                 [*(line.truncate(max(1, width), ellipsis=True) for line in lines), _keys(self._content.keys, width)]
             )
         keys = _keys(self._content.keys, max(width // 3, width - said.cell_length - 3))
         said = said.truncate(max(1, width - keys.cell_length - 3), ellipsis=True)
         return Content.assemble(said, " " * max(0, width - said.cell_length - keys.cell_length), keys)
+
+    def _lines(self, said: Content) -> list[Content]:
+        lines = list(said.wrap(max(1, self.content_size.width)))
+        return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], Content(" ").join(lines[_MOST_LINES - 1 :])]
 
     def _message(self) -> Content:
         label, style = _LOOKS[self._content.kind]

@@ -76,6 +76,11 @@ class Session:
         unfinished = partial_file(self._recorder.path)
         return unfinished if unfinished.exists() else self._recorder.path
 
+    @property
+    def trouble(self) -> str:
+        """What went wrong with the agent's present call, which is being tried again; "" where nothing did."""
+        return self._models[-1].trouble if self._models else ""
+
     async def run(self) -> None:
         """Open the game, play it, and wait at its end until it is left. The status says why a game could not be opened."""
         self._task = asyncio.current_task()
@@ -360,6 +365,8 @@ class Session:
     def _emit(self, event: Event | CallTiming) -> None:
         if isinstance(event, Event) and isinstance(event.body, Stepped | TurnSpent):
             self._last_turn = _now()
+            if isinstance(event.body, TurnSpent) and self.status.mode == "step":
+                self._paused = True  # who steps is asked after each turn, also after one without a proposal
         if self._recorder is not None:
             try:
                 self._recorder(event)

@@ -66,7 +66,7 @@ class GameView(LiveGame):
 
     @property
     def play_state(self) -> PlayState:
-        return PlayState(self.session.game, self.status, self.state, self.cursor, self._missed())
+        return PlayState(self.session.game, self.status, self.state, self.cursor, self._missed(), self.session.trouble)
 
     @property
     def moment(self) -> EpisodeMoment:
@@ -153,7 +153,7 @@ class PlayState:
     """A live game at one moment.
 
     ``cursor`` is the event that the person looks back to, None at the present; ``missed`` the one before the turn at which a
-    game was lost.
+    game was lost; ``trouble`` what went wrong with a call that is being tried again.
     """
 
     game: GameConfig
@@ -161,6 +161,7 @@ class PlayState:
     state: ViewState
     cursor: int | None = None
     missed: int | None = None
+    trouble: str = ""
 
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
@@ -225,7 +226,8 @@ class PlayState:
             case "closed":
                 return "message", "there is no game to play here", {"r": "try again", "m": "another model", "q": "home"}
             case "deciding":
-                return "thinking", f"{agent} is deciding{hinted}", {"esc": "call it off", "t": "take over", "?": "hint"}
+                doing = f"{agent} tries again; the model {self.trouble}" if self.trouble else f"{agent} is deciding{hinted}"
+                return "thinking", doing, {"esc": "call it off", "t": "take over", "?": "hint"}
             case "acting":
                 return "thinking", "the world answers", {}
             case "pace":

@@ -97,7 +97,7 @@ class RaceGame(LiveGame):
         match self.status.waiting:
             case "opening" | "deciding" | "acting":
                 return "thinking"
-            case "verdict":
+            case "verdict" | "paused":
                 return "waiting"
             case "pace" if self.status.pace < PACES[-1]:
                 return f"{self.status.pace:g} turns a second"
@@ -234,8 +234,11 @@ class RaceScreen(LiveScreen):
         if you.over and not self._free and rival.status.playing:
             self._free = True
             rival.session.set_mode("watch")
-        elif rival.status.waiting == "verdict" and rival.state.moment.turn < you.state.moment.turn:
-            rival.session.accept()
+        elif rival.state.moment.turn < you.state.moment.turn:
+            if rival.status.waiting == "verdict":
+                rival.session.accept()
+            elif rival.status.waiting == "paused":  # its last turn brought no command
+                rival.session.proceed()
 
     @property
     def _over(self) -> bool:

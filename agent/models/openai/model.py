@@ -153,6 +153,12 @@ class OpenAIModel(Model):
 
     async def _request(self, request: Request, more: Mapping[str, Any]) -> Completion:
         """The answer to ``request`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
+        try:
+            return await self._persistent_request(request, more)
+        finally:
+            self.trouble = ""
+
+    async def _persistent_request(self, request: Request, more: Mapping[str, Any]) -> Completion:
         started = time.perf_counter()
         attempts = failures = crowded = 0
         while True:
@@ -172,6 +178,7 @@ class OpenAIModel(Model):
                 most = attempts + max(0, retries + 1 - failures)
                 tried = f", attempt {attempts} of at most {most}" if outcome.again else ""
                 raise self._error(outcome, tried)
+            self.trouble = self._said(outcome)
             if outcome.asked is None:
                 await self.limiter.rest(backoff(max(failures, 1), random.random()) * wait)
             elif not outcome.crowded:
@@ -352,9 +359,12 @@ class OpenAIModel(Model):
             way_out = "Name the model without ?reasoning_effort, or with another value."
         return _Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
 
+    def _said(self, failure: _Failure) -> str:
+        return printable_line(self._redactor.text(failure.what), LONGEST_MESSAGE // 2)
+
     def _error(self, failure: _Failure, tried: str = "") -> ModelError:
-        what = printable_line(self._redactor.text(failure.what), LONGEST_MESSAGE // 2)
-        head = printable_line(f"{self.name}: {self._endpoint.address}", LONGEST_MESSAGE // 3)
+        what, address = self._said(failure), self._endpoint.address
+        head = printable_line(self.name if address in self.name else f"{self.name}: {address}", LONGEST_MESSAGE // 3)
         recorded = f"The model {what}. {failure.way_out}"
         message = f"{head} {what}{tried}. {failure.way_out}"
         return ModelError(message, recorded=recorded, fatal=failure.fatal, kind=failure.kind)

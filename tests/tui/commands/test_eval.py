@@ -157,8 +157,10 @@ def test_an_interrupt_lets_calls_in_flight_be_answered_and_none_is_paid_twice(
     assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
 
 
-@pytest.mark.heavy
-def test_a_second_interrupt_leaves_at_once_and_is_resumable(call: Run, tmp_path: Path, server: Server) -> None:
+@pytest.mark.parametrize("more", [pytest.param(0, marks=pytest.mark.slow), pytest.param(20, marks=pytest.mark.heavy)])
+def test_a_second_interrupt_leaves_at_once_and_the_first_in_the_end(
+    more: int, call: Run, tmp_path: Path, server: Server
+) -> None:
     command = ("eval", "--world", "scripted", "--agent", "react", "--model", server.model(), "--max-steps", "2", "--out", "run")
     server.behave(otherwise=together(1_000))
     process = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True)
@@ -166,7 +168,7 @@ def test_a_second_interrupt_leaves_at_once_and_is_resumable(call: Run, tmp_path:
         server.await_requests(1, process)
         os.kill(process.pid, signal.SIGINT)
         told(process, "Waiting at most 30 seconds for 1 call to be answered; Ctrl-C again leaves at once.")
-        for _ in range(20):
+        for _ in range(more):
             os.kill(process.pid, signal.SIGINT)
         _, said = process.communicate()
     assert process.returncode == 130

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from textual.pilot import Pilot
 from agent.episodes.events import Ended, Stepped, branch
 from agent.episodes.record import read_episode
 from tests.backends.policy import Solver
-from tests.backends.server import Recorded, Server, answer, serve, status
+from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, saying, serve, status
 from tests.tui.screen import COIN, SIZES, game, press, screen_text, showing, type_in, until, waiting
 from tests.waiting import Gate
 from tui.app import HousequestApp
@@ -208,6 +209,59 @@ async def test_an_endpoint_that_is_down_is_tried_again_and_then_changed(server: 
         await type_in(pilot, server.model("better"))
         await proposed(pilot, 1)
         assert "better" in screen_text(app)
+
+
+async def echo(recorded: Recorded, policy: Policy) -> Response:
+    return await saying(recorded.messages[-1]["content"])(recorded, policy)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("behaviour", "cause", "way_out", "seconds"),
+    [
+        (status(401), "refused access with 401", "Name its key by key_env", 20.0),
+        (hanging, "did not answer within 1 seconds", "Give it longer with", 1.0),
+        (raw(b"<html>", content_type="text/html"), "text/html that are not JSON", "Check that the address", 20.0),
+        (echo, "could not be read", "take over", 20.0),
+    ],
+    ids=["a refused key", "no answer", "a page", "an echo"],
+)
+async def test_a_failure_names_its_cause_and_the_way_out_and_the_game_goes_on(
+    behaviour: Behaviour, cause: str, way_out: str, seconds: float, server: Server
+) -> None:
+    app = playing(game(agent="react", model=server.model(), timeout=seconds))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await proposed(pilot, 1)
+        server.behave(otherwise=behaviour)
+        await press(pilot, "enter")
+        await until(pilot, lambda: waiting(app) in {"failed", "paused"})
+        text = " ".join(screen_text(app).split())
+        assert cause in text
+        assert way_out in text
+        await press(pilot, "t")
+        await until(pilot, lambda: waiting(app) == "turn")
+        await type_in(pilot, "inventory")
+        await until(pilot, lambda: turns(app)[-1] == "inventory")
+        server.reset()
+        await press(pilot, "escape", "a")
+        await until(pilot, lambda: waiting(app) == "over")
+
+
+@pytest.mark.heavy
+async def test_a_call_that_is_tried_again_says_why_and_can_be_called_off() -> None:
+    with ExitStack() as life:
+        mortal = life.enter_context(serve(Solver()))
+        app = playing(game(agent="react", model=mortal.model()))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await proposed(pilot, 1)
+            await asyncio.to_thread(life.close)
+            await press(pilot, "enter")
+            await until(pilot, lambda: "react tries again; the model dropped the connection" in screen_text(app))
+            await press(pilot, "escape")
+            await until(pilot, lambda: waiting(app) == "paused")
+            assert "tries again" not in screen_text(app)
+            await press(pilot, "q")
+            await until(pilot, lambda: not app.is_running)
 
 
 async def test_escape_calls_off_a_call_and_the_agent_can_be_asked_again(server: Server) -> None:

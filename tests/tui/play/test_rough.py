@@ -131,8 +131,10 @@ async def test_hostile_thoughts_and_commands(size: tuple[int, int]) -> None:
         app = showing(lambda: PlayScreen(game(agent="react", model=odd.model()), "step"))
         async with app.run_test(size=size) as pilot:
             for turn in range(2):
-                await until(pilot, lambda turn=turn: waiting(app) in {"verdict", "failed", "over"} and len(odd.requests) > turn)
-                await press(pilot, "f", "enter", "1", "2", "3")
+                await until(
+                    pilot, lambda turn=turn: waiting(app) in {"verdict", "failed", "paused"} and len(odd.requests) > turn
+                )
+                await press(pilot, "f", "enter", "space", "1", "2", "3")
             assert not set(screen_text(app)) & set("\x1b\x07\x00\u202e\u2066")
 
 

@@ -187,6 +187,17 @@ async def test_a_model_that_fails_is_told_and_does_not_keep_the_person_from_play
         await until(pilot, lambda: "its model failed" in screen_text(app))
 
 
+async def test_an_agent_whose_replies_cannot_be_read_keeps_step_too(tmp_path: Path) -> None:
+    script = tmp_path / "model.yaml"
+    script.write_text("default: I would rather not.")
+    app = showing(lambda: RaceScreen(game(COIN, "react", model=f"scripted:{script}")))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await begun(pilot)
+        for turn in (1, 2, 3):
+            await played(pilot, "look", turn)
+            await until(pilot, lambda turn=turn: race(pilot).side("rival").state.moment.turn == turn)
+
+
 async def test_when_the_person_is_done_the_other_runs_to_its_end() -> None:
     app = showing(lambda: RaceScreen(game(COIN, max_steps=2)))
     async with app.run_test(size=(120, 40)) as pilot:

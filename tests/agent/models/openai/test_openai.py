@@ -157,7 +157,7 @@ def test_an_effort_that_is_refused_is_not_left_out_in_silence(server: Server) ->
 
 def test_a_server_that_is_not_there_is_named_at_once() -> None:
     model = make_model("openai:x@http://127.0.0.1:1/v1", keys=KeyRing())
-    with pytest.raises(ModelError, match=r"127\.0\.0\.1:1 cannot be reached"):
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1:1/v1 cannot be reached"):
         asyncio.run(ask(model))
 
 
