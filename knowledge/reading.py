@@ -1,18 +1,17 @@
 """Reads a rulebook's YAML as rules. Sizes are limited, nothing is run, and errors name file, line and field.
 
-Only plain scalars, lists and mappings are read; tags, aliases and unknown fields are refused. The reader works on YAML nodes,
-not on loaded objects, because a node has its line number.
+Only plain scalars, lists and mappings are read; tags, aliases and unknown fields are refused. The reader works on nodes, not on
+loaded objects, because a node has its line number.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, cast
 
 from knowledge.checks import Check, parse_check
 from knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, WITNESSES, Edit, Evidence, Origin, Rule
@@ -30,6 +29,7 @@ DEEPEST = 20
 
 _PLAIN = "tag:yaml.org,2002:"
 _NULL = f"{_PLAIN}null"
+_UNTAGGED = {"", "!"}
 _NEVER_NULL = {"id", "statement", "world"}
 _TAKEN = {f"{_PLAIN}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")}
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -37,8 +37,20 @@ _NAME = re.compile(r"[\w.-]+")
 _JOINERS = {"\u200c", "\u200d"}
 
 
-YamlNode: TypeAlias = Any
-"""One of ruamel's nodes; ``value`` is a text, a list of nodes, or a list of pairs of nodes."""
+@dataclass(slots=True)
+class YamlNode:
+    """A part of a text in YAML, with its place in it, counted from 0.
+
+    ``value`` is a text, a list of nodes, or a list of pairs of nodes; ``flow``: it is a collection in brackets.
+    """
+
+    id: Literal["scalar", "sequence", "mapping"]
+    tag: str
+    value: Any
+    line: int
+    column: int
+    flow: bool = False
+
 
 _Reader = Callable[[YamlNode], Any]
 
@@ -68,12 +80,11 @@ class _Wrong(Exception):
 
 def read_page(text: str, where: str) -> Page:
     """The rules in ``text``; ``where`` names the file in errors. Raises ``KnowledgeError``."""
-    root = _compose(text, where)
-    if root is None or root.tag == _NULL:
-        return Page()
     rule = ""
     try:
-        _refuse_odd(root)
+        root = _compose(text, where)
+        if root is None or root.tag == _NULL:
+            return Page()
         world, listed = _book(root)
         if listed is None:
             return Page(world=world)
@@ -90,8 +101,8 @@ def read_page(text: str, where: str) -> Page:
     except _Wrong as wrong:
         place = ", ".join(part for part in (rule, ".".join(wrong.fields)) if part)
         raise KnowledgeError(f"{where}:{_line(wrong.node)}: {f'{place}: ' if place else ''}{wrong}.") from None
-    column = listed.start_mark.column
-    lines = None if listed.flow_style else _lines(text.split("\n"), column, items)
+    column = listed.column
+    lines = None if listed.flow else _lines(text.split("\n"), column, items)
     return Page(tuple(rules.values()), world, lines, column)
 
 
@@ -99,35 +110,77 @@ def _compose(text: str, where: str) -> YamlNode | None:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    yaml: Any = YAML(typ="safe", pure=True)
     try:
-        return YAML(typ="safe", pure=True).compose(text)  # pyright: ignore[reportUnknownMemberType]
+        return _root(yaml.parse(text), yaml.resolver.resolve)
     except MarkedYAMLError as error:
         mark = cast("Any", error.problem_mark)
         line = f":{mark.line + 1}" if mark is not None else ""
         problem = " ".join(str(cast("object", error.problem or error.context)).split())
         raise KnowledgeError(f"{where}{line}: this is not valid YAML: {shown(problem, 200)}.") from None
-    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError, IndexError, AssertionError) as error:
-        reason = "it is nested too deep" if isinstance(error, RecursionError) else shown(" ".join(str(error).split()), 200)
+    except (YAMLError, ValueError, TypeError, AttributeError, IndexError, AssertionError) as error:
+        reason = shown(" ".join(str(error).split()), 200)
         raise KnowledgeError(f"{where}: this is not valid YAML: {reason}.") from None
 
 
-def _refuse_odd(root: YamlNode) -> None:
-    """Refuse tags, aliases and deep nesting before anything else walks the nodes."""
-    seen: set[int] = set()
-    waiting = deque([(root, 0)])
-    while waiting:
-        node, depth = waiting.popleft()
-        if id(node) in seen:
+def _root(events: Iterable[Any], resolve: Callable[..., object]) -> YamlNode | None:
+    """The node of the one document in ruamel's ``events``. Aliases, tags and deep nesting are refused as soon as they come.
+
+    ruamel would build all of its own nodes before anything could be refused, and takes longer for them than for the events.
+    """
+    from ruamel.yaml.composer import ComposerError
+    from ruamel.yaml.events import (
+        AliasEvent,
+        CollectionEndEvent,
+        DocumentStartEvent,
+        NodeEvent,
+        ScalarEvent,
+        SequenceStartEvent,
+    )
+    from ruamel.yaml.nodes import ScalarNode
+
+    root: YamlNode | None = None
+    parents: list[YamlNode] = []
+    tags: dict[tuple[str, tuple[bool, bool]], str] = {}  # a book says the same words again and again
+    for event in events:
+        if isinstance(event, CollectionEndEvent):
+            ended = parents.pop()
+            if ended.id == "mapping":
+                ended.value = list(zip(ended.value[::2], ended.value[1::2], strict=True))
+            continue
+        mark: Any = event.start_mark
+        if isinstance(event, DocumentStartEvent) and root is not None:
+            raise ComposerError("expected a single document", root, "but found another document", mark)
+        if not isinstance(event, NodeEvent):
+            continue
+        node = YamlNode("scalar", "", "", mark.line, mark.column)
+        if isinstance(event, AliasEvent):
             raise _Wrong(node, "YAML anchors and aliases are not read; write each rule out")
-        seen.add(id(node))
-        if str(node.tag) not in _TAKEN:
-            raise _Wrong(node, f"the tag {shown(str(node.tag))} is not read; leave it out")
-        if depth > DEEPEST:
+        one: Any = event
+        tag = "" if one.ctag is None else str(one.ctag)
+        if tag not in _UNTAGGED and tag not in _TAKEN:
+            raise _Wrong(node, f"the tag {shown(tag)} is not read; leave it out")
+        if len(parents) > DEEPEST:
             raise _Wrong(node, "this is nested too deep for a rule")
-        if node.id == "sequence":
-            waiting.extend((each, depth + 1) for each in node.value)
-        elif node.id == "mapping":
-            waiting.extend((each, depth + 1) for pair in node.value for each in pair)
+        if isinstance(event, ScalarEvent):
+            node.value = one.value
+            if tag in _UNTAGGED:
+                untagged = (one.value, one.implicit)
+                tag = tags.get(untagged) or tags.setdefault(untagged, str(resolve(ScalarNode, *untagged)))
+        else:
+            node.id, node.value, node.flow = (
+                "sequence" if isinstance(event, SequenceStartEvent) else "mapping",
+                [],
+                one.flow_style,
+            )
+        node.tag = tag
+        if parents:
+            parents[-1].value.append(node)
+        else:
+            root = node
+        if node.id != "scalar":
+            parents.append(node)
+    return root
 
 
 def _book(root: YamlNode) -> tuple[str, YamlNode | None]:
@@ -166,7 +219,7 @@ def _last(lines: Sequence[str], start: int, end: int, column: int) -> int:
 
 
 def _line(node: YamlNode) -> int:
-    return node.start_mark.line + 1
+    return node.line + 1
 
 
 def _rule(item: YamlNode, number: int) -> Rule:
@@ -223,7 +276,7 @@ def _text(node: YamlNode, longest: int = LONGEST_WORD) -> str:
     text = " ".join(str(node.value).split())
     if len(text) > longest:
         raise _Wrong(node, f"this has at most {longest} characters, not {len(text)}")
-    if not all(character.isprintable() or character in _JOINERS for character in text):
+    if not text.isprintable() and not all(character.isprintable() or character in _JOINERS for character in text):
         raise _Wrong(node, "this holds characters that cannot be printed")
     return text
 

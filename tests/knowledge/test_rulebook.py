@@ -110,8 +110,12 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- !!python/object:os.system x", "book.yaml:1: the tag"),
         ("- !secret x", "book.yaml:1: the tag"),
         (f"- {'x' * 3000}", "book.yaml:1: rule 1, statement: this has at most"),
-        ("[" * 20_000, "not valid YAML"),
+        ("[" * 20_000, "nested too deep"),
         ("- " * 50 + "a", "nested too deep"),
+        ("[" * 2_500, "book.yaml:1: this is nested too deep"),
+        ("- a\n- " + "{a: " * 2_500, "book.yaml:2: this is nested too deep"),
+        ("- a\n- *b\n- [", "book.yaml:2: YAML anchors"),
+        ("- a\n--- \n- b", "book.yaml:2: this is not valid YAML: 'but found another document'"),
         ("- id: x\n  statement: a\n  status: acepted", "book.yaml:3: rule 1, status: 'acepted'.*Did you mean 'accepted'"),
         ("- id: x\n  statement: a\n  objects: mug", "book.yaml:3: rule 1, objects: .*list"),
         ("- id: x\n  statement: a\n  check: take it", "book.yaml:3: rule 1, check: "),
@@ -137,7 +141,7 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- statement: null", "book.yaml:1: rule 1, statement: this must be a text"),
         ("world: ~\nrules: [a]", "book.yaml:1: world: this must be a text"),
     ],
-    ids=range(31),
+    ids=range(35),
 )
 def test_a_wrong_book_is_refused_with_its_reason(text: str, reason: str) -> None:
     with pytest.raises(KnowledgeError, match=reason):
