@@ -22,7 +22,9 @@ from worlds.options import Scalar
 from worlds.paths import atomic_write, open_file, state_folder
 from worlds.plugins import Group, plugins, ships
 
-LARGEST_ENTRY = 4 << 20
+LARGEST_ENTRY = 1 << 20
+MOST_DEMANDS = 50
+"""More than these nobody reads before trusting them."""
 
 _WORD = re.compile(r"[\w+-]{1,100}", re.ASCII)
 _WORDS = re.compile(r"[\w+:=-]{1,100}", re.ASCII)
@@ -57,11 +59,21 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class FolderFile:
-    """A folder's configuration as it was read, once: at ``path``, with this digest, and what in it takes trust."""
+    """A folder's configuration as it was read, once: at ``path``, with this digest, and what in it takes trust.
+
+    Raises ``ConfigurationError`` where that is more than a person would read.
+    """
 
     path: Path
     sha256: str
     demands: tuple[Demand, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.demands) > MOST_DEMANDS:
+            raise ConfigurationError(
+                f"{self.path} names {len(self.demands)} models, files or servers; a file that others may trust names at most "
+                f"{MOST_DEMANDS}. Take some out, or give them as flags."
+            )
 
     @property
     def story(self) -> str:
@@ -240,12 +252,16 @@ def _rules(folder: Path, value: Scalar) -> str | None:
             path = books.find(str(value))
         except KnowledgeError:
             return None
-    return None if books.is_shipped(path) or _inside(folder, path) else f"agents are told the rules in {path.resolve()}"
+    return (
+        None
+        if books.is_shipped(path) or _inside(folder, path)
+        else f"agents are told the rules in {shown(str(path.resolve()), 400)}"
+    )
 
 
 def _habits(folder: Path, value: Scalar) -> str | None:
     path = Path(str(value))
-    return None if _inside(folder, path) else f"made-up houses are furnished as {path.resolve()} says"
+    return None if _inside(folder, path) else f"made-up houses are furnished as {shown(str(path.resolve()), 400)} says"
 
 
 def _inside(folder: Path, path: Path) -> bool:

@@ -89,17 +89,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
+def _call(arguments: Sequence[str] | None) -> None:
+    """Run the command; once more where a person trusts its folder now."""
+    try:
+        app(arguments, prog_name="housequest")
+    except ConfigurationError as error:
+        agreed = asked_to_trust(error)
+        if agreed is None:
+            raise
+        if not agreed:
+            raise SystemExit(2) from None
+        _call(arguments)
+
+
 def _run(arguments: Sequence[str] | None) -> int:
     from tui import terminal
 
     try:
-        app(arguments, prog_name="housequest")
+        _call(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except HousequestError as error:
-        agreed = asked_to_trust(error) if isinstance(error, ConfigurationError) else None
-        if agreed is not None:
-            return _run(arguments) if agreed else 2
         terminal.note(f"housequest: {error}")
         return 2 if isinstance(error, ConfigurationError | KnowledgeError) else 1
     except KeyboardInterrupt:

@@ -208,6 +208,14 @@ def test_what_does_not_count_is_left_out(cloned: Path) -> None:
     assert found.settings_of("lota") == {"shots": 3}
 
 
+def test_what_nobody_would_read_is_not_asked_about(cloned: Path) -> None:
+    lines = "".join(f'option{number} = "/private/{number}"\n' for number in range(500))
+    says(cloned, f"{EVIL}[agents.lota]\n{lines}")
+    with pytest.raises(ConfigurationError, match="names 501 models, files or servers") as caught:
+        configure()
+    assert not isinstance(caught.value, Untrusted)
+
+
 def test_ones_own_file_needs_no_trust(monkeypatch: pytest.MonkeyPatch) -> None:
     config_folder().mkdir(parents=True)
     says(config_folder(), EVIL)

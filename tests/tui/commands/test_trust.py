@@ -143,6 +143,11 @@ def test_a_person_is_asked_and_the_command_goes_on_once_they_trust_it(server: Se
     assert not server.requests
 
     terminal = Terminal(*EVAL, folder=tmp_path)
+    terminal.send(b"\x03", after="[y/N] ")
+    assert terminal.end() == 130
+    assert "Traceback" not in terminal.seen
+
+    terminal = Terminal(*EVAL, folder=tmp_path)
     terminal.wait_for("prompts go to this model")
     terminal.send(b"y\n", after="[y/N] ")
     assert terminal.end() == 0

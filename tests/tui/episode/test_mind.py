@@ -64,6 +64,15 @@ async def test_plan_rules_and_effort() -> None:
     )
 
 
+async def test_it_says_where_prompts_go() -> None:
+    pane = MindPane()
+    pane.destinations = ("Prompts go to https://models.example.org with the key in EXAMPLE_KEY.",)
+    async with Alone(pane).run_test(size=(34, 18)) as pilot:
+        pane.show(called(after(STARTED, PLANNED)))
+        await pilot.pause()
+        assert text(pane).endswith("Prompts go to\nhttps://models.example.org\nwith the key in EXAMPLE_KEY.")
+
+
 async def test_rules_give_way_to_the_figures_until_they_are_asked_for() -> None:
     state = called(after(STARTED, events.RulesShown(rules=RULES * 5), PLANNED))
     shown = await read(state, (34, 17))

@@ -253,6 +253,16 @@ def test_a_failed_model_is_tried_again_or_changed(server: Server) -> None:
     at_a_table(test, game(agent="react", model=server.model()), mode="step")
 
 
+def test_where_prompts_go_is_known_on_the_screen(server: Server) -> None:
+    async def test(table: Table) -> None:
+        await table.proposed(1)
+        assert table.session.status.destinations == ()
+        await table.session.change_model("openai:x@https://models.example.org/v1")
+        assert table.session.status.destinations == ("Prompts go to https://models.example.org without a key.",)
+
+    at_a_table(test, game(agent="react", model=server.model()), mode="step")
+
+
 def test_a_hint_given_while_the_agent_decides_goes_with_its_next_turn(server: Server) -> None:
     async def test(table: Table) -> None:
         await table.until(lambda: server.requests)
