@@ -63,6 +63,13 @@ async def echo(recorded: Recorded, policy: Policy) -> Response:
     return await backend.saying(f"Thought: {recorded.headers['authorization']}\nAction: look")(recorded, policy)
 
 
+async def escaped_echo(recorded: Recorded, policy: Policy) -> Response:
+    """The same, written as JSON may write any character."""
+    escaped = "".join(f"\\u{ord(each):04x}" for each in recorded.headers["authorization"])
+    body = f'{{"choices": [{{"message": {{"content": "Thought: {escaped}\\nAction: look"}}, "finish_reason": "{escaped}"}}]}}'
+    return await backend.raw(body.encode())(recorded, policy)
+
+
 TROUBLES: Mapping[str, Trouble] = {
     "none": Trouble(backend.answer, "lost"),
     "429": Trouble(told(429), "lost", 1),
@@ -70,6 +77,7 @@ TROUBLES: Mapping[str, Trouble] = {
     "500": Trouble(told(500), "lost", 2),
     "reset": Trouble(backend.cut_off, "lost", 2),
     "echo": Trouble(echo, "lost"),
+    "escaped echo": Trouble(escaped_echo, "lost"),
     "a long reply": Trouble(backend.saying(LONG), "lost"),
     "an empty reply": Trouble(backend.saying(""), "lost"),
     "429 without end": Trouble(told(429), "answered 429"),
