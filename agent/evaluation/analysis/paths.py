@@ -10,12 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.config import changed_options
-from agent.evaluation.runs.files import lines_of, parsed_lines
+from agent.evaluation.runs.files import LARGEST_INDEX, lines_of, parsed, read_bytes
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Frozen, Number, SelectedTask
 from agent.evaluation.runs.spec import Manifest
 from worlds.base import Task, World
-from worlds.errors import HousequestError, Unsupported
+from worlds.errors import ConfigurationError, HousequestError, Unsupported
 from worlds.paths import atomic_write
 from worlds.registry import make_world
 
@@ -31,9 +31,14 @@ class PathLine(Frozen):
 
 
 def read_paths(run: RunFolder) -> dict[str, PathLengths]:
-    """The kept path lengths by task, without a truncated last line. Raises ``ConfigurationError`` naming a damaged line."""
-    lines = parsed_lines(PathLine, run.paths_file, way_out=" Delete the file; a report makes it anew.")
-    return {line.task: PathLengths(line.expert, line.shortest) for line in lines}
+    """The kept path lengths by task. What is damaged counts as not kept, since it can be computed again."""
+    known: dict[str, PathLengths] = {}
+    with suppress(ConfigurationError):  # no file that can be read
+        for content in read_bytes(run.paths_file, LARGEST_INDEX).splitlines():
+            with suppress(ConfigurationError):
+                line = parsed(PathLine, content, str(run.paths_file))
+                known[line.task] = PathLengths(line.expert, line.shortest)
+    return known
 
 
 def paths_of(
@@ -43,7 +48,7 @@ def paths_of(
 
     Computing needs the world with exactly the run's data; tasks without it stay unknown and are tried again the next time.
     Blocks for about 10 ms per task; ``watcher`` gets how many are done and how many there are. A read-only folder is left
-    alone. Raises ``ConfigurationError`` for an unreadable ``paths.jsonl``.
+    alone.
     """
     known = read_paths(run)
     missing = [task for task in tasks if task.id not in known]

@@ -137,7 +137,7 @@ def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = 
     try:
         content = read_bytes(file, largest)
     except ConfigurationError as error:
-        return [Fault(str(file), str(error))]
+        return [Fault(str(file), str(error).removeprefix(f"{file} "))]
     records = {str(file): content}
     if lines:
         *whole, rest = content.split(b"\n")

@@ -27,7 +27,6 @@ from pydantic import BaseModel, ValidationError
 from agent.episodes.digests import Damaged, sha256_of, without_digest
 from agent.episodes.record import read_episode
 from agent.evaluation.runs.files import (
-    EVAL_REWRITES,
     LARGEST_INDEX,
     LARGEST_MANIFEST,
     Fault,
@@ -192,7 +191,10 @@ class RunFolder:
 
     def _index(self, selected: Mapping[str, SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
         """The results in the index by task, and what is wrong with its lines."""
-        content = read_bytes(self.index_file, LARGEST_INDEX, way_out=EVAL_REWRITES) if self.index_file.exists() else b""
+        try:
+            content = read_bytes(self.index_file, LARGEST_INDEX) if self.index_file.exists() else b""
+        except ConfigurationError as error:
+            return {}, [Fault(str(self.index_file), str(error).removeprefix(f"{self.index_file} "))]
         *lines, rest = content.split(b"\n")
         found: dict[str, Result] = {}
         faults = [Fault(f"{self.index_file}:{len(lines) + 1}", "the line is cut off", miscounts=False)] if rest else []
@@ -252,8 +254,9 @@ class RunFolder:
         """
         found = self.examine(tasks, recompute=True)
         results, faults = list(found.results), [fault for fault in found.faults if fault.miscounts]
-        for task in found.damaged:
-            self.set_aside(self.episode(task))
+        unreadable = any(fault.where == str(self.index_file) for fault in faults)
+        for file in (*(self.episode(task) for task in found.damaged), *([self.index_file] if unreadable else [])):
+            self.set_aside(file)
         known = {result.task for result in results}
         for task in tasks:
             path = self.episode(task)

@@ -67,10 +67,7 @@ def verify_run(folder: RunFolder) -> Verification:
         if not folder.manifest_file.exists():
             raise
         return Verification(folder.path, faults=(Fault(str(folder.manifest_file), str(error)),))
-    try:
-        found = folder.examine(manifest.tasks, recompute=True)
-    except ConfigurationError as error:
-        return Verification(folder.path, len(manifest.tasks), faults=(Fault(str(folder.index_file), str(error)),))
+    found = folder.examine(manifest.tasks, recompute=True)
     verified = Verification(folder.path, len(manifest.tasks), len(found.results), folder.has_digests, found.faults)
     unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]
     return verified.and_also([*unfinished, *faults_of(PathLine, folder.paths_file, LARGEST_INDEX, lines=True)])
