@@ -257,6 +257,8 @@ class RunFolder:
         unreadable = any(fault.where == str(self.index_file) for fault in faults)
         for file in (*(self.episode(task) for task in found.damaged), *([self.index_file] if unreadable else [])):
             self.set_aside(file)
+        if self.episodes.exists() and not self.episodes.is_dir():
+            self.set_aside(self.episodes)
         known = {result.task for result in results}
         for task in tasks:
             path = self.episode(task)
@@ -316,7 +318,9 @@ class RunFolder:
         # A command that was killed before its run began may have left these.
         ours = {lock, *self.path.glob(".run.json.*.part")}
         if self.path.is_dir() and not self.manifest_file.exists() and set(self.path.iterdir()) - ours:
-            raise ConfigurationError(f"{self.path} is not empty and holds no run; give --out a new folder.")
+            raise ConfigurationError(
+                f"{self.path} is not empty and holds no run, for there is no run.json; give --out a new folder."
+            )
         self._refuse_links(lock)
         from filelock import FileLock, Timeout
 

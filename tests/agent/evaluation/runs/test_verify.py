@@ -282,6 +282,13 @@ def test_a_digest_tells_of_any_bit(values: dict[str, object], bit: int) -> None:
         assert not has_digest and plain == damaged
 
 
+def test_what_is_no_folder_of_episodes_is_set_aside(run: Path, whole: Path) -> None:
+    shutil.rmtree(run / "episodes")
+    os.mkfifo(run / "episodes")
+    check(run, whole)
+    assert (run / "episodes.unfit-1").exists()
+
+
 @pytest.mark.parametrize("name", ["index.jsonl", "paths.jsonl"])
 @pytest.mark.parametrize("kind", ["pipe", "folder", "device", "junk"])
 def test_what_can_be_made_again_is_whatever_lies_in_its_place(kind: str, name: str, run: Path, whole: Path) -> None:
