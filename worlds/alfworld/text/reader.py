@@ -77,7 +77,12 @@ Reader = Callable[[Belief, "re.Match[str]"], Belief]
 
 def _names(text: str) -> tuple[str, ...]:
     """The names in a list such as "a mug 2, a mug 1, and a pen 3", each once, at most ``MAX_NAMES``."""
-    return tuple(dict.fromkeys(_ANY_NAME.findall(text)))[:MAX_NAMES]
+    names: dict[str, None] = {}
+    for found in _ANY_NAME.finditer(text):
+        names[found[0]] = None
+        if len(names) == MAX_NAMES:
+            break
+    return tuple(names)
 
 
 def _facing(belief: Belief, found: re.Match[str]) -> Belief:
@@ -213,7 +218,9 @@ def _learn(belief: Belief, name: str, **known: Any) -> Belief:
 def _see(belief: Belief, names: Iterable[str], where: str | None = None) -> Belief:
     """Add the objects of these names, with their place if it is known."""
     seen = dict.fromkeys(names)
-    items = tuple(_with(one, where=where) if where and one.name in seen else one for one in belief.items)
+    items = tuple(
+        replace(one, where=where) if where and one.where != where and one.name in seen else one for one in belief.items
+    )
     known = {one.name for one in items}
     return replace(belief, items=(*items, *(Item(name, where=where) for name in seen if name not in known)))
 
