@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from scripts.torture.kills import reached
-from scripts.torture.trial import ERRED, FINISHED, REFUSED, Trial
-from scripts.torture.whole import EXPERT, REACT, content, read_report
+from scripts.torture.trial import REFUSED, Trial
+from scripts.torture.whole import EXPERT, REACT, content
 
 Damage = Callable[[Path, Random], None]
 
@@ -168,14 +167,14 @@ async def damage(trial: Trial) -> None:
     before = file.read_bytes()
     CONTENTS[way](file, trial.chance)
     harmless = file.exists() and file.stat().st_size == len(before) and content(file) == before
-    await _read(trial, whole=None if harmless or file.name not in {*COUNTED, *_episodes(trial)} else False)
+    await trial.read(EXPERT, whole=None if harmless or file.name not in {*COUNTED, *_episodes(trial)} else False)
     done = await trial.program.run(EXPERT.arguments("run", 2))
     if done.code == REFUSED and (file.name == "run.json" or "Delete the file" in done.err):
         trial.expect(done, REFUSED, naming=file.name)
         _restore(trial, file)
         done = await trial.program.run(EXPERT.arguments("run", 2))
     trial.check(EXPERT, done)
-    await _verify(trial, whole=True)
+    await trial.verify(whole=True)
 
 
 async def links(trial: Trial) -> None:
@@ -197,7 +196,7 @@ async def links(trial: Trial) -> None:
     trial.about = f"{file.relative_to(trial.run)}: {way}"
     INSTEAD[way](file, trial.chance)
     outside = State.of(_outside(file).parent)
-    await _read(trial, whole=None)
+    await trial.read(EXPERT, whole=None)
     done = await trial.program.run(EXPERT.arguments("run", 2))
     if done.code == REFUSED:
         trial.expect(done, REFUSED, naming=file.name)
@@ -224,34 +223,6 @@ async def parts(trial: Trial) -> None:
             CONTENTS[way](file, trial.chance)
         await trial.finish(REACT, 2, endpoint)
         trial.check_paid(REACT, endpoint, 2 + REACT.turns)
-
-
-async def _read(trial: Trial, *, whole: bool | None) -> None:
-    """A report is right, or says that something is wrong; and so does `verify`. ``whole``: None where that is open."""
-    golden = trial.goldens[EXPERT].report
-    done = await trial.program.run(("report", "run", "--json"))
-    if trial.expect(done, FINISHED, REFUSED) and done.code == FINISHED:
-        report = read_report(done.out)
-        if report is None or (report != golden and not _says_so(report, golden, done.err)):
-            trial.fault("miscounted", f"another report, and no word about it: {_figures(report)}")
-    await _verify(trial, whole=whole)
-
-
-async def _verify(trial: Trial, *, whole: bool | None) -> None:
-    done = await trial.program.run(("verify", "run"))
-    trial.expect(done, *((FINISHED, ERRED, REFUSED) if whole is None else (FINISHED,) if whole else (ERRED, REFUSED)))
-
-
-def _says_so(report: Mapping[str, Any], golden: Mapping[str, Any], err: str) -> bool:
-    """Whether a report of less than all counts nothing wrongly, and says that something is missing."""
-    outcomes = ("won", "lost", "errors")
-    less = all(report.get(name, 0) <= golden[name] for name in outcomes)
-    missing = golden["episodes"] - sum(report.get(name, 0) for name in outcomes)
-    return less and missing > 0 and (report.get("unfinished") == missing or "verify" in err)
-
-
-def _figures(report: Mapping[str, Any] | None) -> str:
-    return "no JSON" if report is None else ", ".join(f"{name} {report.get(name)}" for name in ("won", "lost", "unfinished"))
 
 
 def _episodes(trial: Trial) -> set[str]:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from scripts.torture.endpoint import Endpoint
 from scripts.torture.program import KEY, Outcome, Program
@@ -73,6 +74,21 @@ class Trial:
     def check_paid(self, play: Play, endpoint: Endpoint, allowed: int) -> None:
         self.faults(compare_paid(self.goldens[play], endpoint, allowed))
 
+    async def read(self, play: Play, *, whole: bool | None) -> None:
+        """A report is right, or says that something is wrong; and so does `verify`. ``whole``: None where that is open."""
+        golden = self.goldens[play].report
+        done = await self.program.run(("report", "run", "--json"))
+        if self.expect(done, FINISHED, REFUSED) and done.code == FINISHED:
+            report = read_report(done.out)
+            if report is None or (report != golden and not _says_so(report, golden, done.err)):
+                self.fault("miscounted", f"another report, and no word about it: {_figures(report)}")
+        await self.verify(whole=whole)
+
+    async def verify(self, *, whole: bool | None) -> None:
+        """`verify` says whether the run is ``whole``."""
+        done = await self.program.run(("verify", "run"))
+        self.expect(done, *((FINISHED, ERRED, REFUSED) if whole is None else (FINISHED,) if whole else (ERRED, REFUSED)))
+
     def copy(self, folder: Path) -> None:
         """Copy a run as the run to attack."""
         shutil.copytree(folder, self.run, symlinks=True)
@@ -93,3 +109,15 @@ class Trial:
             before, key, _ = content(file).partition(KEY.encode())
             if key:
                 self.fault("outside", f"{file.relative_to(self.program.folder)} holds the key after {before[-40:]!r}")
+
+
+def _says_so(report: Mapping[str, Any], golden: Mapping[str, Any], err: str) -> bool:
+    """Whether a report of less than all counts nothing wrongly, and says that something is missing."""
+    outcomes = ("won", "lost", "errors")
+    less = all(report.get(name, 0) <= golden[name] for name in outcomes)
+    missing = golden["episodes"] - sum(report.get(name, 0) for name in outcomes)
+    return less and missing > 0 and (report.get("unfinished") == missing or "verify" in err)
+
+
+def _figures(report: Mapping[str, Any] | None) -> str:
+    return "no JSON" if report is None else ", ".join(f"{name} {report.get(name)}" for name in ("won", "lost", "unfinished"))
