@@ -31,7 +31,7 @@ check: $(VENV)/.dev
 bench: $(VENV)/.bench
 	$(BIN)/python -m scripts.bench $(ARGS)
 
-# The installed command attacked from outside: kills, full disks, damaged folders, endpoints that lie. Some 15 minutes on two cores.
+# The installed command attacked from outside: kills, full disks, damaged folders, endpoints that lie. Some 20 minutes on two cores.
 torture: $(VENV)/.test
 	$(BIN)/python -m scripts.torture $(ARGS)
 

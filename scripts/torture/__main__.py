@@ -1,6 +1,6 @@
 """Attack the installed command, and print what was lost, doubled, miscounted, paid for twice or hung.
 
-    python -m scripts.torture                                # 500 trials, some 15 minutes on two cores
+    python -m scripts.torture                                # 500 trials, some 20 minutes on two cores
     python -m scripts.torture --trials 60 --seed 4
     python -m scripts.torture --only kill --only damage      # these kinds alone
     python -m scripts.torture --seed 4 --only kill --trial 17

@@ -29,19 +29,19 @@ class Kind:
 
 KINDS: Mapping[str, Kind] = {
     "dying": Kind(dying, 96, (REACT, CROWD)),
-    "flaky": Kind(flaky, 40, (REACT, CROWD)),
+    "flaky": Kind(flaky, 32, (REACT, CROWD)),
     "poison": Kind(poison, 8, (REACT,)),
     "odd-reply": Kind(odd_reply, 15, (REACT,)),
-    "kill": Kind(kill, 50, (REACT, CROWD)),
+    "kill": Kind(kill, 40, (REACT, CROWD)),
     "kill-expert": Kind(kill_expert, 30, (MANY,)),
-    "kill-explore": Kind(kill_explore, 12, (EXPLORED,)),
-    "interrupt": Kind(interrupt, 20, (REACT, CROWD)),
+    "kill-explore": Kind(kill_explore, 10, (EXPLORED,)),
+    "interrupt": Kind(interrupt, 18, (REACT, CROWD)),
     "interrupt-twice": Kind(interrupt_twice, 10, (REACT, CROWD)),
     "twins": Kind(twins, 4, (REACT,)),
     "disk": Kind(full_disk, 24, (MANY,)),
-    "damage": Kind(damage, 130, (EXPERT,)),
-    "links": Kind(links, 55, (EXPERT,)),
-    "parts": Kind(parts, 18, (REACT,)),
+    "damage": Kind(damage, 136, (EXPERT,)),
+    "links": Kind(links, 54, (EXPERT,)),
+    "parts": Kind(parts, 14, (REACT,)),
     "mcp": Kind(mcp, 9, ()),
 }
 
