@@ -138,7 +138,9 @@ def atomic_write(path: Path, content: bytes, *, sync: bool = True) -> None:
             if sync:
                 os.fsync(file.fileno())
         with suppress(FileNotFoundError):
-            part.chmod(stat.S_IMODE(path.stat().st_mode))
+            # What a link names, which may be anything or nothing, is not what is replaced.
+            if stat.S_ISREG(mode := path.lstat().st_mode):
+                part.chmod(stat.S_IMODE(mode))
         part.replace(path)
         if sync:
             sync_folder(path.parent)

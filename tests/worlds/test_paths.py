@@ -115,3 +115,11 @@ def test_what_a_killed_write_left_is_removed(tmp_path: Path) -> None:
     assert [file.exists() for file in left] == [False, True]
     remove_unfinished(tmp_path)
     assert set(tmp_path.iterdir()) == set(others)
+
+
+def test_a_link_to_itself_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "index.jsonl"
+    path.symlink_to(path.name)
+    atomic_write(path, b"new")
+    assert not path.is_symlink()
+    assert path.read_bytes() == b"new"
