@@ -179,10 +179,7 @@ class OpenAIModel(Model):
                 tried = f", attempt {attempts} of at most {most}" if outcome.again else ""
                 raise self._error(outcome, tried)
             self.trouble = self._said(outcome)
-            if outcome.asked is None:
-                await self.limiter.rest(backoff(max(failures, 1), random.random()) * wait)
-            elif not outcome.crowded:
-                await self.limiter.rest(outcome.asked * wait)
+            await self.limiter.rest(backoff(max(failures, 1), random.random(), outcome.asked) * wait)
 
     async def check_alive(self) -> Completion:
         question = Request([Message("user", QUESTION)], max_tokens=PROBE_TOKENS)

@@ -48,9 +48,12 @@ def chat(messages: Sequence[Message]) -> list[dict[str, str]]:
     return [{"role": message.role, "content": encodable(message.content)} for message in messages]
 
 
-def backoff(failures: int, chance: float) -> float:
-    """Seconds to wait after so many failures: doubling, bounded, up to a quarter less by ``chance`` in [0, 1)."""
-    return min(FIRST_WAIT * 2.0 ** min(failures - 1, 30), LONGEST_BACKOFF) * (1 - chance / 4)
+def backoff(failures: int, chance: float, asked: float | None = None) -> float:
+    """Seconds to wait after so many failures: doubling, bounded, up to a quarter less by ``chance`` in [0, 1).
+
+    What a server has ``asked`` for is the least: one that asks for milliseconds would use up all attempts at once.
+    """
+    return max(min(FIRST_WAIT * 2.0 ** min(failures - 1, 30), LONGEST_BACKOFF) * (1 - chance / 4), asked or 0.0)
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

@@ -162,6 +162,10 @@ def test_pauses_double_up_to_a_bound() -> None:
     assert 0.75 * LONGEST_BACKOFF <= backoff(1_000, 0.999) < LONGEST_BACKOFF
 
 
+def test_a_server_that_asks_for_next_to_no_wait_uses_up_no_attempts() -> None:
+    assert [backoff(failures, 0.0, asked) for failures, asked in ((1, 0.006), (4, 1.0), (4, 30.0))] == [0.5, 4.0, 30.0]
+
+
 def parameters(dialect: Dialect) -> set[str]:
     return set(dialect.parameters(ASKED))
 
