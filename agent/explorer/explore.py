@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.episodes.moments import recorded_moments
 from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch
+from agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch, stopped_when_full
 from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
 from agent.evaluation.runs.files import file_of
 from agent.evaluation.runs.folder import RunFolder
@@ -78,7 +78,7 @@ async def explore(
     if before is not None and same and not before.left(retry_errors=options.retry_errors):
         return before
     summary = await run_batch(exploration.run, folder, options, budget)
-    with place.locked():
+    with stopped_when_full(folder), place.locked():
         report = await _Learning(exploration, place, target, options, budget, watcher).report(summary)
         atomic_write(place.report_file, file_of(report))
     return report

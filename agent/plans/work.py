@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent.episodes.digests import with_digest, without_digest
-from agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers
+from agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
 from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted
 from agent.evaluation.runs.files import (
     EVAL_REWRITES,
@@ -108,11 +108,11 @@ async def score_plans(
 ) -> list[PlanResult]:
     """Plan and score every instruction of ``run``; returns the results in task order.
 
-    If it is cancelled or stopped, answered calls and results so far are kept. Raises ``Stopped`` where the budget or the model
-    ended the run early, and ``ConfigurationError`` where the folder holds another run.
+    If it is cancelled or stopped, answered calls and results so far are kept. Raises ``Stopped`` where the budget, the model or
+    a full disk ended the run early, and ``ConfigurationError`` where the folder holds another run.
     """
     options, tracker = options or RunOptions(), tracker or BudgetTracker()
-    with RunFolder(folder).locked():
+    with stopped_when_full(folder), RunFolder(folder).locked():
         begin_run(folder / "run.json", run.manifest, lambda: differences(read_manifest(folder), run.manifest))
         model = make_model(run.model, timeout=run.timeout) if run.model else None
         rows: dict[str, PlanResult] = {}

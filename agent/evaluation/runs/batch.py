@@ -6,7 +6,8 @@ import asyncio
 import errno
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
@@ -90,7 +91,7 @@ async def run_batch(
         batch = _Batch(run, spec, metered, options, tracker)
         if isinstance(batch.agent, RequiresCapabilities):
             await _checked(batch.agent, tracker)
-        with run.locked():
+        with stopped_when_full(folder), run.locked():
             run.begin(spec.manifest)
             finished, faults = run.mend(tasks)
             if faults and options.say is not None:
@@ -101,15 +102,21 @@ async def run_batch(
         if len(results) < len(tasks):
             raise tracker.ended()
         return summarise(tasks, results)
-    except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        # What was written stays valid; resuming removes a truncated event.
-        why = f"{folder} cannot be written to: {error.strerror}."
-        raise Stopped(why, "Once there is room, the same command goes on with it.") from error
     finally:
         if model is not None and options.model is None:
             await model.aclose()
+
+
+@contextmanager
+def stopped_when_full(folder: Path) -> Generator[None]:
+    """Raise ``Stopped`` where there is no room left for ``folder``: what was written stays valid, and can be gone on with."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        why = f"{folder} cannot be written to: {error.strerror}."
+        raise Stopped(why, "Once there is room, the same command goes on with it.") from error
 
 
 async def _checked(agent: RequiresCapabilities, tracker: BudgetTracker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -127,6 +128,21 @@ def test_what_was_answered_is_not_asked_again(server: Server, data: Path, tmp_pa
     alone = play(in_context(server, data), tmp_path / "alone", workers=3)
     assert rows == alone
     assert (tmp_path / "run" / "results.jsonl").read_bytes() == (tmp_path / "alone" / "results.jsonl").read_bytes()
+
+
+def test_a_full_disk_stops_it_and_with_room_it_goes_on(server: Server, data: Path, tmp_path: Path) -> None:
+    run = in_context(server, data)
+    with pytest.raises(Stopped):
+        play(run, tmp_path / "run", budget=Budget(calls=1))
+    _, most = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "run" / "calls.jsonl").stat().st_size + 9, most))
+    try:
+        with pytest.raises(Stopped, match="run cannot be written to: File too large") as stopped:
+            play(run, tmp_path / "run")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert stopped.value.way_on.startswith("Once there is room")
+    assert play(run, tmp_path / "run") == play(in_context(server, data), tmp_path / "alone")
 
 
 def test_calls_that_failed_are_errors_and_asked_again(server: Server, data: Path, tmp_path: Path) -> None:
