@@ -56,6 +56,9 @@ class IrregularFile(OSError):
     def __init__(self, path: Path, what: str) -> None:
         super().__init__(errno.EINVAL, f"it is {what}, and only a regular file is used here", str(path))
 
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
 
 def open_file(path: Path, mode: Literal["rb", "wb", "ab", "r+b"] = "rb") -> BinaryIO:
     """Open a regular file, and refuse anything else at once: a pipe can keep a reader waiting, and a device need not end.

@@ -35,7 +35,7 @@ def with_digest(text: str) -> str:
 def without_digest(content: bytes) -> tuple[bytes, bool]:
     """The object that `with_digest` was given, and whether it has a digest: those of version 0.1 have none.
 
-    Raises ``Damaged`` where the digest is that of another text.
+    Raises ``Damaged`` where the digest is that of another text, or is laid out otherwise.
     """
     for before, after in _LAYOUTS:
         body, _, digest = content.removesuffix(after.encode()).rpartition(before.encode())
@@ -43,6 +43,8 @@ def without_digest(content: bytes) -> tuple[bytes, bool]:
             if digest != _sha256(body).encode():
                 raise Damaged("it is not what its own sha256 says")
             return body + after[1:].encode(), True
+    if b'"sha256":' in content[-LENGTH_OF_END - 10 :]:
+        raise Damaged("its sha256 does not stand where it was written; was it saved by an editor?")
     return content, False
 
 

@@ -52,6 +52,7 @@ from worlds.text import printable
 
 APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
 """Files that are written line by line; all others are replaced as a whole."""
+MANIFEST_WAY_OUT = " Take it from a copy of the run, or play into a new folder."
 _NAMED = 3
 """How many faults an error names."""
 _OF_THE_VERSION = {"repeated", "failure"}
@@ -107,8 +108,7 @@ class RunFolder:
     def manifest(self) -> Manifest:
         """The manifest of this run. Raises ``ConfigurationError`` where it is missing or damaged."""
         content = read_bytes(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
-        way_out = " Take it from a copy of the run, or play into a new folder."
-        edition = parsed(_Edition, content, str(self.manifest_file), way_out)
+        edition = parsed(_Edition, content, str(self.manifest_file), MANIFEST_WAY_OUT)
         if edition.family is not None:
             family = printable(edition.family[:40])
             raise ConfigurationError(
@@ -117,7 +117,7 @@ class RunFolder:
         if edition.schema_version > SCHEMA:
             later = edition.schema_version
             raise ConfigurationError(f"{self.manifest_file} is of a later housequest (schema {later}); update this one.")
-        return parsed(Manifest, content, str(self.manifest_file), way_out)
+        return parsed(Manifest, content, str(self.manifest_file), MANIFEST_WAY_OUT)
 
     @property
     def has_digests(self) -> bool:
@@ -181,7 +181,7 @@ class RunFolder:
             try:
                 results.append(self._sound(task, result, sha256, recompute=recompute))
             except (ConfigurationError, OSError) as error:
-                faults.append(_fault(path, error))
+                faults.append(fault_of(path, error))
                 damaged.append(task)
         if self.has_digests:
             missing = "the index has no line of it; its task counts as unfinished"
@@ -267,7 +267,7 @@ class RunFolder:
             try:
                 result = self._recorded(task, sync=True)
             except (ConfigurationError, OSError) as error:
-                faults.append(_fault(path, error))
+                faults.append(fault_of(path, error))
                 self.set_aside(path)
                 continue
             if result is not None:
@@ -342,12 +342,12 @@ class RunFolder:
                     refuse_irregular(file, writing=True)
                 return
             except IrregularFile as error:
-                found = f"{error.filename}: {error.strerror}"
+                found = str(error)
         raise ConfigurationError(f"{found}. Nothing was written; move it away, or put a copy of what it names in its place.")
 
 
-def _fault(path: Path, error: ConfigurationError | OSError) -> Fault:
-    """What ``error`` says of the episode ``path``, with its line where that is known."""
+def fault_of(path: Path, error: ConfigurationError | OSError) -> Fault:
+    """What ``error`` says of the file ``path``, with its line where that is known."""
     if isinstance(error, OSError):
         return Fault(str(path), error.strerror or type(error).__name__)
     where, _, what = str(error).partition(": ") if str(error).startswith(f"{path}:") else (str(path), "", str(error))

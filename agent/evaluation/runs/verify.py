@@ -9,7 +9,7 @@ from pathlib import Path
 from agent.episodes.record import read_episode
 from agent.evaluation.analysis.paths import PathLine
 from agent.evaluation.runs.files import LARGEST_INDEX, Fault, faults_of
-from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.folder import MANIFEST_WAY_OUT, RunFolder, fault_of
 from agent.evaluation.runs.sweep import SweepFolder
 from worlds.errors import ConfigurationError
 
@@ -18,7 +18,7 @@ from worlds.errors import ConfigurationError
 class Verification:
     """What was found in the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole.
 
-    ``has_digests`` is false for a run of version 0.1.
+    There are no ``tasks`` where the manifest cannot be read. ``has_digests`` is false for a run of version 0.1.
     """
 
     path: Path
@@ -46,7 +46,7 @@ class Verification:
         """For people."""
         done = f"{self.finished} of {self.tasks} episodes are finished"
         if not self.whole:
-            yield f"{self.path} is not whole; {done} and whole."
+            yield f"{self.path} is not whole{f'; {done} and whole' if self.tasks else ''}."
             yield from (f"  {fault}" for fault in self.faults)
         elif self.has_digests:
             yield f"{self.path} is whole; {done}."
@@ -60,13 +60,13 @@ def verify_run(folder: RunFolder) -> Verification:
     Raises ``ConfigurationError`` where there is no run.
     """
     if not folder.manifest_file.exists() and folder.episodes.is_dir():
-        return Verification(folder.path, faults=(Fault(str(folder.manifest_file), "it is gone"),))
+        return Verification(folder.path, faults=(Fault(str(folder.manifest_file), f"it is gone.{MANIFEST_WAY_OUT}"),))
     try:
         manifest = folder.manifest()
     except ConfigurationError as error:
         if not folder.manifest_file.exists():
             raise
-        return Verification(folder.path, faults=(Fault(str(folder.manifest_file), str(error)),))
+        return Verification(folder.path, faults=(fault_of(folder.manifest_file, error),))
     found = folder.examine(manifest.tasks, recompute=True)
     verified = Verification(folder.path, len(manifest.tasks), len(found.results), folder.has_digests, found.faults)
     unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]

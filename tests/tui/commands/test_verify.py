@@ -44,6 +44,18 @@ def test_a_whole_run_and_a_damaged_one(call: Run, tmp_path: Path) -> None:
     assert call("verify", "run").returncode == 0
 
 
+def test_a_run_without_its_manifest_is_not_said_to_be_mended(call: Run, tmp_path: Path) -> None:
+    assert call(*PLAY).returncode == 0
+    manifest = tmp_path / "run" / "run.json"
+    manifest.write_bytes(b"")
+    damaged = call("verify", "run")
+    manifest.unlink()
+    for done, what in ((damaged, "it: Invalid JSON"), (call("verify", "run"), "it is gone.")):
+        assert (done.returncode, done.stderr) == (1, "")
+        assert done.stdout.startswith(f"run is not whole.\n  run/run.json: {what}")
+        assert done.stdout.endswith("Take it from a copy of the run, or play into a new folder.\n")
+
+
 def test_what_is_no_run_is_refused(call: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("empty", "nowhere"):

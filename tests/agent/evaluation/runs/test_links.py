@@ -12,7 +12,7 @@ import pytest
 from agent.config import configure
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.render.report import read_summary
-from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import make_run_spec
 from agent.evaluation.runs.sweep import SweepFolder
@@ -23,8 +23,9 @@ from worlds.paths import IrregularFile
 KEPT = b"a file of the user's own\n" * 9
 
 
-def play(folder: Path) -> Summary:
-    return asyncio.run(run_batch(make_run_spec(configure({"world": "scripted", "agent": "expert"}, folder.parent)), folder))
+def play(folder: Path, options: RunOptions | None = None) -> Summary:
+    spec = make_run_spec(configure({"world": "scripted", "agent": "expert"}, folder.parent))
+    return asyncio.run(run_batch(spec, folder, options))
 
 
 @pytest.fixture
@@ -120,8 +121,11 @@ def test_a_record_that_is_a_pipe_is_set_aside(tmp_path: Path) -> None:
     play(tmp_path / "run")
     episode = next((tmp_path / "run" / "episodes").iterdir())
     episode.unlink()
-    os.mkfifo(episode.with_name(f"{episode.name}.part"))
-    assert play(tmp_path / "run").overall.won == 3
+    part = episode.with_name(f"{episode.name}.part")
+    os.mkfifo(part)
+    said: list[str] = []
+    assert play(tmp_path / "run", RunOptions(say=said.append)).overall.won == 3
+    assert said[0].startswith(f"{part}: it is a pipe, and only a regular file is used here\nThis record is now {part}.unfit-1")
 
 
 def test_answered_calls_are_kept_in_no_file_elsewhere(tmp_path: Path, outside: Path) -> None:
