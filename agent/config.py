@@ -8,7 +8,7 @@ folder may come from somebody else's repository, so it may not say which key goe
 
 from __future__ import annotations
 
-import os
+import os.path
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -267,7 +267,7 @@ def _beside(folder: Path, key: str, value: str) -> str:
     from knowledge.library import is_book_name
 
     is_name = key == "rules" and is_book_name(value) and not (folder / value).exists()
-    return value if is_name else str((folder / value).resolve())
+    return value if is_name else os.path.realpath(folder / value)
 
 
 def _joined(before: object, after: object) -> object:
@@ -307,7 +307,7 @@ def _files(folder: Path | None) -> Iterator[SettingsSource]:
     own = config_folder() / FILE_NAME
     yield from _file(own)
     try:
-        start = (folder or Path()).resolve(strict=True)
+        start = Path(os.path.realpath(folder or Path(), strict=True))
     except OSError:  # the working folder was deleted
         return
     near = next((file for above in (start, *start.parents) if (file := above / FILE_NAME).is_file()), None)

@@ -8,6 +8,7 @@ another content, a link that leads elsewhere and a key that would now go along a
 from __future__ import annotations
 
 import json
+import os.path
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -161,11 +162,11 @@ def demands_of(folder: Path, values: Mapping[str, object], later: Sequence[Mappi
     """What takes the user's trust in the settings ``values`` of ``folder``'s file, whose paths are whole.
 
     What is not known to be harmless does, unless settings in ``later``, which win, set it too. Values of a wrong type do not,
-    since they are refused anyway. Raises ``ConfigurationError`` for a model whose address is refused.
+    since they are refused anyway.
     """
     for key, value in values.items():
         judge = _JUDGES.get(key, _words)
-        for place, each in _leaves(value, (key,)):
+        for place, each in _leaves(value, (key,), lists=key not in _JUDGES):
             known = len(place) == (3 if key in _OVERRIDES else 1) and isinstance(each, str | int | float)
             if known and not any(_overrides(other, place) for other in later):
                 scalar = cast("Scalar", each)
@@ -194,13 +195,13 @@ def without(values: Mapping[str, object], demands: Sequence[Demand]) -> dict[str
     return kept(values, ())
 
 
-def _leaves(value: object, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+def _leaves(value: object, place: tuple[str, ...], *, lists: bool) -> Iterator[tuple[tuple[str, ...], object]]:
     if isinstance(value, Mapping):
         for name, each in cast("Mapping[str, object]", value).items():
-            yield from _leaves(each, (*place, name))
+            yield from _leaves(each, (*place, name), lists=lists)
     elif isinstance(value, list):
-        for each in cast("list[object]", value):
-            yield from _leaves(each, place)
+        for each in cast("list[object]", value) if lists else ():
+            yield from _leaves(each, place, lists=lists)
     else:
         yield place, value
 
@@ -227,19 +228,19 @@ def _option(_folder: Path, value: Scalar) -> str | None:
     """An agent's or a world's: a word is harmless unless a file is called so here, even if it looks like a number."""
     text = str(value).strip()
     is_word = not isinstance(value, str) or _WORD.fullmatch(text)
-    path = Path(text)
-    return None if is_word and not (text and (path.is_symlink() or path.exists())) else "it may name a file or a server"
+    return None if is_word and not os.path.lexists(text) else "it may name a file or a server"
 
 
 def _model(_folder: Path, value: Scalar) -> str | None:
     try:
         name = parse_model(str(value))
+        where = name.provider.elsewhere(name.rest)
     except ConfigurationError:
         return None  # whatever uses it says so
     known = ships("housequest.models", name.kind)
     if known and name.provider.free and not name.rest:
         return None
-    where = name.provider.elsewhere(name.rest) or f"this model{', on this machine' if known else ' of another package'}"
+    where = where or f"this model{', on this machine' if known else ' of another package'}"
     return f"prompts go to {where}"
 
 
@@ -252,20 +253,22 @@ def _rules(folder: Path, value: Scalar) -> str | None:
             path = books.find(str(value))
         except KnowledgeError:
             return None
-    return (
-        None
-        if books.is_shipped(path) or _inside(folder, path)
-        else f"agents are told the rules in {shown(str(path.resolve()), 400)}"
-    )
+    outside = None if books.is_shipped(path) else _outside(folder, path)
+    return outside and f"agents are told the rules in {outside}"
 
 
 def _habits(folder: Path, value: Scalar) -> str | None:
-    path = Path(str(value))
-    return None if _inside(folder, path) else f"made-up houses are furnished as {shown(str(path.resolve()), 400)} says"
+    outside = _outside(folder, Path(str(value)))
+    return outside and f"made-up houses are furnished as {outside} says"
 
 
-def _inside(folder: Path, path: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
+def _outside(folder: Path, path: Path) -> str | None:
+    """Where ``path`` leads, in words; None where that is within ``folder``."""
+    try:
+        target = Path(os.path.realpath(path))
+    except ValueError:  # a name that no file has
+        return None
+    return None if target.is_relative_to(os.path.realpath(folder)) else shown(str(target), 400)
 
 
 def _plugin(group: Group, what: str) -> Judge:

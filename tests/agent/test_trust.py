@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from agent.config import Settings, SettingsSource, configure, folder_file
 from agent.evaluation.library import evaluate
 from agent.trust import Untrusted, is_trusted, revoke, trust_file, trusted_files
-from knowledge.library import library
+from knowledge.library import is_book_name, library
 from tests.trusting import trust
 from worlds.errors import ConfigurationError
 from worlds.paths import config_folder, state_folder
@@ -216,6 +217,38 @@ def test_what_nobody_would_read_is_not_asked_about(cloned: Path) -> None:
     assert not isinstance(caught.value, Untrusted)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "model = 'openai:x@http://api.openai.com/v1'",
+        "rules = './loop'",
+        "habits = 'loop/below'",
+        "[agents.lota]\nexamples = 'loop'",
+        f"[agents.lota]\nshots = {'1' * 300}",
+        f"[agents.lota]\nexamples = '{'a' * 300}'",
+    ],
+)
+def test_what_cannot_be_used_disturbs_nobody_who_does_not_use_it(line: str, cloned: Path) -> None:
+    (cloned / "loop").symlink_to("pool")
+    (cloned / "pool").symlink_to("loop")
+    says(cloned, line.replace("'", '"'))
+    assert configure(uses=()).settings.seed is None
+    demanded()
+
+
+@pytest.mark.parametrize("key", ["model", "rules", "habits"])
+def test_a_name_that_no_file_can_have_is_refused(key: str, cloned: Path) -> None:
+    says(cloned, f'{key} = "llama:\\u0000"\n')
+    with pytest.raises(ConfigurationError, match="cannot be printed"):
+        configure()
+
+
+def test_a_list_in_place_of_a_word_is_refused_and_its_words_are_not_judged(cloned: Path) -> None:
+    says(cloned, f"model = {json.dumps(['openai:x@https://evil.example.org'] * 100)}\n")
+    with pytest.raises(ConfigurationError, match="should be a valid string"):
+        configure()
+
+
 def test_ones_own_file_needs_no_trust(monkeypatch: pytest.MonkeyPatch) -> None:
     config_folder().mkdir(parents=True)
     says(config_folder(), EVIL)
@@ -277,16 +310,15 @@ TEXTS = st.text(st.sampled_from("a/.~:@-\\é \0"), max_size=8) | st.sampled_from
 @given(KEYS, TEXTS)
 def test_any_text_is_harmless_or_asked_about(cloned: Path, key: str, text: str) -> None:
     """What takes effect without trust names neither a server nor anything outside the folder."""
-    says(cloned, f'{key} = "{text.encode("unicode_escape").decode()}"\n')
+    says(cloned, f"{key} = {json.dumps(text)}\n")
     try:
         found = configure().settings
     except ConfigurationError:
         return
     value = getattr(found, key)
     if key in {"rules", "habits"}:
-        assert (
-            value in {None, "human", "a"} or Path(value).is_relative_to(cloned) or library().is_shipped(library().find(value))
-        )
+        # The user has no book of their own here.
+        assert value is None or is_book_name(value) or Path(value).is_relative_to(cloned)
     elif key == "model":
         known = plugins("housequest.models")
         assert value is None or value.strip() == "builtin" or value.partition(":")[0].strip() not in known

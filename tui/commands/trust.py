@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,11 +39,12 @@ def trust(
         print_lines([_line(each) for each in store.trusted_files()] or ["You trust no folder."])
         return
     if revoke is not None:
-        if not store.revoke(revoke.resolve() / FILE_NAME):
-            raise ConfigurationError(f"You do not trust {revoke.resolve()}; `housequest trust --list` shows what you trust.")
-        terminal.note(f"{revoke.resolve()} is trusted no longer.")
+        named = _folder(revoke)
+        if not store.revoke(named / FILE_NAME):
+            raise ConfigurationError(f"You do not trust {named}; `housequest trust --list` shows what you trust.")
+        terminal.note(f"{named} is trusted no longer.")
         return
-    file = folder_file(folder and folder.resolve())
+    file = folder_file(folder and _folder(folder))
     if file is None:
         where = f"{folder} has no {FILE_NAME} of its own" if folder else f"There is no {FILE_NAME} here or above but your own"
         raise ConfigurationError(f"{where}; there is nothing to trust.")
@@ -78,6 +80,15 @@ def asked_to_trust(error: ConfigurationError) -> bool | None:
     elif agreed is not None:
         terminal.note(error.file.way_out)
     return agreed
+
+
+def _folder(given: Path) -> Path:
+    """The folder that a person named, be it by its file, as ``--list`` does."""
+    from agent.config import FILE_NAME
+
+    # Not the folder that a linked file lies in.
+    by_file = given.name == FILE_NAME and not given.is_dir()
+    return Path(os.path.realpath(given.parent if by_file else given))
 
 
 def _line(trust: Trust) -> str:

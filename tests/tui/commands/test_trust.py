@@ -45,7 +45,8 @@ def test_a_folder_is_trusted_listed_and_revoked(call: Run, tmp_path: Path) -> No
     file.write_text(f"{EVIL}seed = 3\n")
     assert call(*EVAL, "--dry-run").returncode == 2
     assert "changed since" in call("trust", "--list").stdout
-    assert call("trust", "--revoke", str(tmp_path)).returncode == 0
+    assert call("trust", "--yes", str(file)).returncode == 0
+    assert call("trust", "--revoke", str(file)).returncode == 0
     assert call("trust", "--revoke", str(tmp_path)).returncode == 2
     assert call("trust", "--list").stdout == "You trust no folder.\n"
 
@@ -58,6 +59,9 @@ def test_there_may_be_nothing_to_trust(call: Run, tmp_path: Path) -> None:
     # What lies above a folder that is named is not meant.
     done = call("trust", "--yes", str(deep))
     assert (done.returncode, "has no housequest.toml of its own" in done.stderr) == (2, True)
+    (deep / "loop").symlink_to("loop")
+    assert call("trust", str(deep / "loop")).returncode == 2
+    assert call("trust", "--revoke", str(deep / "loop")).returncode == 2
 
 
 @pytest.mark.parametrize(
