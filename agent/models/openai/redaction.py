@@ -41,8 +41,10 @@ class Redactor:
         return re.compile("|".join(("".join(map(_spellings, self._key)), *map(re.escape, self._plain[1:]))))
 
     def _suspects(self, text: str) -> bool:
-        """Whether ``text`` may hold the key."""
-        return self._secret and (any(mark in text for mark in "\\%&") or any(form in text for form in self._plain))
+        """Whether ``text`` may hold the key, none of whose forms is shorter than itself."""
+        if not self._secret or len(text) < len(self._key):
+            return False
+        return any(mark in text for mark in "\\%&") or any(form in text for form in self._plain)
 
     def text(self, text: str) -> str:
         """``text`` without the key, however short it is."""

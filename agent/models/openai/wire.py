@@ -23,6 +23,7 @@ _MOST_TOKENS = 4_096
 _LONGEST_TOKEN = 200
 _LONGEST_NUMBER = 10
 
+PROMPT_TOKENS = "prompt_logprobs"
 LIMITS = ("max_tokens", "max_completion_tokens")
 _UNSUPPORTED_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
 _UNSUPPORTED = re.compile(
@@ -141,13 +142,16 @@ def read_completion(body: bytes, content_type: str, redactor: Redactor) -> Compl
     Its counts of tokens are whatever the endpoint says, as far as that is `believed`.
     """
     try:
+        answer: object = json.loads(body)
+        if not _is_table(answer):
+            raise NotACompletion("answered with JSON that is no chat completion")
+        # There are thousands of these tokens, of which numbers alone are kept.
+        tokens = read_tokens(answer)
         # Decoded first: JSON has many ways of writing a key.
-        reply: object = redactor.reply(json.loads(body))
+        reply: object = redactor.reply({name: each for name, each in answer.items() if name != PROMPT_TOKENS})
     except (ValueError, RecursionError):
         kind = printable_line(redactor.text(content_type), 60) or "no content type"
         raise NotACompletion(f"answered with {len(body)} bytes of {kind} that are not JSON") from None
-    if not _is_table(reply):
-        raise NotACompletion("answered with JSON that is no chat completion")
     choices = listed(at(reply, "choices"))
     if not choices:
         said = _refusal(reply).message
@@ -168,7 +172,7 @@ def read_completion(body: bytes, content_type: str, redactor: Redactor) -> Compl
         Usage(_count(at(usage, "prompt_tokens")), _count(at(usage, "completion_tokens"))),
         Timing(cached=_count(at(usage, "prompt_tokens_details", "cached_tokens"))),
         _without_key(token_choices(choice), redactor),
-        read_tokens(reply),
+        tokens,
     )
 
 
@@ -203,7 +207,7 @@ def _likely(entry: object) -> tuple[str, float] | None:
 
 def read_tokens(reply: object) -> tuple[PromptToken, ...]:
     """The tokens of the prompt but the first, which has no probability; none where one cannot be read."""
-    found = [_prompt_token(entry) for entry in listed(at(reply, "prompt_logprobs"))[1:]]
+    found = [_prompt_token(entry) for entry in listed(at(reply, PROMPT_TOKENS))[1:]]
     tokens = tuple(token for token in found if token is not None)
     return tokens if len(tokens) == len(found) else ()
 
