@@ -120,6 +120,7 @@ class Agent(Protocol):
     async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
         """The next decision and the new memory. If the call is cancelled, the old memory stays valid.
 
-        Raises ``ModelError`` when a model failed.
+        Raises ``ModelError`` when a model failed. One that is ``fatal``, whatever model the agent called, stops a run and
+        leaves the episode unfinished; elsewhere it is the episode's, as the others are.
         """
         ...

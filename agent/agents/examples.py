@@ -63,6 +63,7 @@ class ExampleSelector:
     household: Household | None = None
     _vectors: tuple[Vector, ...] = field(default=(), init=False)
     _lock: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = field(default=None, init=False)
+    _failure: ModelError | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         if self.strategy == "embeddings" and self.embedder is None:
@@ -75,7 +76,7 @@ class ExampleSelector:
         """The examples for a task; the most similar first where similarity decides.
 
         ``receptacles`` are the kinds of receptacle in its house, which help to read free wordings; ``without`` leaves out the
-        example of this origin. Raises ``ModelError`` when an embedding model fails.
+        example of this origin. Raises ``ModelError`` when an embedding model fails: fatal unless it refused this goal alone.
         """
         shots, store = self.shots, tuple(example for example in self.store if example.origin != without)
         drawn = f"{self.seed} {goal}"
@@ -93,18 +94,43 @@ class ExampleSelector:
                 return best(store, await self._likeness(goal, without), shots)
 
     async def _likeness(self, goal: str, without: str | None) -> list[float]:
-        embedder, loop = self.embedder, asyncio.get_running_loop()
-        assert embedder is not None
+        assert self.embedder is not None
+        store = await self._store_vectors(self.embedder)
+        try:
+            (query,) = await self.embedder.embed([goal])
+        except ModelError as error:
+            if not error.fatal:
+                # This goal's own fault only if a text that was embedded before still is.
+                await _embed_for_all(self.embedder, [self.store[0].goal])
+            raise
+        vectors = [vector for example, vector in zip(self.store, store, strict=True) if example.origin != without]
+        if any(len(vector) != len(query) for vector in vectors):
+            why = f"{self.embedder.name} answered with vectors of different lengths; use another embedding model."
+            raise ModelError(why, fatal=True)
+        return cosines(query, vectors)
+
+    async def _store_vectors(self, embedder: Embedder) -> tuple[Vector, ...]:
+        loop, before = asyncio.get_running_loop(), self._failure
         if self._lock is None or self._lock[0] is not loop:
             self._lock = (loop, asyncio.Lock())
         async with self._lock[1]:
+            if self._failure is not None and self._failure is not before:
+                raise self._failure  # of the call that this one waited for
             if not self._vectors:
-                self._vectors = tuple(await embedder.embed([example.goal for example in self.store]))
-        (query,) = await embedder.embed([goal])
-        vectors = [vector for example, vector in zip(self.store, self._vectors, strict=True) if example.origin != without]
-        if any(len(vector) != len(query) for vector in vectors):
-            raise ModelError(f"{embedder.name} answered with vectors of different lengths; use another embedding model.")
-        return cosines(query, vectors)
+                try:
+                    self._vectors = await _embed_for_all(embedder, [example.goal for example in self.store])
+                except ModelError as error:
+                    self._failure = error
+                    raise
+            return self._vectors
+
+
+async def _embed_for_all(embedder: Embedder, texts: Sequence[str]) -> tuple[Vector, ...]:
+    """The vectors of texts that every task needs. Raises ``ModelError``, which is fatal."""
+    try:
+        return tuple(await embedder.embed(texts))
+    except ModelError as error:
+        raise ModelError(str(error), recorded=error.recorded, fatal=True, kind=error.kind) from error
 
 
 def make_example_selector(

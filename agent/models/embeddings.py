@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from agent.models.openai.keys import KeyRing, load_keys
+from agent.models.openai.attempts import EMPTY_BODY, Attempts, Failure, FailureReader
+from agent.models.openai.keys import load_keys
 from agent.models.openai.provider import EndpointName, read_openai_name, told_destination
 from agent.models.openai.redaction import Redactor
 from agent.models.openai.wire import NotACompletion, at, finite, listed
+from agent.models.provider import CallOptions
 from agent.models.text import encodable, printable_line
 from worlds.errors import ConfigurationError, ModelError, shown
 
@@ -21,57 +24,87 @@ BATCH = 8
 
 LONGEST_TEXT = 4_000
 
+_REFUSALS = frozenset({"status 400", "status 413", "status 422"})
+"""Failures that may be those of a text, such as one that is too long."""
+
+_WAY_OUT = "Check the embedding model's name and address, or choose examples by bm25, which needs none."
+
 Vector = tuple[float, ...]
 
 
 class EndpointEmbedder:
-    """An embedding model behind an OpenAI-compatible endpoint; ``timeout`` limits each call, in seconds."""
+    """An embedding model behind an OpenAI-compatible endpoint.
 
-    def __init__(self, served: EndpointName, key: str, timeout: float) -> None:
+    A call that failed is tried again as `OpenAIModel` does, without holding other calls back.
+    """
+
+    def __init__(self, served: EndpointName, calls: CallOptions) -> None:
+        keys = load_keys() if calls.keys is None else calls.keys
         self._served = served
-        self._key = key
-        self._redactor = Redactor(key)
+        self._calls = calls
+        self._key = keys.key(served.endpoint)
+        self._redactor = Redactor(self._key)
         self._redactor.guard_logs()
-        self._timeout = timeout
+        self._failures = FailureReader(served.endpoint, keys, self._redactor, calls.timeout)
         self.name = f"openai:{served}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """A vector for each of ``texts``. Raises ``ModelError``."""
+        """A vector for each of ``texts``. Raises ``ModelError``, which is fatal unless these texts were refused."""
         from agent.models.openai.connection import connect
 
-        client = await asyncio.to_thread(connect, self._served.endpoint, self._key, self._timeout)
+        client = await asyncio.to_thread(connect, self._served.endpoint, self._key, self._calls.timeout)
         try:
             batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
             vectors = [vector for batch in batches for vector in await self._batch(client, batch)]
         finally:
             await client.close()
         if len({len(vector) for vector in vectors}) > 1:
-            raise self._error("answered with vectors of different lengths")
+            raise self._error(_no_vectors("vectors of different lengths"))
         return vectors
 
     async def _batch(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector]:
+        """The vectors of one call, by as many attempts as it takes. Raises ``ModelError``."""
+        attempts = Attempts(self._calls)
+        for made in itertools.count(1):
+            outcome = await self._attempt(client, texts)
+            if not isinstance(outcome, Failure):
+                return outcome
+            wait = attempts.wait_after(outcome)
+            if wait is None:
+                raise self._error(outcome, attempts.tried(outcome, made))
+            await asyncio.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _attempt(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector] | Failure:
         import openai
 
         given = [encodable(text[:LONGEST_TEXT]) or " " for text in texts]
         try:
-            async with asyncio.timeout(self._timeout):
+            async with asyncio.timeout(self._calls.timeout):
                 # Read by hand: the SDK believes the shape of what it is sent.
                 create = client.embeddings.with_raw_response.create
                 answer = await create(model=self._served.model, input=given, encoding_format="float")
-            return _vectors(answer.http_response.json(), len(texts))
-        except TimeoutError:
-            raise self._error(f"did not answer within {self._timeout:g} seconds") from None
-        except openai.APIStatusError as error:
-            raise self._error(f"answered {error.status_code}: {error.response.text}") from None
-        except openai.APIConnectionError as error:
-            raise self._error(f"cannot be reached ({error.__cause__ or error})") from None
-        except (NotACompletion, ValueError, RecursionError) as error:
-            raise self._error(f"answered with what are no vectors ({error})") from None
+            self._failures.reached = True
+            response = answer.http_response
+            if not response.content.strip():
+                return EMPTY_BODY
+            vectors = _vectors(response.json(), len(texts))
+            self._failures.answered = True
+            return vectors
+        except (TimeoutError, NotACompletion, openai.APIError) as error:
+            return self._failures.read(error)
+        except (ValueError, RecursionError) as error:
+            return _no_vectors(str(error))
 
-    def _error(self, what: str) -> ModelError:
-        reason = printable_line(self._redactor.text(what), 300)
-        way_out = "Check the embedding model's name and address, or choose examples by bm25, which needs none."
-        return ModelError(f"{self.name}: {reason}. {way_out}", recorded=f"The embedding model {reason}. {way_out}")
+    def _error(self, failure: Failure, tried: str = "") -> ModelError:
+        what = printable_line(self._redactor.text(failure.what), 300)
+        recorded = f"The embedding model {what}. {_WAY_OUT}"
+        fatal = failure.fatal or failure.kind not in _REFUSALS
+        return ModelError(f"{self.name} {what}{tried}. {_WAY_OUT}", recorded=recorded, fatal=fatal, kind=failure.kind)
+
+
+def _no_vectors(what: str) -> Failure:
+    return Failure(f"answered with what are no vectors to choose by ({what})", _WAY_OUT, "no vectors")
 
 
 class LocalEmbedder:
@@ -112,15 +145,13 @@ Embedder = EndpointEmbedder | LocalEmbedder
 """Gives texts as vectors of one length; safe for many calls at once. ``name`` is as a person named it."""
 
 
-def make_embedder(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0) -> Embedder:
+def make_embedder(name: str, calls: CallOptions | None = None) -> Embedder:
     """Make the embedding model ``name``; nothing is called or loaded yet. Raises ``ConfigurationError``."""
     kind, _, rest = name.partition(":")
     if kind == "local" and rest.strip():
         return LocalEmbedder(rest.strip())
     if kind == "openai":
-        parsed = read_openai_name(rest.strip())
-        key = (load_keys() if keys is None else keys).key(parsed.endpoint)
-        return EndpointEmbedder(parsed, key, timeout)
+        return EndpointEmbedder(read_openai_name(rest.strip()), calls or CallOptions())
     forms = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
     raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {forms}.")
 

@@ -96,8 +96,20 @@ def read(recorded: Recorded, policy: Policy) -> dict[str, Any]:
     return completion("", recorded, finish="length") | {"prompt_logprobs": [None, *told]}
 
 
+def embeddings(recorded: Recorded) -> dict[str, Any]:
+    """Vectors that count a few letters, in an order that is not that of the texts."""
+    vectors = [[text.count(letter) for letter in "abcdehlmopt"] for text in recorded.body["input"]]
+    data = [{"object": "embedding", "index": place, "embedding": vector} for place, vector in enumerate(vectors)]
+    return {"object": "list", "data": data[::-1], "model": recorded.body["model"]}
+
+
 async def answer(recorded: Recorded, policy: Policy) -> Response:
-    """What the policy says, cut at the stop words; or, where that was asked, how likely a prompt is by what it would say."""
+    """What the policy says, cut at the stop words; or, where that was asked, how likely a prompt is by what it would say.
+
+    Vectors where embeddings were asked for.
+    """
+    if "input" in recorded.body:
+        return JSONResponse(embeddings(recorded))
     if recorded.body.get("prompt_logprobs") is not None:
         return JSONResponse(read(recorded, policy))
     text = policy(recorded.messages)
@@ -201,7 +213,10 @@ class Server:
     otherwise: Behaviour = answer
     probing: Behaviour = field(default_factory=lambda: saying("ready"))
     """Answers the calls by which a client finds out what the endpoint does besides chatting; ``probes`` are these."""
+    embedding: Behaviour = answer
+    """Answers the requests for embeddings; ``embedded`` are these."""
     requests: list[Recorded] = field(default_factory=list)
+    embedded: list[Recorded] = field(default_factory=list)
     probes: list[Recorded] = field(default_factory=list)
     port: int = 0
     _queued: deque[Behaviour] = field(default_factory=deque)
@@ -223,8 +238,9 @@ class Server:
         """Forget what was asked and what was queued, and answer as it should."""
         self.requests.clear()
         self.probes.clear()
+        self.embedded.clear()
         self._queued.clear()
-        self.otherwise, self.probing = answer, saying("ready")
+        self.otherwise, self.probing, self.embedding = answer, saying("ready"), answer
 
     def await_requests(self, count: int, process: subprocess.Popen[AnyStr]) -> None:
         """Wait until so many have come, which they must before ``process`` ends."""
@@ -246,12 +262,19 @@ class Server:
             behaviour = self._queued.popleft() if self._queued else self.otherwise
             return await behaviour(recorded, self.policy)
 
+        async def embed(request: Request) -> Response:
+            raw = await request.body()
+            recorded = Recorded(request.url.path, dict(request.headers), json.loads(raw), raw)
+            self.embedded.append(recorded)
+            return await self.embedding(recorded, self.policy)
+
         async def models(request: Request) -> Response:
             return JSONResponse({"object": "list", "data": [{"id": "tester", "object": "model", "owned_by": "tests"}]})
 
         return Starlette(
             routes=[
                 Route("/v1/chat/completions", chat, methods=["POST"]),
+                Route("/v1/embeddings", embed, methods=["POST"]),
                 Route("/v1/models", models),
                 Route("/elsewhere/v1/chat/completions", chat, methods=["POST"]),
             ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
-from agent.base import RequiresCapabilities
+from agent.base import Agent, AskPerson, Decision, Emitter, Grants, Memory, RequiresCapabilities, Turn
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import run_episode
 from agent.episodes.record import EpisodeRecorder, cut_off_end, read_episode
@@ -25,8 +25,8 @@ from agent.evaluation.runs.result import Result, SelectedTask, result_of
 from agent.evaluation.runs.spec import RunSpec
 from agent.models.base import Model
 from agent.setup import Setup
-from worlds.base import Step, Task
-from worlds.errors import ConfigurationError
+from worlds.base import Observation, Step, Task
+from worlds.errors import ConfigurationError, ModelError
 from worlds.paths import IrregularFile, open_file, refuse_irregular
 from worlds.wrappers import Wrapper
 
@@ -222,15 +222,18 @@ class _Batch:
 
             try:
                 if recorded:
-                    await resume_episode(env, self._setup.make_agent, self._setup.episode, recorded, listen, model=self._model)
+                    await resume_episode(env, self._make_agent, self._setup.episode, recorded, listen, model=self._model)
                 else:
-                    await run_episode(env, self.agent, self._setup.episode, listen)
+                    await run_episode(env, _Stopping(self.agent, self._tracker), self._setup.episode, listen)
             finally:
                 env.close()
                 self._run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
         result = result_of(selected, events)
         assert result is not None, "an episode ends with an event that says so"
         return result
+
+    def _make_agent(self, model: Model | None, question: AskPerson | None) -> Agent:
+        return _Stopping(self._setup.make_agent(model, question), self._tracker)
 
     def _set_aside(self, part: Path, why: str) -> None:
         aside = self._run.set_aside(part)
@@ -249,6 +252,30 @@ class _Batch:
             won, errors = self._outcomes["won"], self._outcomes["error"]
             active, limit = (self._model.active, self._model.limit) if self._model else (0, None)
             self._options.watcher(RunProgress(done, total, won, errors, self._resumed, active, limit, cost))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stopping(Agent):
+    """Plays as ``agent``. A fatal error of any model that it calls, such as one for embeddings, stops the run."""
+
+    agent: Agent
+    tracker: BudgetTracker
+
+    @property
+    def name(self) -> str:
+        return self.agent.name
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> Memory:
+        return self.agent.begin(goal, observation, grants)
+
+    async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
+        try:
+            return await self.agent.decide(memory, turn, emit)
+        except ModelError as error:
+            if not error.fatal:
+                raise
+            self.tracker.stop(Stopped(str(error)))
+            raise RunHalted from error
 
 
 class _Index:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from agent.models.openai.attempts import EMPTY_BODY, LONGEST_WAIT, Attempts, Failure, FailureReader
 from agent.models.openai.keys import load_keys
 from agent.models.openai.probes import (
     PROBE_TOKENS,
@@ -27,59 +27,26 @@ from agent.models.openai.probes import (
 )
 from agent.models.openai.rate_limiter import RateLimiter, Verdict
 from agent.models.openai.redaction import Redactor
-from agent.models.openai.wire import Dialect, NotACompletion, Refusal, backoff, chat, read_completion, read_refusal, retry_after
+from agent.models.openai.wire import Dialect, NotACompletion, chat, read_completion
 from agent.models.provider import CallOptions
 from agent.models.text import encodable, printable_line
 from worlds.errors import ModelError
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI
 
     from agent.models.openai.provider import EndpointName
 
-LONGEST_WAIT = 60.0
-"""Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
-
 LONGEST_MESSAGE = 700
-MOST_EARLY = 60
-"""Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
-
-SLOW_RETRIES = 2
-"""Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
-
 SCORED_AT_ONCE = 16
 """Texts of one scoring that are in flight at once."""
 
 _WRAPPED = 64
 """Tokens for the JSON round a choice."""
 
-_AGAIN = frozenset({408, 409, 429})
-
 _log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class _Failure:
-    """An attempt that brought no completion.
-
-    ``kind`` is the sort of failure; ``again``: another attempt may succeed; ``slow``: it took all the time that a call has;
-    ``asked``: seconds that the server asks to wait; ``crowded``: there were too many calls, ``early``: for a limit that was
-    lowered after the call was sent; ``fatal``: every other call would fail too.
-    """
-
-    what: str
-    way_out: str
-    kind: str
-    again: bool = False
-    slow: bool = False
-    asked: float | None = None
-    refusal: Refusal | None = None
-    crowded: bool = False
-    early: bool = False
-    fatal: bool = False
-
-
-_NO_LOGPROBS = _Failure(
+_NO_LOGPROBS = Failure(
     "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
     "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
     "no log-probabilities",
@@ -115,8 +82,7 @@ class OpenAIModel(Model):
         self._loop: asyncio.AbstractEventLoop | None = None
         self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
         """Holds calls back where the endpoint says that they are too many; each event loop has another."""
-        self._reached = False
-        self._answered = False
+        self._failures = FailureReader(self._endpoint, self._keys, self._redactor, calls.timeout)
         self._probing = asyncio.Lock()
         self._offered: Capabilities | None = None
 
@@ -144,7 +110,7 @@ class OpenAIModel(Model):
             said = printable_line(completion.text, 80)
             what = f"was to choose among {len(choices)} texts and answered with none of them ({said})"
             way_out = "Its server does not hold a reply to a schema at all times; use another model or server."
-            raise self._error(_Failure(what, way_out, "none of the choices"))
+            raise self._error(Failure(what, way_out, "none of the choices"))
         return replace(completion, text=named)
 
     def _with_room(self, request: Request) -> Request:
@@ -159,27 +125,18 @@ class OpenAIModel(Model):
             self.trouble = ""
 
     async def _persistent_request(self, request: Request, more: Mapping[str, Any]) -> Completion:
-        started = time.perf_counter()
-        attempts = failures = crowded = 0
+        started, made, attempts = time.perf_counter(), 0, Attempts(self._calls)
         while True:
             outcome, taken = await self._learning_attempt(request, more)
-            attempts += taken
+            made += taken
             if isinstance(outcome, Completion):
-                timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=attempts)
+                timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=made)
                 return replace(outcome, timing=timing)
-            if outcome.early and crowded < MOST_EARLY:
-                crowded += 1
-            else:
-                failures += 1
-            retries, wait = self._calls.retries, self._calls.wait
-            if outcome.slow:
-                retries = min(retries, SLOW_RETRIES)
-            if not outcome.again or failures > retries or (outcome.asked or 0.0) > LONGEST_WAIT:
-                most = attempts + max(0, retries + 1 - failures)
-                tried = f", attempt {attempts} of at most {most}" if outcome.again else ""
-                raise self._error(outcome, tried)
+            wait = attempts.wait_after(outcome)
+            if wait is None:
+                raise self._error(outcome, attempts.tried(outcome, made))
             self.trouble = self._said(outcome)
-            await self.limiter.rest(backoff(max(failures, 1), random.random(), outcome.asked) * wait)
+            await self.limiter.rest(wait)
 
     async def check_alive(self) -> Completion:
         question = Request([Message("user", QUESTION)], max_tokens=PROBE_TOKENS)
@@ -201,7 +158,7 @@ class OpenAIModel(Model):
             await self.check_alive()
         return None
 
-    async def _learning_attempt(self, request: Request, more: Mapping[str, Any]) -> tuple[Completion | _Failure, int]:
+    async def _learning_attempt(self, request: Request, more: Mapping[str, Any]) -> tuple[Completion | Failure, int]:
         """The outcome without the parameters that the endpoint does not take, and after how many attempts."""
         conversation, attempts = chat(request.messages), 0
         while True:
@@ -273,7 +230,7 @@ class OpenAIModel(Model):
 
         return connect(self._endpoint, self._key, self._calls.timeout)
 
-    async def _limited_attempt(self, body: Mapping[str, Any]) -> Completion | _Failure:
+    async def _limited_attempt(self, body: Mapping[str, Any]) -> Completion | Failure:
         """One attempt, once the limiter admits it."""
         client, limiter = await self._connected(), self.limiter
         permit = await limiter.enter()
@@ -290,76 +247,28 @@ class OpenAIModel(Model):
         finally:
             limiter.leave(permit, verdict, wait)
 
-    async def _attempt(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> Completion | _Failure:
-        import httpx2
+    async def _attempt(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> Completion | Failure:
         import openai
 
         try:
             async with asyncio.timeout(self._calls.timeout):
                 # As extra_body, because the SDK transforms the whole growing conversation at every call.
                 answer = await client.chat.completions.with_raw_response.create(model=self._model, messages=[], extra_body=body)
-            self._reached = True
+            self._failures.reached = True
             response = answer.http_response
             content = response.content
             if not content.strip():
-                return _Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
+                return EMPTY_BODY
             completion = read_completion(content, response.headers.get("content-type", ""), self._redactor)
-            self._answered = True
+            self._failures.answered = True
             return completion
-        except TimeoutError:
-            way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
-            what = f"did not answer within {self._calls.timeout:g} seconds"
-            return _Failure(what, way_out, "no answer in time", again=True, slow=True)
-        except NotACompletion as error:
-            way_out = "Check that the address is an OpenAI-compatible one (it often ends in /v1)."
-            return _Failure(str(error), way_out, "no completion")
-        except openai.APIStatusError as error:
-            self._reached = True
-            return self._refused(error)
-        except openai.APIConnectionError as error:
-            cause = error.__cause__
-            refused = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
-            if refused and not self._reached:
-                # The server is not running: that is said at once, not after half a minute of retries.
-                what = f"cannot be reached ({cause})"
-                return _Failure(what, "Check the address, and that the server is running.", "not reached", fatal=True)
-            way_out = "Check the connection and the server's log."
-            return _Failure(f"dropped the connection ({cause or error})", way_out, "a dropped connection", again=True)
+        except (TimeoutError, NotACompletion, openai.APIError) as error:
+            return self._failures.read(error)
 
-    def _refused(self, error: APIStatusError) -> _Failure:
-        status = error.status_code
-        refusal = read_refusal(error.response.content, self._redactor)
-        said = f" ({refusal.message})" if refusal.message else ""
-        what, kind = f"answered {status}{said}", f"status {status}"
-        fatal = not self._answered
-        if 300 <= status < 400:
-            where = error.response.headers.get("location", "nowhere")
-            what = f"sends on to {where}, and a key is not carried to another address"
-            return _Failure(what, "Name that address instead.", kind, fatal=fatal)
-        if status in {401, 403}:
-            variable = self._keys.variable(self._endpoint)
-            own = f"Name its key by key_env under {self._endpoint.entry} in your own housequest.toml."
-            way_out = f"Check the key in {variable}." if variable else own
-            return _Failure(f"refused access with {status}{said}", way_out, kind, fatal=fatal)
-        if status == 404:
-            way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
-            return _Failure(what, way_out, kind, fatal=fatal)
-        if refusal.code == "insufficient_quota":
-            return _Failure(what, "Check the account's quota.", kind, fatal=True)
-        if status in _AGAIN or status >= 500:
-            asked = retry_after(error.response.headers, time.time())
-            wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
-            way_out = "Try again later, or with fewer workers."
-            return _Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
-        way_out = "Check the model's name and settings."
-        if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
-            way_out = "Name the model without ?reasoning_effort, or with another value."
-        return _Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
-
-    def _said(self, failure: _Failure) -> str:
+    def _said(self, failure: Failure) -> str:
         return printable_line(self._redactor.text(failure.what), LONGEST_MESSAGE // 2)
 
-    def _error(self, failure: _Failure, tried: str = "") -> ModelError:
+    def _error(self, failure: Failure, tried: str = "") -> ModelError:
         what, address = self._said(failure), self._endpoint.address
         head = printable_line(self.name if address in self.name else f"{self.name}: {address}", LONGEST_MESSAGE // 3)
         recorded = f"The model {what}. {failure.way_out}"

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -20,42 +15,13 @@ from agent.evaluation.runs.spec import make_run_spec
 from agent.skills.skill import example_skills
 from knowledge.examples import shipped, written
 from tests.agent.playing import play
-from tests.backends.server import Server
+from tests.backends.server import Server, raw, status
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, HousequestError, KnowledgeError, ModelError
 from worlds.options import read_options
 from worlds.registry import make_world
 
 GOAL = "put a hot potato in fridge."
-
-
-@contextmanager
-def embeddings(answer: bytes | None = None, code: int = 200) -> Iterator[str]:
-    """An endpoint whose vectors count a few letters; or one that always says ``answer``."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            vectors = [[text.count(letter) for letter in "abcdehlmopt"] for text in asked["input"]]
-            data = [{"object": "embedding", "index": place, "embedding": vector} for place, vector in enumerate(vectors)]
-            told = json.dumps({"object": "list", "data": data[::-1], "model": asked["model"]}).encode()
-            self.send_response(code)
-            self.send_header("content-type", "application/json")
-            self.end_headers()
-            self.wfile.write(told if answer is None else answer)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"openai:embedder@http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(5)
 
 
 def chooser(**settings: Any) -> ExampleSelector:
@@ -76,14 +42,13 @@ def test_examples_are_chosen_alike_every_time(strategy: str) -> None:
         assert {example.type for example in one} == {"pick_heat_then_place_in_recep"}
 
 
-def test_examples_are_chosen_by_an_embedding_model() -> None:
-    with embeddings() as name:
-        made = chooser(choose="embeddings", embedder=name)
-        same = made.store[40]
-        found = asyncio.run(made.choose(same.goal))
-        assert found[0] == same
-        # Another event loop, another choice: the store's vectors are kept.
-        assert same not in asyncio.run(made.choose(same.goal, without=same.origin))
+def test_examples_are_chosen_by_an_embedding_model(server: Server) -> None:
+    made = chooser(choose="embeddings", embedder=server.model())
+    same = made.store[40]
+    found = asyncio.run(made.choose(same.goal))
+    assert found[0] == same
+    # Another event loop, another choice: the store's vectors are kept.
+    assert same not in asyncio.run(made.choose(same.goal, without=same.origin))
 
 
 @pytest.mark.parametrize(
@@ -97,9 +62,24 @@ def test_examples_are_chosen_by_an_embedding_model() -> None:
         (b"x" * (1 << 21), 200),
     ],
 )
-def test_an_embedding_model_that_fails_is_named(answer: bytes, code: int) -> None:
-    with embeddings(answer, code) as name, pytest.raises(ModelError, match="bm25"):
-        asyncio.run(chooser(choose="embeddings", embedder=name).choose(GOAL))
+def test_an_embedding_model_that_fails_is_named(server: Server, answer: bytes, code: int) -> None:
+    server.embedding = raw(answer, code=code)
+    with pytest.raises(ModelError, match="bm25") as caught:
+        asyncio.run(chooser(choose="embeddings", embedder=server.model()).choose(GOAL))
+    assert caught.value.fatal
+
+
+def test_an_embedding_model_that_failed_can_be_asked_again(server: Server) -> None:
+    made = chooser(choose="embeddings", embedder=server.model())
+
+    async def choose_twice() -> None:
+        server.embedding = status(401)
+        with pytest.raises(ModelError, match="401"):
+            await made.choose(GOAL)
+        server.reset()
+        assert len(await made.choose(GOAL)) == 3
+
+    asyncio.run(choose_twice())
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped, read_budget
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.models.openai.model import LONGEST_WAIT
+from agent.models.openai.attempts import LONGEST_WAIT
 from tests.backends.server import Server, raw, serve, status
 from worlds.errors import ConfigurationError
 

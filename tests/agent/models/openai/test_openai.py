@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.models.base import Completion, Message, Model, Request, Usage
+from agent.models.openai.attempts import SLOW_RETRIES
 from agent.models.openai.keys import KeyRing
-from agent.models.openai.model import LONGEST_MESSAGE, SLOW_RETRIES
+from agent.models.openai.model import LONGEST_MESSAGE
 from agent.models.registry import make_model, portable_name
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Server

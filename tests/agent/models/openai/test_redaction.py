@@ -21,6 +21,7 @@ from agent.models.embeddings import make_embedder
 from agent.models.openai.keys import PLACEHOLDER, KeyRing, parse_endpoint
 from agent.models.openai.redaction import SHORTEST_SECRET, Redactor
 from agent.models.openai.wire import NotACompletion, read_completion, read_refusal
+from agent.models.provider import CallOptions
 from agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Server
@@ -224,7 +225,7 @@ def test_the_error_of_an_embedding_model_does_not_hold_the_key(
     answer = b"HTTP/1.1 400 %s\r\ncontent-length: %d\r\n\r\n%s" % (KEY.encode(), len(body), body)
     with backend.serve_bytes([answer]) as url:
         keys = KeyRing({parse_endpoint(url).address: "PRECIOUS_KEY"})
-        embedder = make_embedder(f"openai:x@{url}", keys=keys)
+        embedder = make_embedder(f"openai:x@{url}", CallOptions(keys=keys))
         with caplog.at_level(logging.DEBUG), pytest.raises(ModelError) as caught:
             asyncio.run(embedder.embed(["put an egg away"]))
     assert "[key]" in str(caught.value)

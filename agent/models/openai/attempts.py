@@ -1,0 +1,154 @@
+"""What the failures of an endpoint mean, and whether a call is tried again: the same for chat and for embeddings."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent.models.openai.keys import Endpoint, KeyRing
+from agent.models.openai.redaction import Redactor
+from agent.models.openai.wire import NotACompletion, Refusal, backoff, read_refusal, retry_after
+from agent.models.provider import CallOptions
+
+if TYPE_CHECKING:
+    from openai import APIConnectionError, APIStatusError
+
+LONGEST_WAIT = 60.0
+"""Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
+
+MOST_EARLY = 60
+"""Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
+
+SLOW_RETRIES = 2
+"""Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
+
+_AGAIN = frozenset({408, 409, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that brought no answer.
+
+    ``kind`` is the sort of failure; ``again``: another attempt may succeed; ``slow``: it took all the time that a call has;
+    ``asked``: seconds that the server asks to wait; ``crowded``: there were too many calls, ``early``: for a limit that was
+    lowered after the call was sent; ``fatal``: every other call would fail too.
+    """
+
+    what: str
+    way_out: str
+    kind: str
+    again: bool = False
+    slow: bool = False
+    asked: float | None = None
+    refusal: Refusal | None = None
+    crowded: bool = False
+    early: bool = False
+    fatal: bool = False
+
+
+EMPTY_BODY = Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
+
+
+class FailureReader:
+    """Reads what an attempt at ``endpoint`` raised.
+
+    What it means depends on what went well before: ``reached``, the endpoint sent anything, and ``answered``, a call succeeded.
+    """
+
+    def __init__(self, endpoint: Endpoint, keys: KeyRing, redactor: Redactor, timeout: float) -> None:
+        self._endpoint = endpoint
+        self._keys = keys
+        self._redactor = redactor
+        self._timeout = timeout
+        self.reached = False
+        self.answered = False
+
+    def read(self, error: Exception) -> Failure:
+        """The failure that ``error`` is; raises it where it is none of an endpoint."""
+        import openai
+
+        match error:
+            case TimeoutError():
+                way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
+                what = f"did not answer within {self._timeout:g} seconds"
+                return Failure(what, way_out, "no answer in time", again=True, slow=True)
+            case NotACompletion():
+                way_out = "Check that the address is an OpenAI-compatible one (it often ends in /v1)."
+                return Failure(str(error), way_out, "no completion")
+            case openai.APIStatusError():
+                self.reached = True
+                return self._refused(error)
+            case openai.APIConnectionError():
+                return self._disconnected(error)
+            case _:
+                raise error
+
+    def _disconnected(self, error: APIConnectionError) -> Failure:
+        import httpx2
+
+        cause = error.__cause__
+        refused = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
+        if refused and not self.reached:
+            # The server is not running: that is said at once, not after half a minute of retries.
+            what = f"cannot be reached ({cause})"
+            return Failure(what, "Check the address, and that the server is running.", "not reached", fatal=True)
+        way_out = "Check the connection and the server's log."
+        return Failure(f"dropped the connection ({cause or error})", way_out, "a dropped connection", again=True)
+
+    def _refused(self, error: APIStatusError) -> Failure:
+        status = error.status_code
+        refusal = read_refusal(error.response.content, self._redactor)
+        said = f" ({refusal.message})" if refusal.message else ""
+        what, kind = f"answered {status}{said}", f"status {status}"
+        fatal = not self.answered
+        if 300 <= status < 400:
+            where = error.response.headers.get("location", "nowhere")
+            what = f"sends on to {where}, and a key is not carried to another address"
+            return Failure(what, "Name that address instead.", kind, fatal=fatal)
+        if status in {401, 403}:
+            variable = self._keys.variable(self._endpoint)
+            own = f"Name its key by key_env under {self._endpoint.entry} in your own housequest.toml."
+            way_out = f"Check the key in {variable}." if variable else own
+            return Failure(f"refused access with {status}{said}", way_out, kind, fatal=fatal)
+        if status == 404:
+            way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
+            return Failure(what, way_out, kind, fatal=fatal)
+        if refusal.code == "insufficient_quota":
+            return Failure(what, "Check the account's quota.", kind, fatal=True)
+        if status in _AGAIN or status >= 500:
+            asked = retry_after(error.response.headers, time.time())
+            wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
+            way_out = "Try again later, or with fewer workers."
+            return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
+        way_out = "Check the model's name and settings."
+        if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
+            way_out = "Name the model without ?reasoning_effort, or with another value."
+        return Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
+
+
+class Attempts:
+    """Counts the failures of one call, and says whether it is tried again."""
+
+    def __init__(self, calls: CallOptions) -> None:
+        self._calls = calls
+        self._failures = self._early = 0
+
+    def wait_after(self, failure: Failure) -> float | None:
+        """Seconds to wait before the next attempt; None where ``failure`` is the call's."""
+        if failure.early and self._early < MOST_EARLY:
+            self._early += 1
+        else:
+            self._failures += 1
+        if not failure.again or self._failures > self._retries(failure) or (failure.asked or 0.0) > LONGEST_WAIT:
+            return None
+        return backoff(max(self._failures, 1), random.random(), failure.asked) * self._calls.wait
+
+    def tried(self, failure: Failure, made: int) -> str:
+        """Which of how many attempts ``failure`` was, after so many ``made``; "" where there could be only one."""
+        most = made + max(0, self._retries(failure) + 1 - self._failures)
+        return f", attempt {made} of at most {most}" if failure.again else ""
+
+    def _retries(self, failure: Failure) -> int:
+        return min(self._calls.retries, SLOW_RETRIES) if failure.slow else self._calls.retries
