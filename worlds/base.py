@@ -20,6 +20,7 @@ from worlds.errors import TaskNotFound, Unsupported, nearest, shown
 
 if TYPE_CHECKING:
     from worlds.household.base import Household
+    from worlds.rooms.room import Room, Situation
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,22 @@ class World(ABC):
         ``seconds``; as it may take a second or two, call it in a thread. Raises ``GameError``.
         """
         del task, seconds
+        return None
+
+    def room(self, task: Task) -> Room | None:
+        """Hidden: the room in which ``task`` is drawn (`worlds.rooms`); None if the world has none to draw.
+
+        Its receptacles have the names that the household reads. Raises ``GameError``.
+        """
+        del task
+        return None
+
+    def situation(self, env: Env, room: Room) -> Situation | None:
+        """Hidden: all that is so in ``env`` now, to be drawn for people who watch; None if the world cannot tell.
+
+        What a player may see is drawn from its belief instead (`worlds.rooms.room.believed`).
+        """
+        del env, room
         return None
 
     def fingerprint(self, split: str) -> str:

@@ -15,6 +15,7 @@ PARTS = (
     "reference",
     "doors",
     "houses",
+    "rooms",
     "screen",
     "rules",
     "expert_rules",

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from worlds.alfworld.houses.habits import Habits
     from worlds.alfworld.houses.house import GeneratedTasks
     from worlds.alfworld.reference.env import Workers
+    from worlds.rooms.room import Room, Situation
 
 _NAME = "alfworld"
 _ENGINES = ("native", "textworld")
@@ -195,6 +196,22 @@ class AlfworldWorld(World):
 
         found = plan(self._game(self._known(task)), seconds=seconds)
         return len(found.commands) if isinstance(found, Solution) else None
+
+    def room(self, task: Task) -> Room:
+        from worlds.alfworld.room import room_of
+
+        known = self._known(task)
+        return room_of(self.source(known)[0], self._game(known))
+
+    def situation(self, env: Env, room: Room) -> Situation | None:
+        """Hidden: all of a state of the native engine; None for that of textworld, which does not show its own."""
+        from worlds.alfworld.engine.native import NativeEnv
+        from worlds.alfworld.room import situation
+        from worlds.wrappers import Wrapper
+
+        while isinstance(env, Wrapper):
+            env = env.env
+        return situation(env.game, env.state, room) if isinstance(env, NativeEnv) else None
 
     def source(self, task: Task) -> tuple[str, str]:
         """Hidden: the PDDL problem of ``task`` and the goal sentence that goes with it. Raises ``GameError``."""

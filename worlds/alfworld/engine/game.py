@@ -247,18 +247,24 @@ def _fingerprint(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def numbered(problem: Problem) -> tuple[list[str], list[str], list[str]]:
+    """The ids of the objects, receptacles and places of a game, in the order of its numbers."""
+    mentioned = sorted({thing for facts in problem.facts.values() for fact in facts for thing in fact})
+    objects, receptacles, places = (
+        [thing for thing in mentioned if problem.things[thing] == kind] for kind in ("object", "receptacle", "location")
+    )
+    return objects, receptacles, places
+
+
 class _Maker:
     """Turns a problem into a game: numbers the things, then groups the facts as the engine needs them."""
 
     def __init__(self, problem: Problem, origin: str) -> None:
         self.problem = problem
         self.origin = origin
-        kinds = problem.things
         mentioned = sorted({thing for facts in problem.facts.values() for fact in facts for thing in fact})
         self.names = self._names(mentioned)
-        self.objects, self.receptacles, self.places = (
-            [thing for thing in mentioned if kinds[thing] == kind] for kind in ("object", "receptacle", "location")
-        )
+        self.objects, self.receptacles, self.places = numbered(problem)
         every = (self.objects, self.receptacles, self.places)
         self.number = {thing: number for things in every for number, thing in enumerate(things)}
         self.object_types = self._one_each("objecttype")

@@ -1,0 +1,171 @@
+"""Rooms: the cost of a picture, what is in it, and whether ALFRED's own walks can be walked on the floor.
+
+A thing is in a picture of 300 x 300 if at least 8 pixels are its own. *Eyes* is the camera of the View, which turns and tilts
+its head towards a receptacle and what is known to lie there; *ALFRED's camera* keeps the pose in the game and sees 60 degrees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from statistics import median
+from time import process_time
+
+from worlds.alfworld.engine.game import Game, read_game
+from worlds.alfworld.houses.house import make_house
+from worlds.alfworld.room import room_of, situation
+from worlds.registry import make_world
+from worlds.rooms.frame import Frame
+from worlds.rooms.poses import EYE, Point, Pose
+from worlds.rooms.render import Camera, field, render
+from worlds.rooms.room import AHEAD, Cell, Room, Situation
+from worlds.rooms.stage import furniture, inner
+from worlds.rooms.view import dolls_house, draw, gaze
+
+SIZE = (300, 300)
+LEAST = 8
+TRAIN = 500
+HOUSES = 1_000
+
+
+def run(data: Path | None) -> list[str]:
+    """Milliseconds of processor, shares of what is seen and walked, and made-up plans; lines to print."""
+    lines = [*_cost(), *_made_up()]
+    if data is None:
+        return [*lines, "published games: not here, so not measured (set ALFWORLD_DATA)"]
+    root = data / "json_2.1.1"
+    seen = sorted((root / "valid_seen").glob("*/*/game.tw-pddl"))
+    train = sorted((root / "train").glob("*/*/game.tw-pddl"))
+    sample = sorted(Random(0).sample(train, min(TRAIN, len(train))))
+    for name, games in (("valid_seen", seen), (f"{len(sample)} of train", sample)):
+        if games:
+            lines += [f"{name}: {line}" for line in (*_walked(games), *_seen(games))]
+    return lines
+
+
+def _cost() -> Iterator[str]:
+    world = make_world("alfworld")
+    for reference in ("example:1", "generated:690"):
+        task = world.task(reference)
+        room = world.room(task)
+        env = world.open(task)
+        env.reset()
+        now = world.situation(env, room) if room else None
+        if room is None or now is None:
+            continue
+        poses = [one.place for one in room.fixtures if one.place]
+        eyes = _timed([lambda pose=pose: draw(room, now, pose, SIZE) for pose in poses])
+        house = _timed([lambda pose=pose: dolls_house(room, replace(now, pose=pose), (80, 48)) for pose in poses])
+        yield f"{reference}: a frame of 300 x 300 {eyes}; a doll's house of 80 x 24 cells {house}"
+
+
+def _timed(calls: Sequence[object]) -> str:
+    taken: list[float] = []
+    for call in calls:
+        began = process_time()
+        assert callable(call)
+        call()
+        taken.append(1000 * (process_time() - began))
+    taken.sort()
+    return f"{median(taken):.1f} ms of processor (95 %: {taken[int(0.95 * len(taken))]:.1f})"
+
+
+def _made_up() -> Iterator[str]:
+    seconds, planned, whole = 0.0, 0, 0
+    for seed in range(HOUSES):
+        house = make_house(seed)
+        began = process_time()
+        room = room_of(house.problem, house.game)
+        seconds += process_time() - began
+        planned += room.made_up and len(room.fixtures) == len(house.game.receptacles)
+        whole += all(one.place is not None and one.place.cell in room.floor for one in room.fixtures)
+    yield f"made-up houses: {planned:,} of {HOUSES:,} have a plan, {whole:,} with every place reachable; {1000 * seconds / HOUSES:.1f} ms a plan"
+
+
+def _read(path: Path) -> tuple[Game, Room]:
+    file = read_game(path)
+    game = file.game(str(path))
+    return game, room_of(file.problem, game)
+
+
+def _walked(games: Sequence[Path]) -> Iterator[str]:
+    """How many of the annotated moves the floor refuses."""
+    moves = refused = whole = walks = cells = 0
+    for path in games:
+        walk = list(_cells(path.with_name("traj_data.json")))
+        floor = _read(path)[1].floor
+        wrong = sum(cell not in floor for cell in walk)
+        moves, refused, walks, whole = moves + len(walk), refused + wrong, walks + 1, whole + (not wrong)
+        cells += len(floor)
+    yield (
+        f"annotated moves that the floor refuses {_share(refused, moves)}, whole walks that pass {_share(whole, walks)}; "
+        f"{cells / walks:.0f} cells a floor"
+    )
+
+
+def _cells(path: Path) -> Iterator[Cell]:
+    """The cells to which the annotated low-level actions move."""
+    trial = json.loads(path.read_bytes())
+    first = trial["scene"]["init_action"]
+    (x, z), quarter = Pose(first["x"], first["z"]).cell, round(first["rotation"] / 90)
+    for low in trial["plan"]["low_actions"]:
+        match low["api_action"]["action"]:
+            case "MoveAhead":
+                x, z = x + AHEAD[quarter][0], z + AHEAD[quarter][1]
+                yield x, z
+            case "RotateLeft":
+                quarter = (quarter - 1) % 4
+            case "RotateRight":
+                quarter = (quarter + 1) % 4
+            case _:
+                pass
+
+
+def _seen(games: Sequence[Path]) -> Iterator[str]:
+    """How many receptacles, and things in them, are in the picture from the receptacle's own place."""
+    eyes, alfred = _Count(), _Count()
+    for path in games:
+        game, room = _read(path)
+        full = situation(game, game.start, room)
+        for one, holder in zip(room.fixtures, full.holders, strict=True):
+            if one.place:
+                now = opened(full, one.name)
+                eyes.add(draw(room, now, gaze(room, now, one.name), SIZE, held=False), one.name, holder.contents)
+                alfred.add(_as_alfred(room, now, one.place), one.name, holder.contents)
+    yield f"eyes: {eyes}"
+    yield f"ALFRED's camera: {alfred}"
+
+
+def opened(now: Situation, name: str) -> Situation:
+    """``now`` with the receptacle of this name open, if it can be opened, and all others closed that can be."""
+    turned = (
+        one if one.openness in (None, "surface") else replace(one, openness="open" if one.name == name else "closed")
+        for one in now.holders
+    )
+    return replace(now, at=name, holders=tuple(turned))
+
+
+def _as_alfred(room: Room, now: Situation, pose: Pose) -> Frame:
+    camera = Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, field(60))
+    return render([*inner(room), *furniture(room, now)], camera, SIZE)
+
+
+class _Count:
+    def __init__(self) -> None:
+        self.receptacles = self.of = self.things = self.all = 0
+
+    def add(self, frame: Frame, name: str, contents: Sequence[str]) -> None:
+        self.receptacles += frame.pixels(name) >= LEAST
+        self.of += 1
+        self.things += sum(frame.pixels(thing) >= LEAST for thing in contents)
+        self.all += len(contents)
+
+    def __str__(self) -> str:
+        return f"receptacles in the picture {_share(self.receptacles, self.of)}, what they hold {_share(self.things, self.all)}"
+
+
+def _share(part: int, of: int) -> str:
+    return f"{part:,} of {of:,} ({part / max(1, of):.1%})"

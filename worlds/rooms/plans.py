@@ -1,0 +1,328 @@
+"""Floor plans for houses whose ids say nothing of where things are: made-up ones, and games of others.
+
+A plan depends on names and on who shares a place, and on nothing else, so it is the same for a house every time, and no game
+changes by it. Receptacles stand in columns along the walls, what is low below what hangs; tables stand in the middle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from math import atan2, ceil, degrees
+from random import Random
+
+from worlds.rooms.floor import reached, uncovered
+from worlds.rooms.furnish import MAX_FIXTURES, WALLS
+from worlds.rooms.kinds import kind_of
+from worlds.rooms.poses import EYE, GRID, Pose
+from worlds.rooms.room import AHEAD, Box, Cell, Fixture, Room, Side
+
+VERSION = 1
+"""Increased whenever a house would get another plan."""
+
+_ISLANDS = ("diningtable", "coffeetable", "ottoman")
+_COUNTER = 0.94
+_DEEP = 0.62
+_HUNG = 1.4
+_CORNER = 1.0
+_GAP = 0.01
+_AISLE = 1.0
+_STAND = 0.45
+_DRAWS = 60
+_DRAWERS = 3
+_TURNED = 1.2
+
+#: A box of a column: name, from and to along the wall, from and to upwards, from and to away from the wall.
+_Local = tuple[str, float, float, float, float, float, float]
+_Placing = Callable[[float, float, float, float, float, float], Box]
+
+
+@dataclass(slots=True)
+class _Column:
+    """What stands along a stretch of wall: each box by the place from which it is reached."""
+
+    width: float = 0.0
+    depth: float = 0.0
+    boxes: list[tuple[int, _Local]] = field(default_factory=list[tuple[int, _Local]])
+    base: float = 0.0
+    hung: bool = False
+    topped: bool = False
+
+    def add(self, place: int, name: str, left: float, width: float, low: float, high: float, depth: float, back: float = 0.0) -> None:
+        self.boxes.append((place, (name, left, left + width, low, high, back, back + depth)))
+        self.width, self.depth = max(self.width, left + width), max(self.depth, back + depth)
+
+
+def make_up(names: Sequence[str], places: Sequence[int]) -> Room:
+    """A room for receptacles of these names; equal numbers in ``places`` share a place, and a negative one is none."""
+    names, places = names[:MAX_FIXTURES], places[:MAX_FIXTURES]
+    text = "\n".join(f"{name} {place}" for name, place in zip(names, places, strict=True))
+    dice = Random(f"plan {VERSION} {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}")
+    columns, islands = _columns(names, places, dice)
+    for draw in count():
+        order = sorted(columns, key=lambda _: dice.random())
+        room = _laid(order, islands, draw * 0.25, lined=draw >= _DRAWS)
+        if room is not None:
+            return room
+    raise AssertionError("a row along one wall always fits")
+
+
+def _columns(names: Sequence[str], places: Sequence[int], dice: Random) -> tuple[list[_Column], list[_Column]]:
+    """The columns along the walls, and those that stand free."""
+    groups: dict[int, list[str]] = {}
+    for number, (name, place) in enumerate(zip(names, places, strict=True)):
+        groups.setdefault(place if place >= 0 else -1 - number, []).append(name)
+    columns: list[_Column] = []
+    islands: list[_Column] = []
+    drawers: list[tuple[int, str]] = []
+    tops: list[tuple[int, list[str]]] = []
+    burners: list[tuple[int, str]] = []
+    hung: list[tuple[int, list[str]]] = []
+    for place, members in groups.items():
+        sorts = {name: _sort(name, dice) for name in members}
+        standing = [name for name, sort in sorts.items() if sort in ("floor", "island")]
+        if standing:
+            column = _standing(place, standing, [name for name in members if name not in standing], sorts)
+            (islands if all(sorts[name] == "island" for name in standing) else columns).append(column)
+        else:
+            drawers += [(place, name) for name, sort in sorts.items() if sort == "drawer"]
+            burners += [(place, name) for name, sort in sorts.items() if sort == "burner"]
+            for wanted, found in (("top", tops), ("hung", hung)):
+                if some := [name for name, sort in sorts.items() if sort == wanted]:
+                    found.append((place, some))
+            if low := [name for name, sort in sorts.items() if sort == "low"]:
+                columns.append(_cupboards(place, low))
+    for start in range(0, len(drawers), _DRAWERS):
+        columns.append(_chest(drawers[start : start + _DRAWERS]))
+    for start in range(0, len(burners), 4):
+        columns.append(_stove(burners[start : start + 4]))
+    for place, members in tops:
+        _put_on(columns, place, members)
+    for place, members in hung:
+        _hang(columns, place, members)
+    return columns, islands
+
+
+def _sort(name: str, dice: Random) -> str:
+    kind, word = kind_of(name), name.rpartition(" ")[0]
+    if word in _ISLANDS:
+        return "island"
+    if word == "stoveburner":
+        return "burner"
+    if word == "cabinet":
+        return "low" if dice.random() < 0.5 else "hung"
+    if kind.form == "drawer":
+        return "drawer"
+    return {"counter": "top", "wall": "hung"}.get(kind.stands, "floor")
+
+
+def _size(name: str) -> tuple[float, float, float]:
+    kind = kind_of(name)
+    width, height, depth = (kind.width, kind.height, kind.depth) if kind.known else (0.6, 0.8, 0.5)
+    return (depth, height, width) if depth > _TURNED else (width, height, depth)
+
+
+def _standing(place: int, standing: list[str], others: list[str], sorts: dict[str, str]) -> _Column:
+    """What stands on the floor side by side, and on it, in it and above it what shares its place."""
+    column = _Column(hung=False)
+    for name in standing:
+        width, height, depth = _size(name)
+        if kind_of(name).form == "counter":
+            width = max(width, sum(_size(one)[0] + 0.1 for one in others if sorts[one] in ("top", "burner")))
+        column.add(place, name, column.width, width, 0.0, height, depth)
+        column.base = max(column.base, height)
+    low = iter(range(len(others)))
+    left = 0.05
+    for name in others:
+        width, height, depth = _size(name)
+        match sorts[name]:
+            case "drawer":
+                number = next(low)
+                top = max(0.25, column.base - 0.08 - 0.24 * (number % 3))
+                width = min(width, column.width * 0.9)
+                at = min(0.03 + (width + 0.03) * (number // 3), max(0.0, column.width - width))
+                column.add(place, name, at, width, top - 0.19, top, min(depth, column.depth) + 0.012, max(0.0, column.depth - depth))
+            case "low":
+                width = min(width, column.width * 0.9)
+                column.add(place, name, 0.03, width, 0.08, min(0.74, column.base), min(depth, column.depth) + 0.012, max(0.0, column.depth - depth))
+            case "hung":
+                column.add(place, name, 0.0, width, _HUNG, _HUNG + height, depth)
+                column.hung = True
+            case _:
+                column.add(place, name, left, width, *_rest(name, column.base), depth, 0.1)
+                left += width + 0.08
+                column.topped = True
+    return column
+
+
+def _rest(name: str, top: float) -> tuple[float, float]:
+    """Bottom and top of what rests on a counter; a basin is let into it."""
+    kind = kind_of(name)
+    return (max(0.0, top - 0.22), top + 0.02) if kind.form == "basin" else (top, top + kind.height)
+
+
+def _cupboards(place: int, low: list[str]) -> _Column:
+    column = _Column(base=_COUNTER)
+    for name in low:
+        column.add(place, name, column.width + 0.02, 0.42, 0.08, 0.78, 0.4, _DEEP - 0.38)
+    _counter(column, place)
+    return column
+
+
+def _chest(drawers: list[tuple[int, str]]) -> _Column:
+    column = _Column(base=_COUNTER)
+    for number, (place, name) in enumerate(drawers):
+        top = 0.84 - 0.26 * number
+        column.add(place, name, 0.02, 0.49, top - 0.2, top, 0.4, _DEEP - 0.38)
+    _counter(column, drawers[0][0])
+    return column
+
+
+def _stove(burners: list[tuple[int, str]]) -> _Column:
+    column = _Column(base=_COUNTER, topped=True)
+    for number, (place, name) in enumerate(burners):
+        column.add(place, name, 0.03 + 0.33 * (number % 2), 0.28, _COUNTER, _COUNTER + 0.02, 0.26, 0.04 + 0.29 * (number // 2))
+    _counter(column, burners[0][0])
+    return column
+
+
+def _counter(column: _Column, place: int) -> None:
+    """A worktop that is no receptacle over a column."""
+    column.width += 0.02
+    column.depth = max(column.depth, _DEEP)
+    column.boxes.append((place, ("countertop", 0.0, column.width, 0.0, _COUNTER, 0.0, _DEEP)))
+
+
+def _put_on(columns: list[_Column], place: int, members: list[str]) -> None:
+    """Put what stands on counters on the first that is free, or on one of its own."""
+    wide = sum(_size(name)[0] + 0.06 for name in members)
+    for column in columns:
+        if not column.topped and 0.8 < column.base < 1.0 and column.width >= wide - 0.15:
+            break
+    else:
+        column = _Column(width=wide, base=_COUNTER)
+        _counter(column, place)
+        columns.append(column)
+    column.topped = True
+    left = max(0.0, (column.width - wide) / 2)
+    for name in members:
+        width, _, depth = _size(name)
+        column.add(place, name, left, width, *_rest(name, column.base), depth, 0.1)
+        left += width + 0.06
+
+
+def _hang(columns: list[_Column], place: int, members: list[str]) -> None:
+    """Hang what hangs on walls over the first column that is low enough, or over the floor."""
+    wide = sum(_size(name)[0] + 0.03 for name in members)
+    for column in columns:
+        if not column.hung and column.base < 1.0 and column.width >= wide - 0.1:
+            break
+    else:
+        column = _Column(width=wide, depth=0.2)
+        columns.append(column)
+    column.hung = True
+    left = max(0.0, (column.width - wide) / 2)
+    for number, name in enumerate(members):
+        width, height, depth = _size(name)
+        low = _HUNG + 0.02 * (number % 2)
+        column.add(place, name, left, width, low, low + max(height, 0.03), depth)
+        left += width + 0.03
+
+
+def _laid(columns: list[_Column], islands: list[_Column], more: float, *, lined: bool) -> Room | None:
+    """The columns along the walls of a rectangle and the tables within it; None if a place cannot be reached."""
+    total = sum(column.width + _GAP for column in columns)
+    depth = max((column.depth for column in columns), default=0.5)
+    across = max((column.width for column in islands), default=0.0) + 2 * _AISLE
+    deep = max((column.depth for column in islands), default=0.0) + 2 * _AISLE
+    per_row = max(1, ceil(len(islands) ** 0.5))
+    wide = max(3.5, total * 0.28 + 2 * _CORNER, 2 * depth + per_row * across) + more
+    long = max(3.0, total * 0.2 + 2 * _CORNER, 2 * depth + ceil(len(islands) / per_row) * deep) + more
+    if lined:
+        wide = max(wide, total + 2 * _CORNER)
+    walls = Box(0.0, 0.0, 0.0, _snapped(wide), WALLS, _snapped(long))
+    fixtures: list[Fixture] = []
+    stood: set[Cell] = set()
+    queue = list(columns)
+    for side in (0,) if lined else (0, 1, 2, 3):
+        length = walls.x1 if side % 2 == 0 else walls.z1
+        at = _CORNER
+        while queue and at + queue[0].width <= length - _CORNER + 1e-9:
+            column = queue.pop(0)
+            fixtures += _against(walls, side, at, column)
+            at += column.width + _GAP
+    if queue:
+        return None
+    for number, column in enumerate(islands):
+        row, place = divmod(number, per_row)
+        x = walls.x1 / 2 + (place - (min(per_row, len(islands) - row * per_row) - 1) / 2) * across - column.width / 2
+        z = walls.z1 / 2 + (row - (ceil(len(islands) / per_row) - 1) / 2) * deep + column.depth / 2
+        fixtures += _free(column, x, z)
+    stood = {one.place.cell for one in fixtures if one.place}
+    free = uncovered(walls.grown(-0.2), fixtures)
+    if not free:
+        return None
+    middle = walls.centre
+    start = min(free, key=lambda cell: ((cell[0] * GRID - middle.x) ** 2 + (cell[1] * GRID - middle.z) ** 2, cell))
+    floor = reached(free, start)
+    if not stood <= floor:
+        return None
+    named = tuple(one for one in fixtures if " " in one.name)
+    scenery = tuple(one for one in fixtures if " " not in one.name)
+    return Room(walls, named, scenery, Pose(start[0] * GRID, start[1] * GRID, 0.0, 30.0), frozenset(floor), {}, made_up=True)
+
+
+def _against(walls: Box, side: Side, at: float, column: _Column) -> Iterator[Fixture]:
+    """A column with its back to the wall on ``side``."""
+    front = (side + 2) % 4
+
+    def placed(left: float, right: float, low: float, high: float, back: float, out: float) -> Box:
+        match side:
+            case 0:
+                return Box(at + left, low, walls.z1 - out, at + right, high, walls.z1 - back)
+            case 2:
+                return Box(walls.x1 - at - right, low, back, walls.x1 - at - left, high, out)
+            case 1:
+                return Box(walls.x1 - out, low, at + left, walls.x1 - back, high, at + right)
+            case _:
+                return Box(back, low, walls.z1 - at - right, out, high, walls.z1 - at - left)
+
+    middle = placed(column.width / 2, column.width / 2, 0, 0, column.depth, column.depth)
+    yield from _fixtures(column, front, middle.x0, middle.z0, placed)
+
+
+def _free(column: _Column, x: float, z: float) -> Iterator[Fixture]:
+    """A column that stands free, its front to -z."""
+
+    def placed(left: float, right: float, low: float, high: float, back: float, out: float) -> Box:
+        return Box(x + left, low, z - out, x + right, high, z - back)
+
+    yield from _fixtures(column, 2, x + column.width / 2, z - column.depth, placed)
+
+
+def _fixtures(column: _Column, front: Side, x: float, z: float, placed: _Placing) -> Iterable[Fixture]:
+    """The fixtures of a column whose front has its middle at (x, z); one stands before that."""
+    dx, dz = AHEAD[front]
+    # The first cell that is far enough.
+    cell = tuple(
+        ceil((at + step * _STAND) / GRID) if step > 0 else int((at + step * _STAND) // GRID) if step < 0 else round(at / GRID)
+        for at, step in ((x, dx), (z, dz))
+    )
+    here_x, here_z = cell[0] * GRID, cell[1] * GRID
+    yaw = (front + 2) % 4 * 90.0
+    holes = [placed(*box[1:]) for _, box in column.boxes if kind_of(box[0]).form == "basin" and kind_of(box[0]).stands == "counter"]
+    for place, (name, *where) in column.boxes:
+        box = placed(*where)
+        middle = box.centre
+        away = max(0.3, abs((middle.x - here_x) * dx) + abs((middle.z - here_z) * dz))
+        pitch = min(60.0, max(-30.0, round(degrees(atan2(EYE - middle.y, away)) / 15) * 15.0))
+        pieces = (box,) if kind_of(name).form == "counter" else ()
+        for hole in holes if pieces else ():
+            pieces = tuple(left for piece in pieces for left in piece.without(hole))
+        yield Fixture(name, box, front, Pose(here_x, here_z, yaw, pitch) if place >= 0 and " " in name else None, pieces)
+
+
+def _snapped(length: float) -> float:
+    return ceil(length / GRID) * GRID

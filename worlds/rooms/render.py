@@ -1,0 +1,255 @@
+"""Draws boxes: colour, depth and owner of each pixel, by NumPy.
+
+For a pixel (u, v), the place where its ray meets a plane is a linear function of u and v if one takes the right measure of
+nearness: 1 / depth in perspective, -depth in parallel projection. So a plane is an outer sum of two vectors. A ray is in a box
+from the last of the planes through which it enters to the first through which it leaves; the nearest box wins, of equal ones
+the first. Only sums, products and comparisons are used, so pictures are equal wherever floats are those of IEEE 754.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import cos, radians, sin, tan
+from typing import TYPE_CHECKING
+
+from worlds.rooms.frame import Frame
+from worlds.rooms.poses import Point
+from worlds.rooms.stage import Part
+
+if TYPE_CHECKING:
+    from numpy import float32, float64, int32, uint8
+    from numpy.typing import NDArray
+
+Size = tuple[int, int]
+"""Columns and rows of pixels."""
+MAX_PIXELS = 4_000_000
+
+_NEAR = 0.05
+_FAR = 1e3
+_TINY = 1e-7
+_BACKGROUND = (24, 26, 30)
+_SHADES = (0.84, 1.0, 0.72)
+_BELOW = 0.5
+_EDGE = 0.62
+_SMALL = 120
+_TILE = 0.5
+_TILES = (1.0, 0.93)
+
+
+@dataclass(frozen=True, slots=True)
+class Camera:
+    """A camera at ``eye``; ``yaw`` and ``pitch`` in degrees as in a `Pose`.
+
+    ``scale`` is half the height of the picture: at a distance of 1 in perspective (0.577 for 60 degrees), in metres in
+    ``parallel`` projection.
+    """
+
+    eye: Point
+    yaw: float
+    pitch: float
+    scale: float
+    parallel: bool = False
+
+    def axes(self) -> tuple[tuple[float, float, float], ...]:
+        """Right, up and ahead of the camera."""
+        a, b = radians(self.yaw), radians(self.pitch)
+        right = (cos(a), 0.0, -sin(a))
+        up = (sin(a) * sin(b), cos(b), cos(a) * sin(b))
+        ahead = (sin(a) * cos(b), -sin(b), cos(a) * cos(b))
+        return right, up, ahead
+
+
+def field(degrees: float) -> float:
+    """The ``scale`` of a camera that sees so many degrees from top to bottom."""
+    return tan(radians(degrees / 2))
+
+
+def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True) -> Frame:
+    """Draw ``parts``; with ``floor``, the upper side of the first one is tiled. Raises ``ValueError`` for more than ``MAX_PIXELS``."""
+    import numpy as np
+
+    width, height = size
+    if not (0 < width and 0 < height and width * height <= MAX_PIXELS):
+        raise ValueError(f"a picture has 1 to {MAX_PIXELS:,} pixels, not {width} x {height}")
+    step = 2 * camera.scale / height
+    us = ((np.arange(width) + 0.5 - width / 2) * step).astype(np.float32)
+    vs = ((height / 2 - np.arange(height) - 0.5) * step).astype(np.float32)[:, None]
+    nearness = np.full((height, width), -np.inf if camera.parallel else 1 / _FAR, np.float32)
+    faces = np.full((height, width), -1, np.int32)
+    boxes = np.array([part.box for part in parts], np.float64).reshape(-1, 2, 3)
+    planes = _planes(boxes, camera)
+    rectangles = _rectangles(boxes, camera, size).tolist()
+    enters, leaves = _sides(boxes, camera)
+    coefficients = planes.astype(np.float32).tolist()
+    for number, (first, last, top, bottom) in enumerate(rectangles):
+        if first < last and top < bottom and enters[number]:
+            _draw(
+                number,
+                [coefficients[number][side][axis] for axis, side in enters[number]],
+                [coefficients[number][side][axis] for axis, side in leaves[number]],
+                [axis for axis, _ in enters[number]],
+                (us[first:last], vs[top:bottom]),
+                (nearness[top:bottom, first:last], faces[top:bottom, first:last]),
+            )
+    return _coloured(parts, camera, nearness, faces, (us, vs), floor)
+
+
+def _draw(
+    number: int,
+    enters: list[list[float]],
+    leaves: list[list[float]],
+    axes: list[int],
+    grid: tuple[NDArray[float32], NDArray[float32]],
+    buffers: tuple[NDArray[float32], NDArray[int32]],
+) -> None:
+    """Draw one box into the part of the buffers that it may cover."""
+    import numpy as np
+
+    (us, vs), (nearness, faces) = grid, buffers
+
+    def plane(of: list[float]) -> NDArray[float32]:
+        u, v, constant = map(np.float32, of)
+        return u * us + (v * vs + constant)
+
+    behind = nearness
+    for leave in leaves:
+        behind = np.maximum(behind, plane(leave))
+    near = plane(enters[0])
+    face: int | NDArray[int32] = 3 * number + axes[0]
+    for enter, axis in zip(enters[1:], axes[1:], strict=True):
+        other = plane(enter)
+        face = np.where(other < near, np.int32(3 * number + axis), face)
+        near = np.minimum(near, other)
+    seen = near > behind
+    np.copyto(nearness, near, where=seen)
+    np.copyto(faces, face, where=seen)
+
+
+def _planes(boxes: NDArray[float64], camera: Camera) -> NDArray[float64]:
+    """For each box, lower or upper side and axis: the factors of u and v and the constant of the nearness of its plane."""
+    import numpy as np
+
+    right, up, ahead = (np.array(axis) for axis in camera.axes())
+    away = boxes - np.array(camera.eye)
+    if camera.parallel:
+        ahead = np.where(np.abs(ahead) < _TINY, _TINY, ahead)
+        return np.stack(np.broadcast_arrays(right / ahead, up / ahead, -away / ahead), axis=-1)
+    away = np.where(np.abs(away) < _TINY, _TINY, away)
+    return np.stack([right / away, up / away, ahead / away], axis=-1)
+
+
+def _sides(boxes: NDArray[float64], camera: Camera) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
+    """For each box, the planes as (axis, lower or upper) through which rays enter it, and those through which they leave."""
+    import numpy as np
+
+    if camera.parallel:
+        ahead = np.array(camera.axes()[2])
+        lower = np.broadcast_to(ahead >= 0, (len(boxes), 3))
+        upper = ~lower
+    else:
+        eye = np.array(camera.eye)
+        lower, upper = boxes[:, 0] > eye, boxes[:, 1] < eye
+    enters, leaves = [], []
+    for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
+        enters.append([(axis, 0 if low[axis] else 1) for axis in range(3) if low[axis] or high[axis]])
+        leaves.append([(axis, side) for axis in range(3) for side in (0, 1) if not (low[axis], high[axis])[side]])
+    return enters, leaves
+
+
+def _rectangles(boxes: NDArray[float64], camera: Camera, size: Size) -> NDArray[int32]:
+    """For each box, the columns and rows that it may cover, as (first, end, top, end)."""
+    import numpy as np
+
+    width, height = size
+    corners = np.stack(
+        [boxes[:, [x, y, z], [0, 1, 2]] for x in (0, 1) for y in (0, 1) for z in (0, 1)], axis=1
+    ) - np.array(camera.eye)
+    u, v, depth = ((corners * np.array(axis)).sum(axis=-1) for axis in camera.axes())
+    if not camera.parallel:
+        # The points where edges come up from behind the camera are corners as well.
+        pairs = [(a, a | bit) for a in range(8) for bit in (1, 2, 4) if not a & bit]
+        one, other = [a for a, _ in pairs], [b for _, b in pairs]
+        crossing = (depth[:, one] < _NEAR) != (depth[:, other] < _NEAR)
+        span = np.where(crossing, depth[:, other] - depth[:, one], 1.0)
+        share = np.where(crossing, (_NEAR - depth[:, one]) / span, 0.0)
+        u, v, depth = (
+            np.concatenate([of, of[:, one] + share * (of[:, other] - of[:, one])], axis=1) for of in (u, v, depth)
+        )
+        seen = np.concatenate([depth[:, :8] >= _NEAR, crossing], axis=1)
+        safe = np.where(seen, np.maximum(depth, _NEAR), 1.0)
+        u, v = u / safe, v / safe
+    else:
+        seen = np.ones(u.shape, bool)
+    step = 2 * camera.scale / height
+    columns, rows = u / step + width / 2, height / 2 - v / step
+    bounds = [
+        np.where(seen, columns, np.inf).min(axis=1) - 1,
+        np.where(seen, columns, -np.inf).max(axis=1) + 1,
+        np.where(seen, rows, np.inf).min(axis=1) - 1,
+        np.where(seen, rows, -np.inf).max(axis=1) + 1,
+    ]
+    limits = (width, width, height, height)
+    return np.stack([np.clip(bound, 0, limit).astype(np.int32) for bound, limit in zip(bounds, limits, strict=True)], axis=1)
+
+
+def _coloured(
+    parts: Sequence[Part],
+    camera: Camera,
+    nearness: NDArray[float32],
+    faces: NDArray[int32],
+    grid: tuple[NDArray[float32], NDArray[float32]],
+    floor: bool,
+) -> Frame:
+    """The picture of what was drawn: colours by side, tiles on the floor, dark edges between things."""
+    import numpy as np
+
+    names = tuple(dict.fromkeys(part.name for part in parts if part.name is not None))
+    number = {name: index for index, name in enumerate(names)}
+    below = [part.box.y0 > camera.eye.y and not camera.parallel for part in parts]
+    shades = [[side if axis != 1 or not under else _BELOW for axis, side in enumerate(_SHADES)] for under in below]
+    paint = np.array([part.colour for part in parts], np.float32)[:, None, :] * np.array(shades, np.float32)[:, :, None]
+    table = np.concatenate([paint.reshape(-1, 3), [_BACKGROUND]]).astype(np.uint8)
+    owners = np.array([*(number.get(part.name or "", -1) for part in parts for _ in range(3)), -1], np.int32)
+    # Equal for sides that look alike: those of one thing in one direction and colour, and each wall by itself.
+    alike: dict[object, int] = {}
+    looks = [alike.setdefault((part.name, part.colour) if part.name else index, index) for index, part in enumerate(parts)]
+    edges = np.array([*(3 * look + axis for look in looks for axis in range(3)), -1], np.int32)
+    rgb = table[faces]
+    with np.errstate(divide="ignore"):
+        depth = (-nearness if camera.parallel else 1 / nearness).astype(np.float32)
+    depth[faces < 0] = np.inf
+    if floor and parts:
+        _tile(rgb, camera, depth, faces, grid)
+    edge = edges[faces]
+    line = np.zeros(edge.shape, bool)
+    line[:, 1:] = edge[:, 1:] != edge[:, :-1]
+    line[1:] |= edge[1:] != edge[:-1]
+    factor = _EDGE if min(faces.shape) >= _SMALL else (1 + _EDGE) / 2
+    rgb[line] = (rgb[line] * np.float32(factor)).astype(np.uint8)
+    ids = owners[faces]
+    for array in (rgb, depth, ids):
+        array.flags.writeable = False
+    return Frame(rgb, depth, ids, names)
+
+
+def _tile(
+    rgb: NDArray[uint8],
+    camera: Camera,
+    depth: NDArray[float32],
+    faces: NDArray[int32],
+    grid: tuple[NDArray[float32], NDArray[float32]],
+) -> None:
+    """Tile the upper side of the first box."""
+    import numpy as np
+
+    rows, columns = np.nonzero(faces == 1)
+    us, vs, far = grid[0][columns], grid[1][rows, 0], depth[rows, columns]
+    right, up, ahead = camera.axes()
+    dark = np.zeros(len(rows), bool)
+    for axis in (0, 2):
+        across = np.float32(right[axis]) * us + np.float32(up[axis]) * vs
+        along = across + np.float32(ahead[axis]) * far if camera.parallel else (across + np.float32(ahead[axis])) * far
+        dark ^= np.floor((along + np.float32(camera.eye[axis])) / np.float32(_TILE)) % 2 == 1
+    shade = np.where(dark, np.float32(_TILES[1]), np.float32(_TILES[0]))[:, None]
+    rgb[rows, columns] = (rgb[rows, columns] * shade).astype(np.uint8)

@@ -1,0 +1,343 @@
+"""The boxes of a room as far as a situation knows it: what is open stands open, and what is known to lie there lies there.
+
+A closed receptacle is a solid box, so what it holds is hidden by construction. Coordinates of a thing are looked up only for
+where it is known to lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import cos, radians, sin
+
+from worlds.rooms.kinds import Colour, Kind, kind_of
+from worlds.rooms.poses import Pose
+from worlds.rooms.room import AHEAD, Box, Fixture, Holder, Room, Side, Situation
+
+MAX_BOXES = 6_000
+"""Boxes that are drawn; no published game comes near, and a hostile one is cut off."""
+AGENT = "you"
+
+MAX_HOLLOWS = 60
+"""Open receptacles that are cut out of what they are built into."""
+
+_BOARD = 0.02
+_THINNEST = 0.02
+_RIM = 0.14
+_SWING = 0.42
+_PALER = 0.45
+_PAPER = (236, 232, 224)
+_FLOOR = (171, 150, 124)
+_WALL = (214, 209, 198)
+_CEILING = (238, 236, 230)
+_BASE = (120, 84, 54)
+_DARK = (58, 50, 44)
+_GLOW = (255, 240, 150)
+_BODY = (226, 88, 52)
+_PATH = (240, 196, 72)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A box to draw; ``name`` is that of what it belongs to, None for the room itself."""
+
+    box: Box
+    colour: Colour
+    name: str | None = None
+
+
+def inner(room: Room) -> Iterator[Part]:
+    """Floor, ceiling and walls, for a camera in the room."""
+    x0, y0, z0, x1, y1, z1 = room.walls
+    yield Part(Box(x0 - 1, y0 - 1, z0 - 1, x1 + 1, y0, z1 + 1), _FLOOR)
+    yield Part(Box(x0 - 1, y1, z0 - 1, x1 + 1, y1 + 1, z1 + 1), _CEILING)
+    for side in range(4):
+        yield Part(_wall(room.walls, side, 1.0), _WALL)
+
+
+def outer(room: Room, near: tuple[Side, ...]) -> Iterator[Part]:
+    """Floor and walls, for a camera outside; the walls on the sides ``near`` to it are cut away."""
+    x0, y0, z0, x1, _, z1 = room.walls
+    yield Part(Box(x0 - 0.08, y0 - 0.08, z0 - 0.08, x1 + 0.08, y0, z1 + 0.08), _FLOOR)
+    for side in range(4):
+        wall = _wall(room.walls, side, 0.08)
+        yield Part(wall._replace(y1=y0 + 0.05) if side in near else wall, _WALL)
+
+
+def _wall(walls: Box, side: Side, thick: float) -> Box:
+    x0, y0, z0, x1, y1, z1 = walls
+    match side:
+        case 0:
+            return Box(x0 - thick, y0, z1, x1 + thick, y1, z1 + thick)
+        case 2:
+            return Box(x0 - thick, y0, z0 - thick, x1 + thick, y1, z0)
+        case 1:
+            return Box(x1, y0, z0, x1 + thick, y1, z1)
+        case _:
+            return Box(x0 - thick, y0, z0, x0, y1, z1)
+
+
+def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[Part]:
+    """All that stands and lies in the room, ``MAX_BOXES`` at most; with ``pale``, what was not seen yet is paler."""
+    known = {holder.name: holder for holder in situation.holders}
+    drawn: list[Part] = []
+    hollows: list[Part] = []
+    for fixture in (*room.fixtures, *room.scenery):
+        holder = known.get(fixture.name) or Holder(fixture.name, seen=fixture.name not in known)
+        for part in _drawn(room, fixture, holder, situation, hollows):
+            if part.name and " " not in part.name:
+                part = Part(part.box, part.colour)  # a worktop of a made-up plan is no thing of the game
+            if pale and not holder.seen:
+                part = Part(part.box, _mixed(part.colour, _PAPER, _PALER), part.name)
+            drawn.append(part)
+            if len(drawn) >= MAX_BOXES:
+                return drawn
+    # What stands open is not filled by what it is built into.
+    built = {None, *(fixture.name for fixture in room.fixtures)}
+    for hollow in hollows[:MAX_HOLLOWS]:
+        drawn = [
+            left
+            for part in drawn
+            for left in (_outside(part, hollow) if part.name in built and part.name != hollow.name else (part,))
+        ]
+    return drawn[:MAX_BOXES]
+
+
+def _outside(part: Part, hollow: Part) -> Iterator[Part]:
+    for box in part.box.outside(hollow.box):
+        yield part if box is part.box else Part(box, part.colour, part.name)
+
+
+def lying(room: Room, situation: Situation, fixture: Fixture) -> list[Box]:
+    """The boxes of what can be seen in or on a receptacle."""
+    holder = next((one for one in situation.holders if one.name == fixture.name and one.openness != "closed"), None)
+    return [box for _, box in _lying(room, fixture, holder, situation)] if holder else []
+
+
+def agent(pose: Pose, held: str | None) -> Iterator[Part]:
+    """Somebody who shows where they look by nose and hands, with what they hold."""
+    side = pose.quarter
+    dx, dz = sin(radians(pose.yaw)), cos(radians(pose.yaw))
+    x, z = pose.x, pose.z
+    yield Part(Box(x - 0.17, 0.0, z - 0.17, x + 0.17, 1.15, z + 0.17), _BODY, AGENT)
+    yield Part(Box(x - 0.13, 1.2, z - 0.13, x + 0.13, 1.5, z + 0.13), (244, 208, 170), AGENT)
+    yield Part(Box(x - 0.14, 1.5, z - 0.14, x + 0.14, 1.58, z + 0.14), (90, 58, 40), AGENT)
+    nose = Box(-0.05, 1.3, -0.05, 0.05, 1.38, 0.05).moved(x + 0.16 * dx, 0, z + 0.16 * dz)
+    yield Part(nose, _BODY, AGENT)
+    wide = Box(x - 0.2, 0.85, z - 0.2, x + 0.2, 0.95, z + 0.2)
+    for left, right in ((0.0, 0.2), (0.8, 1.0)):
+        yield Part(wide.part(side, left, 0, 0.8, right, 1, 1.4), (244, 208, 170), AGENT)
+    if held is not None:
+        thing = _thing_box(kind_of(held)).moved(x + 0.34 * dx, 0.95, z + 0.34 * dz)
+        yield from _shaped(thing, side, kind_of(held), held)
+
+
+def path(cells: tuple[tuple[float, float], ...]) -> Iterator[Part]:
+    """Marks on the floor at these points."""
+    for x, z in cells:
+        yield Part(Box(x - 0.05, 0.0, z - 0.05, x + 0.05, 0.012, z + 0.05), _PATH)
+
+
+def _drawn(
+    room: Room, fixture: Fixture, holder: Holder, situation: Situation, hollows: list[Part]
+) -> Iterator[Part]:
+    kind = fixture.kind
+    hidden = holder.openness == "closed" or (holder.openness is None and kind.form in ("cupboard", "drawer"))
+    box = fixture.box
+    if hidden:
+        yield from _closed(fixture)
+        return
+    dx, dz = AHEAD[fixture.front]
+    things = list(_lying(room, fixture, holder, situation))
+    if kind.form in ("cupboard", "drawer"):
+        box, things = _holding(box, things)
+        # A drawer slides out as far as it is deep; one that cannot be opened is half open for ever.
+        deep = abs((box.x1 - box.x0) * dx + (box.z1 - box.z0) * dz)
+        slid = 0.0 if kind.form == "cupboard" else deep if holder.openness == "open" else deep / 2
+        box = box.moved(dx * slid, 0, dz * slid)
+        things = [(name, thing.moved(dx * slid, 0, dz * slid)) for name, thing in things]
+        hollows.append(Part(box, kind.colour, fixture.name))
+    yield from _opened(fixture, box, holder.openness == "open")
+    for name, thing in things:
+        if kind.form in ("solid", "table", "counter"):
+            yield from _support(fixture, thing)
+    for name, thing in things:
+        yield from _shaped(thing, fixture.front, kind_of(name), name, lit=name in situation.lit)
+
+
+def _closed(fixture: Fixture) -> Iterator[Part]:
+    kind, box = fixture.kind, fixture.box
+    yield Part(box, kind.colour, fixture.name)
+    # A handle, so that a front is a front.
+    wide = box.x1 - box.x0 if fixture.front % 2 == 0 else box.z1 - box.z0
+    deep = box.z1 - box.z0 if fixture.front % 2 == 0 else box.x1 - box.x0
+    out = 1 + 0.025 / max(deep, 0.05)
+    if kind.form == "drawer":
+        yield Part(box.part(fixture.front, 0.35, 0.45, 1, 0.65, 0.58, out), _DARK, fixture.name)
+    else:
+        edge = 0.02 / max(wide, 0.05)
+        yield Part(box.part(fixture.front, 0.92 - 2 * edge, 0.3, 1, 0.92, 0.7, out), _DARK, fixture.name)
+        if kind.stands == "floor":
+            yield Part(box.part(fixture.front, 0, 0.66, 1, 1, 0.67, out - 0.015), _DARK, fixture.name)
+    if fixture.name.startswith("microwave"):
+        yield Part(box.part(fixture.front, 0.06, 0.15, 1, 0.7, 0.85, 1.02), (28, 30, 34), fixture.name)
+
+
+def _opened(fixture: Fixture, box: Box, door: bool) -> Iterator[Part]:
+    """A receptacle into or onto which one can see."""
+    kind, name, front = fixture.kind, fixture.name, fixture.front
+    colour, inside = kind.colour, _mixed(kind.colour, (30, 30, 34), 0.35)
+    x0, y0, z0, x1, y1, z1 = box
+    match kind.form:
+        case "cupboard" | "drawer" | "basin":
+            thin = min(_BOARD, (x1 - x0) / 4, (z1 - z0) / 4, (y1 - y0) / 4)
+            panels = {
+                3: box._replace(x1=x0 + thin),
+                1: box._replace(x0=x1 - thin),
+                2: box._replace(z1=z0 + thin),
+                0: box._replace(z0=z1 - thin),
+            }
+            yield Part(box._replace(y1=y0 + thin), inside, name)
+            if kind.form == "cupboard":
+                yield Part(box._replace(y0=y1 - thin), colour, name)
+                del panels[front]
+            for panel in panels.values():
+                yield Part(panel, colour if kind.form == "drawer" else _mixed(colour, inside, 0.5), name)
+            if kind.form == "cupboard" and door:
+                wide = x1 - x0 if front % 2 == 0 else z1 - z0
+                deep = z1 - z0 if front % 2 == 0 else x1 - x0
+                share = min(_SWING, wide) / max(deep, 0.05)
+                edge = thin / max(wide, 0.05)
+                doors = [box.part(front, at, 0, 1, at + edge, 1, 1 + share) for at in (0.0, 1.0 - edge)]
+                # At the side that is farther from who stands there, so that it hides nothing.
+                yield Part(max(doors, key=lambda one: _away(one, fixture.place)), colour, name)
+        case "table":
+            top = min(0.05, (y1 - y0) / 2)
+            yield Part(box._replace(y0=y1 - top), colour, name)
+            dark = _mixed(colour, _DARK, 0.4)
+            for left, back in ((0, 0), (1, 0), (0, 1), (1, 1)):
+                leg = box._replace(y1=y1 - top)
+                lx, lz = (x1 - x0) * 0.03, (z1 - z0) * 0.03
+                a = x1 - lx - 0.06 if left else x0 + lx
+                b = z1 - lz - 0.06 if back else z0 + lz
+                yield Part(leg._replace(x0=a, x1=a + 0.06, z0=b, z1=b + 0.06), dark, name)
+        case "counter":
+            for piece in fixture.pieces or (box,):
+                top = min(0.04, (piece.y1 - piece.y0) / 2)
+                yield Part(piece._replace(y0=piece.y1 - top), colour, name)
+                yield Part(piece._replace(y1=piece.y1 - top), _mixed(colour, _BASE, 0.7), name)
+        case _:
+            yield from _shaped(box, front, kind, name)
+
+
+def _away(box: Box, pose: Pose | None) -> float:
+    middle = box.centre
+    return (middle.x - pose.x) ** 2 + (middle.z - pose.z) ** 2 if pose else 0.0
+
+
+def _shaped(box: Box, front: Side, kind: Kind, name: str, *, lit: bool = False) -> Iterator[Part]:
+    """A thing by the parts of its kind."""
+    for share, colour in kind.parts or (((0, 0, 0, 1, 1, 1), kind.colour),):
+        part = box.part(front, *share)
+        yield Part(part, _mixed(colour, _GLOW, 0.85) if lit else colour, name)
+
+
+def _lying(room: Room, fixture: Fixture, holder: Holder, situation: Situation) -> Iterator[tuple[str, Box]]:
+    """What lies in or on a receptacle, each where it lay at the start, or else at the first free spot."""
+    kind = fixture.kind
+    laid: list[Box] = []
+    moved: list[str] = []
+    for name in dict.fromkeys(holder.contents):
+        if name == situation.held:
+            continue
+        home = room.homes.get((name, fixture.name))
+        if home is None:
+            moved.append(name)
+            continue
+        box = _thing_box(kind_of(name)).moved(home.x, home.y - kind_of(name).pivot * kind_of(name).height, home.z)
+        laid.append(_inside(_raised(box, fixture), room.walls))
+        yield name, laid[-1]
+    for name in moved:
+        box = _inside(_raised(_spot(fixture, _thing_box(kind_of(name)), laid), fixture), room.walls)
+        laid.append(box)
+        yield name, box
+
+
+def _thing_box(kind: Kind) -> Box:
+    """A thing at the origin, never too thin to be seen."""
+    width, height, depth = (max(_THINNEST, size) for size in (kind.width, kind.height, kind.depth))
+    return Box(-width / 2, 0.0, -depth / 2, width / 2, height, depth / 2)
+
+
+def _raised(box: Box, fixture: Fixture) -> Box:
+    """What lies in a basin or bin lies near its rim, and what would be swallowed by furniture on it, or nobody would see it."""
+    kind, around = fixture.kind, fixture.box
+    match kind.form:
+        case "basin":
+            return box.moved(y=max(0.0, around.y1 - _RIM - box.y0))
+        case "solid" | "table" | "counter":
+            under = [piece for piece in fixture.pieces or (around,) if piece.meets(box)]
+            top = max((piece.y0 + kind.surface * (piece.y1 - piece.y0) for piece in under), default=0.0)
+            lowest = top - 0.2 if kind.form == "table" else 0.0
+            return box.moved(y=top - box.y0) if lowest < box.y0 < top else box
+        case _:
+            return box
+
+
+def _inside(box: Box, walls: Box) -> Box:
+    """The box moved to within the walls."""
+    return box.moved(
+        max(0.0, walls.x0 + 0.01 - box.x0) - max(0.0, box.x1 - walls.x1 + 0.01),
+        max(0.0, 0.002 - box.y0),
+        max(0.0, walls.z0 + 0.01 - box.z0) - max(0.0, box.z1 - walls.z1 + 0.01),
+    )
+
+
+def _spot(fixture: Fixture, thing: Box, laid: list[Box]) -> Box:
+    """The first free spot for a thing, by rows from the front; the middle if all are taken."""
+    kind, box, front = fixture.kind, fixture.box, fixture.front
+    if kind.form in ("cupboard", "drawer", "basin"):
+        level = box.y0 + _BOARD
+    elif kind.form == "counter" and fixture.pieces:
+        box = max(fixture.pieces, key=lambda piece: (piece.x1 - piece.x0) * (piece.z1 - piece.z0))
+        level = box.y1
+    else:
+        level = box.y0 + kind.surface * (box.y1 - box.y0)
+    for back in (0.72, 0.45, 0.2):
+        for left in (0.5, 0.3, 0.7, 0.12, 0.88):
+            centre = box.part(front, left, 0, back, left, 1, back).centre
+            found = thing.moved(centre.x, level, centre.z)
+            if not any(found.meets(other) and abs(found.y0 - other.y0) < 0.3 for other in laid):
+                return found
+    return thing.moved(box.centre.x, level, box.centre.z)
+
+
+def _holding(box: Box, things: list[tuple[str, Box]]) -> tuple[Box, list[tuple[str, Box]]]:
+    """The box of an opened receptacle, larger where what lies there needs it, and moved in what it cannot hold even so."""
+    most = box.grown(0.3)._replace(y0=box.y0 - 0.3, y1=box.y1 + 0.3)
+    kept: list[tuple[str, Box]] = []
+    for name, thing in things:
+        thing = thing.moved(
+            max(0.0, most.x0 - thing.x0) - max(0.0, thing.x1 - most.x1),
+            max(0.0, most.y0 - thing.y0) - max(0.0, thing.y1 - most.y1),
+            max(0.0, most.z0 - thing.z0) - max(0.0, thing.z1 - most.z1),
+        )
+        kept.append((name, thing))
+        box = box.united(thing.grown(_BOARD)._replace(y0=max(0.0, thing.y0 - _BOARD), y1=min(thing.y1, most.y1)))
+    return box, kept
+
+
+def _support(fixture: Fixture, thing: Box) -> Iterator[Part]:
+    """A board below a thing that would lie in the air, since the receptacle is larger than its box, or has several boards."""
+    top = fixture.box.y0 + fixture.kind.surface * (fixture.box.y1 - fixture.box.y0)
+    on = any(piece.grown(0.05).over(thing.centre.x, thing.centre.z) for piece in fixture.pieces or (fixture.box,))
+    if not on or thing.y0 - top > 0.06:
+        board = thing.grown(0.06)
+        yield Part(board._replace(y0=max(0.0, thing.y0 - 0.04), y1=thing.y0), fixture.kind.colour, fixture.name)
+        if not on and fixture.kind.form == "counter" and thing.y0 > 0.2:
+            yield Part(thing._replace(y0=0.0, y1=thing.y0 - 0.04), _mixed(fixture.kind.colour, _BASE, 0.7), fixture.name)
+
+
+def _mixed(one: Colour, other: Colour, share: float) -> Colour:
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(one, other, strict=True))
+    return red, green, blue

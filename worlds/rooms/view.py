@@ -1,0 +1,171 @@
+"""The pictures of a room: what somebody sees, the doll's house, and the plan."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import atan2, cos, radians, sin
+
+from worlds.rooms.floor import way
+from worlds.rooms.frame import Frame
+from worlds.rooms.kinds import kind_of
+from worlds.rooms.poses import EYE, GRID, Point, Pose
+from worlds.rooms.render import Camera, Size, field, render
+from worlds.rooms.room import Box, Holder, Room, Situation
+from worlds.rooms.stage import Part, agent, furniture, inner, lying, outer, path
+
+FIELD = 90.0
+"""Degrees that a camera sees from top to bottom, as in ALFRED."""
+_TILT = 50.0
+_KEYS = string.ascii_letters + string.digits
+_TURNS = (0.0, -15.0, 15.0, -30.0, 30.0, -45.0, 45.0)
+_TILTS = (-15.0, 0.0, 15.0, 30.0, 45.0, 60.0)
+
+
+def draw(room: Room, situation: Situation, pose: Pose, size: Size, *, held: bool = True) -> Frame:
+    """What somebody sees who stands at ``pose``; what is held is drawn over it, in colours alone."""
+    camera = Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, field(FIELD))
+    frame = render([*inner(room), *furniture(room, situation)], camera, size)
+    return _with_held(frame, situation.held) if held and situation.held else frame
+
+
+def gaze(room: Room, situation: Situation, at: str | None = None) -> Pose:
+    """The pose from which somebody before a receptacle sees most of it and of what is known to lie there: turned and tilted a
+    little from the pose of its place. ``at`` is that of the situation if not given.
+    """
+    name = situation.at if at is None else at
+    fixture = room.fixture(name)
+    if fixture is None or fixture.place is None:
+        return situation.pose
+    pose = fixture.place
+    wanted = [box.centre for box in lying(room, situation, fixture)]
+    half = radians(FIELD / 2 - 4)
+
+    def shown(pose: Pose) -> float:
+        right, up, ahead = Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, 1.0).axes()
+        total = 0.0
+        for weight, point in ((0.9, fixture.box.centre), *((1.0, point) for point in wanted)):
+            away = (point.x - pose.x, point.y - EYE, point.z - pose.z)
+            u, v, depth = (sum(a * b for a, b in zip(away, axis, strict=True)) for axis in (right, up, ahead))
+            total += weight * (depth > 0 and atan2(abs(u), depth) < half and atan2(abs(v), depth) < half)
+        return total
+
+    turned = [replace(pose, yaw=pose.yaw + turn, pitch=tilt) for turn in _TURNS for tilt in (pose.pitch, *_TILTS)]
+    return max(turned, key=lambda one: (shown(one), -abs(one.yaw - pose.yaw) - abs(one.pitch - pose.pitch) / 2))
+
+
+def dolls_house(room: Room, situation: Situation, size: Size, *, came: Pose | None = None) -> Frame:
+    """The room from above at an angle, the near walls cut away, with the agent in it; ``came`` is where its last move began."""
+    yaw = _corner(room)
+    near = tuple(side for side in range(4) if cos(radians(side * 90 - yaw)) < 0)
+    parts = [*outer(room, near), *_steps(room, came, situation.pose)]
+    parts += furniture(room, situation, pale=True)
+    parts += agent(situation.pose, situation.held)
+    return render(parts, _above(room.walls, yaw, _TILT, size), size)
+
+
+def plan(room: Room, situation: Situation, size: Size, *, came: Pose | None = None) -> Frame:
+    """The room straight from above, +z upwards."""
+    parts = [*outer(room, ()), *_steps(room, came, situation.pose)]
+    parts += furniture(room, situation, pale=True)
+    parts += agent(situation.pose, situation.held)
+    return render(parts, _above(room.walls, 0.0, 90.0, size), size)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPlan:
+    """The plan in characters: ``rows`` of equal length, and ``keys``, a line on each receptacle with its character."""
+
+    rows: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
+    """The room from above in characters, +z upwards: for terminals without colour and for screen readers.
+
+    ``#`` is a wall, a space is floor, an arrow is the agent. The plan fits into ``size``, columns and lines; a character is
+    taken to be twice as high as it is wide.
+    """
+    walls = room.walls
+    shape = (walls.z1 - walls.z0) / (walls.x1 - walls.x0) / 2
+    across = max(3, min(size[0] - 2, int((size[1] - 2) / shape)))
+    rows = max(2, min(size[1] - 2, round(across * shape)))
+    grid = [[" "] * across for _ in range(rows)]
+
+    def column(x: float) -> int:
+        return min(across - 1, max(0, int((x - walls.x0) / (walls.x1 - walls.x0) * across)))
+
+    def row(z: float) -> int:
+        return min(rows - 1, max(0, int((walls.z1 - z) / (walls.z1 - walls.z0) * rows)))
+
+    keys = dict(zip((one.name for one in room.fixtures), _KEYS, strict=False))
+    for one in sorted(room.fixtures, key=lambda one: -(one.box.x1 - one.box.x0) * (one.box.z1 - one.box.z0)):
+        box = one.box
+        for line in range(row(box.z1 - 1e-6), row(box.z0 + 1e-6) + 1):
+            for place in range(column(box.x0 + 1e-6), column(box.x1 - 1e-6) + 1):
+                grid[line][place] = keys.get(one.name, "*")
+    grid[row(situation.pose.z)][column(situation.pose.x)] = "^>v<"[situation.pose.quarter]
+    edge = "#" * (across + 2)
+    known = {holder.name: holder for holder in situation.holders}
+    told = (f"{key} {name}{_told(known.get(name))}" for name, key in keys.items())
+    return TextPlan((edge, *(f"#{''.join(line)}#" for line in grid), edge), tuple(told))
+
+
+def _told(holder: Holder | None) -> str:
+    """What is known of a receptacle, after its name."""
+    if holder is None or not (holder.seen or holder.contents):
+        return ", not seen yet"
+    if holder.openness == "closed":
+        return ", closed"
+    state = ", open" if holder.openness == "open" else ""
+    return f"{state}: {', '.join(holder.contents) or 'nothing'}"
+
+
+def _corner(room: Room) -> float:
+    """The diagonal, in degrees, that has the least that is tall along the near walls."""
+    x0, _, z0, x1, _, z1 = room.walls
+
+    def hidden(yaw: float) -> float:
+        dx, dz = sin(radians(yaw)), cos(radians(yaw))
+        total = 0.0
+        for one in room.fixtures:
+            middle = one.box.centre
+            across, along = (middle.x - (x0 + x1) / 2) * dx / (x1 - x0), (middle.z - (z0 + z1) / 2) * dz / (z1 - z0)
+            total += -(across + along) * one.box.y1
+        return total
+
+    return min((45.0, 135.0, 225.0, 315.0), key=hidden)
+
+
+def _above(walls: Box, yaw: float, pitch: float, size: Size) -> Camera:
+    """A camera far away that has all of the room in its picture."""
+    middle = walls.centre
+    centred = Camera(Point(0, 0, 0), yaw, pitch, 1.0, parallel=True)
+    right, up, ahead = centred.axes()
+    corners = [(x, y, z) for x in (walls.x0, walls.x1) for y in (walls.y0, walls.y1) for z in (walls.z0, walls.z1)]
+    us, vs = (
+        [sum((a - b) * c for a, b, c in zip(corner, middle, axis, strict=True)) for corner in corners] for axis in (right, up)
+    )
+    scale = 1.03 * max((max(vs) - min(vs)) / 2, (max(us) - min(us)) / 2 * size[1] / size[0])
+    eye = Point(*(part - 100 * axis for part, axis in zip(middle, ahead, strict=True)))
+    return Camera(eye, yaw, pitch, scale, parallel=True)
+
+
+def _steps(room: Room, came: Pose | None, pose: Pose) -> Iterable[Part]:
+    cells = way(room.floor, came.cell, pose.cell) if came else ()
+    return path(tuple((x * GRID, z * GRID) for x, z in cells))
+
+
+def _with_held(frame: Frame, name: str) -> Frame:
+    """The frame with what is held at the lower right."""
+    rgb = frame.rgb.copy()
+    height, width = rgb.shape[:2]
+    kind = kind_of(name)
+    tall = round(height * min(0.3, 0.08 + kind.height / 2))
+    wide = round(height * min(0.3, 0.08 + max(kind.width, kind.depth) / 2))
+    left, top = width - wide - width // 12, height - tall
+    rgb[max(0, top - 1) :, max(0, left - 1) : left + wide + 1] = (20, 20, 20)
+    rgb[top:, left : left + wide] = kind.colour
+    rgb.flags.writeable = False
+    return replace(frame, rgb=rgb)
