@@ -18,7 +18,7 @@ from worlds.rooms.poses import Point
 from worlds.rooms.stage import Part
 
 if TYPE_CHECKING:
-    from numpy import float32, float64, int32, uint8
+    from numpy import bool_, float32, float64, int32, uint32
     from numpy.typing import NDArray
 
 Size = tuple[int, int]
@@ -30,11 +30,11 @@ _FAR = 1e3
 _TINY = 1e-7
 _BACKGROUND = (24, 26, 30)
 _SHADES = (0.84, 1.0, 0.72)
-_BELOW = 0.5
+_BELOW = 0.55
 _EDGE = 0.62
 _SMALL = 120
 _TILE = 0.5
-_TILES = (1.0, 0.93)
+_DARKER = 0.93
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def field(degrees: float) -> float:
 
 
 def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True) -> Frame:
-    """Draw ``parts``; with ``floor``, the upper side of the first one is tiled. Raises ``ValueError`` for more than ``MAX_PIXELS``."""
+    """Draw ``parts``; with ``floor``, the upper side of the first one is tiled. Raises ``ValueError`` for no parts and for more than ``MAX_PIXELS``."""
     import numpy as np
 
     width, height = size
@@ -76,54 +76,68 @@ def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True
     us = ((np.arange(width) + 0.5 - width / 2) * step).astype(np.float32)
     vs = ((height / 2 - np.arange(height) - 0.5) * step).astype(np.float32)[:, None]
     nearness = np.full((height, width), -np.inf if camera.parallel else 1 / _FAR, np.float32)
-    faces = np.full((height, width), -1, np.int32)
+    nothing = 3 * len(parts)
+    faces = np.full((height, width), nothing, np.int32)
     boxes = np.array([part.box for part in parts], np.float64).reshape(-1, 2, 3)
     planes = _planes(boxes, camera)
     rectangles = _rectangles(boxes, camera, size).tolist()
     enters, leaves = _sides(boxes, camera)
     coefficients = planes.astype(np.float32).tolist()
+    # Room to compute in, used again for every box: fresh arrays would cost more than the sums.
+    scratch = tuple(np.empty(width * height, np.float32) for _ in range(3)), np.empty(width * height, bool)
     for number, (first, last, top, bottom) in enumerate(rectangles):
         if first < last and top < bottom and enters[number]:
             _draw(
                 number,
-                [coefficients[number][side][axis] for axis, side in enters[number]],
+                [(axis, coefficients[number][side][axis]) for axis, side in enters[number]],
                 [coefficients[number][side][axis] for axis, side in leaves[number]],
-                [axis for axis, _ in enters[number]],
                 (us[first:last], vs[top:bottom]),
                 (nearness[top:bottom, first:last], faces[top:bottom, first:last]),
+                scratch,
             )
     return _coloured(parts, camera, nearness, faces, (us, vs), floor)
 
 
 def _draw(
     number: int,
-    enters: list[list[float]],
+    enters: list[tuple[int, list[float]]],
     leaves: list[list[float]],
-    axes: list[int],
     grid: tuple[NDArray[float32], NDArray[float32]],
     buffers: tuple[NDArray[float32], NDArray[int32]],
+    scratch: tuple[tuple[NDArray[float32], ...], NDArray[bool_]],
 ) -> None:
     """Draw one box into the part of the buffers that it may cover."""
     import numpy as np
 
     (us, vs), (nearness, faces) = grid, buffers
+    size = nearness.size
+    behind, near, other = (room[:size].reshape(nearness.shape) for room in scratch[0])
+    seen = scratch[1][:size].reshape(nearness.shape)
 
-    def plane(of: list[float]) -> NDArray[float32]:
+    def plane(of: list[float], into: NDArray[float32]) -> NDArray[float32]:
         u, v, constant = map(np.float32, of)
-        return u * us + (v * vs + constant)
+        return np.add(u * us, v * vs + constant, out=into)
 
-    behind = nearness
+    np.copyto(behind, nearness)
     for leave in leaves:
-        behind = np.maximum(behind, plane(leave))
-    near = plane(enters[0])
-    face: int | NDArray[int32] = 3 * number + axes[0]
-    for enter, axis in zip(enters[1:], axes[1:], strict=True):
-        other = plane(enter)
-        face = np.where(other < near, np.int32(3 * number + axis), face)
-        near = np.minimum(near, other)
-    seen = near > behind
+        np.maximum(behind, plane(leave, other), out=behind)
+    (axis, first), *others = enters
+    plane(first, near)
+    for _, enter in others:
+        np.minimum(near, plane(enter, other), out=near)
+    np.greater(near, behind, out=seen)
+    if not seen.any():
+        return
     np.copyto(nearness, near, where=seen)
-    np.copyto(faces, face, where=seen)
+    np.copyto(faces, np.int32(3 * number + axis), where=seen)
+    # Where another of its planes was the last to be passed, the side is that one.
+    left = near
+    plane(first, left)
+    for axis, enter in others:
+        sooner = plane(enter, other) < left
+        sooner &= seen
+        np.copyto(faces, np.int32(3 * number + axis), where=sooner)
+        np.minimum(left, other, out=left)
 
 
 def _planes(boxes: NDArray[float64], camera: Camera) -> NDArray[float64]:
@@ -206,50 +220,65 @@ def _coloured(
 
     names = tuple(dict.fromkeys(part.name for part in parts if part.name is not None))
     number = {name: index for index, name in enumerate(names)}
-    below = [part.box.y0 > camera.eye.y and not camera.parallel for part in parts]
-    shades = [[side if axis != 1 or not under else _BELOW for axis, side in enumerate(_SHADES)] for under in below]
-    paint = np.array([part.colour for part in parts], np.float32)[:, None, :] * np.array(shades, np.float32)[:, :, None]
-    table = np.concatenate([paint.reshape(-1, 3), [_BACKGROUND]]).astype(np.uint8)
     owners = np.array([*(number.get(part.name or "", -1) for part in parts for _ in range(3)), -1], np.int32)
     # Equal for sides that look alike: those of one thing in one direction and colour, and each wall by itself.
     alike: dict[object, int] = {}
     looks = [alike.setdefault((part.name, part.colour) if part.name else index, index) for index, part in enumerate(parts)]
-    edges = np.array([*(3 * look + axis for look in looks for axis in range(3)), -1], np.int32)
-    rgb = table[faces]
-    with np.errstate(divide="ignore"):
-        depth = (-nearness if camera.parallel else 1 / nearness).astype(np.float32)
-    depth[faces < 0] = np.inf
-    if floor and parts:
-        _tile(rgb, camera, depth, faces, grid)
-    edge = edges[faces]
-    line = np.zeros(edge.shape, bool)
-    line[:, 1:] = edge[:, 1:] != edge[:, :-1]
-    line[1:] |= edge[1:] != edge[:-1]
-    factor = _EDGE if min(faces.shape) >= _SMALL else (1 + _EDGE) / 2
-    rgb[line] = (rgb[line] * np.float32(factor)).astype(np.uint8)
-    ids = owners[faces]
+    edges = np.array([*(3 * look + axis for look in looks for axis in range(3)), -1], np.int32).take(faces)
+    line = np.zeros(faces.shape, bool)
+    np.not_equal(edges[:, 1:], edges[:, :-1], out=line[:, 1:])
+    line[1:] |= edges[1:] != edges[:-1]
+    depth = -nearness if camera.parallel else 1 / nearness
+    if not camera.parallel:
+        depth[faces == 3 * len(parts)] = np.inf
+    paint = np.array([part.colour for part in parts], np.float32)[:, None, :] * np.array(_SHADES, np.float32)[None, :, None]
+    for index in (index for index, part in enumerate(parts) if part.box.y0 > camera.eye.y and not camera.parallel):
+        paint[index, 1] *= np.float32(_BELOW)
+    paint = np.concatenate([paint.reshape(-1, 3), [_BACKGROUND, paint[0, 1] * np.float32(_DARKER)]])
+    ids = owners.take(faces)
+    if floor:
+        _tile(camera, depth, faces, grid, len(paint) - 1)
+    factor = np.float32(_EDGE if min(faces.shape) >= _SMALL else (1 + _EDGE) / 2)
+    # The colours of edges stand behind all others.
+    packed = np.concatenate([_packed(paint), _packed(paint * factor)]).take(faces + line * np.int32(len(paint)))
+    rgb = np.empty((*faces.shape, 3), np.uint8)
+    rgb[:] = packed.view(np.uint8).reshape(*faces.shape, 4)[:, :, :3]
     for array in (rgb, depth, ids):
         array.flags.writeable = False
     return Frame(rgb, depth, ids, names)
 
 
+def _packed(paint: NDArray[float32]) -> NDArray[uint32]:
+    """Each colour as one number of four bytes, red first."""
+    import numpy as np
+
+    red, green, blue = paint.astype(np.uint32).T
+    return (red | green << 8 | blue << 16).astype("<u4")
+
+
 def _tile(
-    rgb: NDArray[uint8],
     camera: Camera,
     depth: NDArray[float32],
     faces: NDArray[int32],
     grid: tuple[NDArray[float32], NDArray[float32]],
+    dark: int,
 ) -> None:
-    """Tile the upper side of the first box."""
+    """Make the upper side of the first box a chequered floor: where a tile is dark, the face becomes ``dark``."""
     import numpy as np
 
-    rows, columns = np.nonzero(faces == 1)
-    us, vs, far = grid[0][columns], grid[1][rows, 0], depth[rows, columns]
-    right, up, ahead = camera.axes()
-    dark = np.zeros(len(rows), bool)
+    rows = np.flatnonzero((faces == 1).any(axis=1))
+    if not len(rows):
+        return
+    some = slice(int(rows[0]), int(rows[-1]) + 1)
+    us, vs, far = grid[0], grid[1][some], np.minimum(depth[some], np.float32(_FAR))
+    right, up, ahead = (tuple(map(np.float32, axis)) for axis in camera.axes())
+    odd = np.zeros(far.shape, np.int32)
     for axis in (0, 2):
-        across = np.float32(right[axis]) * us + np.float32(up[axis]) * vs
-        along = across + np.float32(ahead[axis]) * far if camera.parallel else (across + np.float32(ahead[axis])) * far
-        dark ^= np.floor((along + np.float32(camera.eye[axis])) / np.float32(_TILE)) % 2 == 1
-    shade = np.where(dark, np.float32(_TILES[1]), np.float32(_TILES[0]))[:, None]
-    rgb[rows, columns] = (rgb[rows, columns] * shade).astype(np.uint8)
+        across = us * right[axis] + vs * up[axis]
+        across += far * ahead[axis] if camera.parallel else ahead[axis]
+        if not camera.parallel:
+            across *= far
+        across += np.float32(camera.eye[axis] + 1000)
+        across *= np.float32(1 / _TILE)
+        odd ^= across.astype(np.int32)
+    np.copyto(faces[some], np.int32(dark), where=((odd & 1) == 1) & (faces[some] == 1))
