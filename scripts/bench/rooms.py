@@ -7,12 +7,14 @@ its head towards a receptacle and what is known to lie there; *ALFRED's camera* 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
 from time import process_time
+from typing import Any
 
 from worlds.alfworld.engine.game import Game, read_game
 from worlds.alfworld.houses.house import make_house
@@ -57,16 +59,15 @@ def _cost() -> Iterator[str]:
         if room is None or now is None:
             continue
         poses = [one.place for one in room.fixtures if one.place]
-        eyes = _timed([lambda pose=pose: draw(room, now, pose, SIZE) for pose in poses])
-        house = _timed([lambda pose=pose: dolls_house(room, replace(now, pose=pose), (80, 48)) for pose in poses])
+        eyes = _timed([partial(draw, room, now, pose, SIZE) for pose in poses])
+        house = _timed([partial(dolls_house, room, replace(now, pose=pose), (80, 48)) for pose in poses])
         yield f"{reference}: a frame of 300 x 300 {eyes}; a doll's house of 80 x 24 cells {house}"
 
 
-def _timed(calls: Sequence[object]) -> str:
+def _timed(calls: Sequence[Callable[[], object]]) -> str:
     taken: list[float] = []
     for call in calls:
         began = process_time()
-        assert callable(call)
         call()
         taken.append(1000 * (process_time() - began))
     taken.sort()
@@ -82,7 +83,10 @@ def _made_up() -> Iterator[str]:
         seconds += process_time() - began
         planned += room.made_up and len(room.fixtures) == len(house.game.receptacles)
         whole += all(one.place is not None and one.place.cell in room.floor for one in room.fixtures)
-    yield f"made-up houses: {planned:,} of {HOUSES:,} have a plan, {whole:,} with every place reachable; {1000 * seconds / HOUSES:.1f} ms a plan"
+    yield (
+        f"made-up houses: {planned:,} of {HOUSES:,} have a plan, {whole:,} with every place reachable; "
+        f"{1000 * seconds / HOUSES:.1f} ms a plan"
+    )
 
 
 def _read(path: Path) -> tuple[Game, Room]:
@@ -108,14 +112,15 @@ def _walked(games: Sequence[Path]) -> Iterator[str]:
 
 def _cells(path: Path) -> Iterator[Cell]:
     """The cells to which the annotated low-level actions move."""
-    trial = json.loads(path.read_bytes())
+    trial: dict[str, Any] = json.loads(path.read_bytes())
     first = trial["scene"]["init_action"]
-    (x, z), quarter = Pose(first["x"], first["z"]).cell, round(first["rotation"] / 90)
+    at: Cell = Pose(first["x"], first["z"]).cell
+    quarter: int = round(first["rotation"] / 90)
     for low in trial["plan"]["low_actions"]:
         match low["api_action"]["action"]:
             case "MoveAhead":
-                x, z = x + AHEAD[quarter][0], z + AHEAD[quarter][1]
-                yield x, z
+                at = at[0] + AHEAD[quarter][0], at[1] + AHEAD[quarter][1]
+                yield at
             case "RotateLeft":
                 quarter = (quarter - 1) % 4
             case "RotateRight":

@@ -77,8 +77,4 @@ def _is_room(located: list[Located], poses: list[Pose | None]) -> bool:
 def _within(scenery: list[Located], located: list[Located]) -> list[Located]:
     """The scenery that is no more than three metres outside of what the receptacles span."""
     xs, zs = [one.point.x for one in located], [one.point.z for one in located]
-    return [
-        one
-        for one in scenery
-        if min(xs) - 3 <= one.point.x <= max(xs) + 3 and min(zs) - 3 <= one.point.z <= max(zs) + 3
-    ]
+    return [one for one in scenery if min(xs) - 3 <= one.point.x <= max(xs) + 3 and min(zs) - 3 <= one.point.z <= max(zs) + 3]

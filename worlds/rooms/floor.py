@@ -11,8 +11,6 @@ from worlds.rooms.room import AHEAD, Box, Cell, Fixture
 
 LOW = 1.2
 """Somebody walks below what hangs higher, in metres."""
-CLEARANCE = 0.02
-"""How far from furniture the middle of a cell must be, in metres: little, since boxes are a little too large."""
 MAX_CELLS = 40_000
 """Cells of a room at most: 50 by 50 metres."""
 _FLAT = 0.1
@@ -34,12 +32,12 @@ def walkable(reach: Box, fixtures: Iterable[Fixture], stood: frozenset[Cell], st
 
 
 def uncovered(reach: Box, fixtures: Iterable[Fixture]) -> set[Cell]:
-    """The cells in ``reach`` where no furniture stands."""
+    """The cells in ``reach`` where no furniture stands. Boxes are not grown by an agent's radius: they are too large already."""
     covered: set[Cell] = set()
     for one in fixtures:
         for box in one.pieces or (one.box,):
             if box.y0 < LOW and box.y1 > _FLAT:
-                covered.update(_cells(box.grown(CLEARANCE)))
+                covered.update(_cells(box))
     return set(_cells(reach)) - covered
 
 

@@ -30,7 +30,7 @@ class Frame:
         return int((self.ids == self.names.index(name)).sum()) if name in self.names else 0
 
     def spots(self) -> dict[str, tuple[int, int]]:
-        """For each thing in the picture, the pixel (column, row) of its own that is nearest to its middle: where a name can stand."""
+        """For each thing in the picture, the pixel (column, row) of its own nearest to its middle: where a name can stand."""
         import numpy as np
 
         found: dict[str, tuple[int, int]] = {}

@@ -33,6 +33,7 @@ _DEEPEST = 0.4
 _WORKTOP = 1.05
 _GAP = 0.9
 _LONGEST_RUN = 80
+_BACKED = ("sofa", "armchair", "bed")
 _FACING = ("dresser", "tvstand", "toilet", "fridge")
 _HINGES_MEET = 1.1
 _BACK_TO_BACK = 0.12
@@ -47,7 +48,9 @@ class Located:
     place: Pose | None = None
 
 
-def furnish(receptacles: Sequence[Located], scenery: Sequence[Located], start: Pose, homes: Mapping[tuple[str, str], Point]) -> Room:
+def furnish(
+    receptacles: Sequence[Located], scenery: Sequence[Located], start: Pose, homes: Mapping[tuple[str, str], Point]
+) -> Room:
     """The room of things with coordinates. Each receptacle has a place, or is taken to face the middle."""
     receptacles, scenery = receptacles[:MAX_FIXTURES], scenery[:MAX_FIXTURES]
     stood = frozenset({start.cell, *(one.place.cell for one in receptacles if one.place)})
@@ -85,9 +88,7 @@ def _reach(stood: Iterable[Cell], walls: Box) -> Box:
     xs, zs = zip(*stood, strict=True)
     wide = Box(min(xs) * GRID, 0.0, min(zs) * GRID, max(xs) * GRID, 0.0, max(zs) * GRID).grown(BEYOND + 0.01)
     within = walls.grown(-ASIDE)
-    return Box(
-        max(wide.x0, within.x0), 0.0, max(wide.z0, within.z0), min(wide.x1, within.x1), 0.0, min(wide.z1, within.z1)
-    )
+    return Box(max(wide.x0, within.x0), 0.0, max(wide.z0, within.z0), min(wide.x1, within.x1), 0.0, min(wide.z1, within.z1))
 
 
 def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozenset[Cell]) -> Fixture:
@@ -102,10 +103,12 @@ def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozen
     elif kind.stands == "wall":
         # Its point is at the wall.
         box = _box(point.x, point.z, front, width, 2 * depth, low, high)
-    elif kind.stands == "floor" and not kind.form == "basin":
+    elif kind.stands == "floor" and kind.form != "basin":
         around = [other.point for other in others if other is not one and kind_of(other.name).form != "drawer"]
         turns = (0, 1, 3, 2) if kind.form in ("table", "counter", "solid") and not one.name.startswith(_FACING) else (0,)
-        box, front = _turned(point, front, turns, (width, depth), low, high, bounds, stood, around)
+        box, front = _turned(
+            point, front, turns, (width, depth), low, high, bounds, stood, around, one.name.startswith(_BACKED)
+        )
     else:
         box = _box(point.x, point.z, front, width, depth, low, high)
     if low < 1.2 and high > 0.05:
@@ -120,7 +123,9 @@ def _upright(kind: Kind, y: float, height: float) -> tuple[float, float]:
             return 0.0, y if y >= ON_FLOOR else height
         if kind.form == "basin" or kind.scenery or kind.form == "cupboard":
             return 0.0, height
-        return 0.0, y / kind.surface if y >= ON_FLOOR else height
+        top = y / kind.surface if y >= ON_FLOOR else height
+        # A bed as high as that is a loft.
+        return (0.0, top) if top < 2 * height else (y - kind.surface * height, y + (1 - kind.surface) * height)
     if kind.form == "basin":
         # The point is that of the whole sink: its rim, unless it stands on the floor.
         top = y if y >= ON_FLOOR else 0.92
@@ -192,22 +197,33 @@ def _turned(
     bounds: Box,
     stood: frozenset[Cell],
     around: Sequence[Point],
+    backed: bool,
 ) -> tuple[Box, Side]:
-    """The box of a piece of furniture, turned so that it covers few places to stand and few others, and keeps within the bounds."""
+    """The box of a piece of furniture, turned so that it covers few places to stand and few others, and stays within bounds;
+    with ``backed``, rather with its back to the nearest wall.
+    """
+
+    inward = _inward(point, bounds)
 
     def cost(turn: int) -> float:
         box = _box(point.x, point.z, (front + turn) % 4, *size, low, high)
         covered = sum(box.grown(0.1).over(x * GRID, z * GRID) for x, z in stood)
         swallowed = sum(box.over(other.x, other.z) and other.y < high for other in around)
         outside = sum(max(0.0, by) for by in (bounds.x0 - box.x0, bounds.z0 - box.z0, box.x1 - bounds.x1, box.z1 - bounds.z1))
-        return covered + swallowed + 2 * max(0.0, outside - 0.1) + (0.05 if turn == 2 else 0.02 * bool(turn))
+        return (
+            covered
+            + swallowed
+            + 2 * max(0.0, outside - 0.1)
+            + 0.02 * (turn != 0)
+            + 0.2 * (backed and (front + turn) % 4 != inward)
+        )
 
     side = (front + min(turns, key=cost)) % 4
     return _box(point.x, point.z, side, *size, low, high), side
 
 
 def _clear(box: Box, point: Point, stood: frozenset[Cell]) -> Box:
-    """The box cut so that nobody who stands touches it; each cut takes the side that costs least, and never the point itself."""
+    """The box cut so that nobody who stands touches it; each cut takes the side that costs least, never the point itself."""
     for x, z in sorted((x * GRID, z * GRID) for x, z in stood):
         if not box.grown(BODY).over(x, z):
             continue
@@ -264,7 +280,12 @@ def _between(run: list[Fixture], barred: list[Box]) -> Iterator[Box]:
                 low, high = max(a[axis], b[axis]), min(a[axis + 3], b[axis + 3])
                 gap = max(a[along], b[along]) - min(a[along + 3], b[along + 3])
                 if high - low > 0.25 and 0 < gap < _GAP:
-                    ends = {axis: low, axis + 3: high, along: min(a[along + 3], b[along + 3]), along + 3: max(a[along], b[along])}
+                    ends = {
+                        axis: low,
+                        axis + 3: high,
+                        along: min(a[along + 3], b[along + 3]),
+                        along + 3: max(a[along], b[along]),
+                    }
                     box = Box(*(ends.get(place, 0.0) for place in range(6)))._replace(y1=min(a.y1, b.y1))
                     if not any(box.meets(bar) for bar in barred):
                         yield box
@@ -293,7 +314,12 @@ def _apart(one: Box, other: Box) -> float:
 
 def _protruding(fixtures: list[Fixture]) -> list[Fixture]:
     """Drawers and doors reach just out of the furniture in which they are."""
-    solid = [(one.name, box) for one in fixtures if one.kind.form in ("solid", "counter", "table") for box in (one.pieces or (one.box,))]
+    solid = [
+        (one.name, box)
+        for one in fixtures
+        if one.kind.form in ("solid", "counter", "table")
+        for box in (one.pieces or (one.box,))
+    ]
     found: list[Fixture] = []
     for one in fixtures:
         box = one.box

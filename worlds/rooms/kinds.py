@@ -30,7 +30,7 @@ class Kind:
 
     ``width``, ``height`` and ``depth`` are in metres, ``pivot`` the share of the height that is below the point in an id, and
     ``surface`` the share of the height at which things are put. ``parts`` are boxes as shares of the whole from left, below
-    and behind to right, above and in front, each with its colour. ``scenery`` is drawn before anybody has seen it: it is never a goal's.
+    and behind to right, above and in front, each with its colour. ``scenery`` is no goal's and drawn before it was seen.
     """
 
     width: float

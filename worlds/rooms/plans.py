@@ -50,7 +50,9 @@ class _Column:
     hung: bool = False
     topped: bool = False
 
-    def add(self, place: int, name: str, left: float, width: float, low: float, high: float, depth: float, back: float = 0.0) -> None:
+    def add(
+        self, place: int, name: str, left: float, width: float, low: float, high: float, depth: float, back: float = 0.0
+    ) -> None:
         self.boxes.append((place, (name, left, left + width, low, high, back, back + depth)))
         self.width, self.depth = max(self.width, left + width), max(self.depth, back + depth)
 
@@ -143,10 +145,21 @@ def _standing(place: int, standing: list[str], others: list[str], sorts: dict[st
                 top = max(0.25, column.base - 0.08 - 0.24 * (number % 3))
                 width = min(width, column.width * 0.9)
                 at = min(0.03 + (width + 0.03) * (number // 3), max(0.0, column.width - width))
-                column.add(place, name, at, width, top - 0.19, top, min(depth, column.depth) + 0.012, max(0.0, column.depth - depth))
+                column.add(
+                    place, name, at, width, top - 0.19, top, min(depth, column.depth) + 0.012, max(0.0, column.depth - depth)
+                )
             case "low":
                 width = min(width, column.width * 0.9)
-                column.add(place, name, 0.03, width, 0.08, min(0.74, column.base), min(depth, column.depth) + 0.012, max(0.0, column.depth - depth))
+                column.add(
+                    place,
+                    name,
+                    0.03,
+                    width,
+                    0.08,
+                    min(0.74, column.base),
+                    min(depth, column.depth) + 0.012,
+                    max(0.0, column.depth - depth),
+                )
             case "hung":
                 column.add(place, name, 0.0, width, _HUNG, _HUNG + height, depth)
                 column.hung = True
@@ -312,13 +325,15 @@ def _fixtures(column: _Column, front: Side, x: float, z: float, placed: _Placing
     )
     here_x, here_z = cell[0] * GRID, cell[1] * GRID
     yaw = (front + 2) % 4 * 90.0
-    holes = [placed(*box[1:]) for _, box in column.boxes if kind_of(box[0]).form == "basin" and kind_of(box[0]).stands == "counter"]
+    holes = [
+        placed(*box[1:]) for _, box in column.boxes if kind_of(box[0]).form == "basin" and kind_of(box[0]).stands == "counter"
+    ]
     for place, (name, *where) in column.boxes:
         box = placed(*where)
         middle = box.centre
         away = max(0.3, abs((middle.x - here_x) * dx) + abs((middle.z - here_z) * dz))
         pitch = min(60.0, max(-30.0, round(degrees(atan2(EYE - middle.y, away)) / 15) * 15.0))
-        pieces = (box,) if kind_of(name).form == "counter" else ()
+        pieces: tuple[Box, ...] = (box,) if kind_of(name).form == "counter" else ()
         for hole in holes if pieces else ():
             pieces = tuple(left for piece in pieces for left in piece.without(hole))
         yield Fixture(name, box, front, Pose(here_x, here_z, yaw, pitch) if place >= 0 and " " in name else None, pieces)

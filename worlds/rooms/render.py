@@ -66,11 +66,14 @@ def field(degrees: float) -> float:
 
 
 def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True) -> Frame:
-    """Draw ``parts``; with ``floor``, the upper side of the first one is tiled. Raises ``ValueError`` for no parts and for more than ``MAX_PIXELS``."""
+    """Draw ``parts``, of which there is at least one; with ``floor``, the upper side of the first is tiled.
+
+    Raises ``ValueError`` for no pixels and for more than ``MAX_PIXELS``.
+    """
     import numpy as np
 
     width, height = size
-    if not (0 < width and 0 < height and width * height <= MAX_PIXELS):
+    if width < 1 or height < 1 or width * height > MAX_PIXELS:
         raise ValueError(f"a picture has 1 to {MAX_PIXELS:,} pixels, not {width} x {height}")
     step = 2 * camera.scale / height
     us = ((np.arange(width) + 0.5 - width / 2) * step).astype(np.float32)
@@ -140,16 +143,23 @@ def _draw(
         np.minimum(left, other, out=left)
 
 
+def _away(boxes: NDArray[float64], camera: Camera) -> NDArray[float64]:
+    """How far each plane is from the camera; never nothing, so that the camera is on one side of it."""
+    import numpy as np
+
+    away = boxes - np.array(camera.eye)
+    return np.where(np.abs(away) < _TINY, _TINY, away)
+
+
 def _planes(boxes: NDArray[float64], camera: Camera) -> NDArray[float64]:
     """For each box, lower or upper side and axis: the factors of u and v and the constant of the nearness of its plane."""
     import numpy as np
 
     right, up, ahead = (np.array(axis) for axis in camera.axes())
-    away = boxes - np.array(camera.eye)
+    away = _away(boxes, camera)
     if camera.parallel:
         ahead = np.where(np.abs(ahead) < _TINY, _TINY, ahead)
         return np.stack(np.broadcast_arrays(right / ahead, up / ahead, -away / ahead), axis=-1)
-    away = np.where(np.abs(away) < _TINY, _TINY, away)
     return np.stack([right / away, up / away, ahead / away], axis=-1)
 
 
@@ -159,12 +169,14 @@ def _sides(boxes: NDArray[float64], camera: Camera) -> tuple[list[list[tuple[int
 
     if camera.parallel:
         ahead = np.array(camera.axes()[2])
+        ahead = np.where(np.abs(ahead) < _TINY, _TINY, ahead)
         lower = np.broadcast_to(ahead >= 0, (len(boxes), 3))
         upper = ~lower
     else:
-        eye = np.array(camera.eye)
-        lower, upper = boxes[:, 0] > eye, boxes[:, 1] < eye
-    enters, leaves = [], []
+        away = _away(boxes, camera)
+        lower, upper = away[:, 0] > 0, away[:, 1] < 0
+    enters: list[list[tuple[int, int]]] = []
+    leaves: list[list[tuple[int, int]]] = []
     for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
         enters.append([(axis, 0 if low[axis] else 1) for axis in range(3) if low[axis] or high[axis]])
         leaves.append([(axis, side) for axis in range(3) for side in (0, 1) if not (low[axis], high[axis])[side]])
@@ -176,9 +188,9 @@ def _rectangles(boxes: NDArray[float64], camera: Camera, size: Size) -> NDArray[
     import numpy as np
 
     width, height = size
-    corners = np.stack(
-        [boxes[:, [x, y, z], [0, 1, 2]] for x in (0, 1) for y in (0, 1) for z in (0, 1)], axis=1
-    ) - np.array(camera.eye)
+    corners = np.stack([boxes[:, [x, y, z], [0, 1, 2]] for x in (0, 1) for y in (0, 1) for z in (0, 1)], axis=1) - np.array(
+        camera.eye
+    )
     u, v, depth = ((corners * np.array(axis)).sum(axis=-1) for axis in camera.axes())
     if not camera.parallel:
         # The points where edges come up from behind the camera are corners as well.
@@ -187,9 +199,7 @@ def _rectangles(boxes: NDArray[float64], camera: Camera, size: Size) -> NDArray[
         crossing = (depth[:, one] < _NEAR) != (depth[:, other] < _NEAR)
         span = np.where(crossing, depth[:, other] - depth[:, one], 1.0)
         share = np.where(crossing, (_NEAR - depth[:, one]) / span, 0.0)
-        u, v, depth = (
-            np.concatenate([of, of[:, one] + share * (of[:, other] - of[:, one])], axis=1) for of in (u, v, depth)
-        )
+        u, v, depth = (np.concatenate([of, of[:, one] + share * (of[:, other] - of[:, one])], axis=1) for of in (u, v, depth))
         seen = np.concatenate([depth[:, :8] >= _NEAR, crossing], axis=1)
         safe = np.where(seen, np.maximum(depth, _NEAR), 1.0)
         u, v = u / safe, v / safe
@@ -228,7 +238,7 @@ def _coloured(
     line = np.zeros(faces.shape, bool)
     np.not_equal(edges[:, 1:], edges[:, :-1], out=line[:, 1:])
     line[1:] |= edges[1:] != edges[:-1]
-    depth = -nearness if camera.parallel else 1 / nearness
+    depth = -nearness if camera.parallel else np.float32(1) / nearness
     if not camera.parallel:
         depth[faces == 3 * len(parts)] = np.inf
     paint = np.array([part.colour for part in parts], np.float32)[:, None, :] * np.array(_SHADES, np.float32)[None, :, None]

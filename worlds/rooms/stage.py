@@ -25,6 +25,10 @@ _BOARD = 0.02
 _THINNEST = 0.02
 _RIM = 0.14
 _SWING = 0.42
+_AIR = 0.06
+_NEAR_WALL = 0.35
+_SLIM = 0.85
+_REACH = 0.6
 _PALER = 0.45
 _PAPER = (236, 232, 224)
 _FLOOR = (171, 150, 124)
@@ -85,11 +89,10 @@ def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[P
     for fixture in (*room.fixtures, *room.scenery):
         holder = known.get(fixture.name) or Holder(fixture.name, seen=fixture.name not in known)
         for part in _drawn(room, fixture, holder, situation, hollows):
-            if part.name and " " not in part.name:
-                part = Part(part.box, part.colour)  # a worktop of a made-up plan is no thing of the game
-            if pale and not holder.seen:
-                part = Part(part.box, _mixed(part.colour, _PAPER, _PALER), part.name)
-            drawn.append(part)
+            # A worktop of a made-up plan has no number: it is no thing of the game.
+            name = part.name if part.name and " " in part.name else None
+            colour = _mixed(part.colour, _PAPER, _PALER) if pale and not holder.seen else part.colour
+            drawn.append(Part(part.box, colour, name))
             if len(drawn) >= MAX_BOXES:
                 return drawn
     # What stands open is not filled by what it is built into.
@@ -138,9 +141,7 @@ def path(cells: tuple[tuple[float, float], ...]) -> Iterator[Part]:
         yield Part(Box(x - 0.05, 0.0, z - 0.05, x + 0.05, 0.012, z + 0.05), _PATH)
 
 
-def _drawn(
-    room: Room, fixture: Fixture, holder: Holder, situation: Situation, hollows: list[Part]
-) -> Iterator[Part]:
+def _drawn(room: Room, fixture: Fixture, holder: Holder, situation: Situation, hollows: list[Part]) -> Iterator[Part]:
     kind = fixture.kind
     hidden = holder.openness == "closed" or (holder.openness is None and kind.form in ("cupboard", "drawer"))
     box = fixture.box
@@ -158,9 +159,8 @@ def _drawn(
         things = [(name, thing.moved(dx * slid, 0, dz * slid)) for name, thing in things]
         hollows.append(Part(box, kind.colour, fixture.name))
     yield from _opened(fixture, box, holder.openness == "open")
-    for name, thing in things:
-        if kind.form in ("solid", "table", "counter"):
-            yield from _support(fixture, thing)
+    if kind.form in ("solid", "table", "counter"):
+        yield from _supports(room, fixture, [thing for _, thing in things])
     for name, thing in things:
         yield from _shaped(thing, fixture.front, kind_of(name), name, lit=name in situation.lit)
 
@@ -244,7 +244,6 @@ def _shaped(box: Box, front: Side, kind: Kind, name: str, *, lit: bool = False) 
 
 def _lying(room: Room, fixture: Fixture, holder: Holder, situation: Situation) -> Iterator[tuple[str, Box]]:
     """What lies in or on a receptacle, each where it lay at the start, or else at the first free spot."""
-    kind = fixture.kind
     laid: list[Box] = []
     moved: list[str] = []
     for name in dict.fromkeys(holder.contents):
@@ -316,26 +315,60 @@ def _holding(box: Box, things: list[tuple[str, Box]]) -> tuple[Box, list[tuple[s
     """The box of an opened receptacle, larger where what lies there needs it, and moved in what it cannot hold even so."""
     most = box.grown(0.3)._replace(y0=box.y0 - 0.3, y1=box.y1 + 0.3)
     kept: list[tuple[str, Box]] = []
-    for name, thing in things:
-        thing = thing.moved(
-            max(0.0, most.x0 - thing.x0) - max(0.0, thing.x1 - most.x1),
-            max(0.0, most.y0 - thing.y0) - max(0.0, thing.y1 - most.y1),
-            max(0.0, most.z0 - thing.z0) - max(0.0, thing.z1 - most.z1),
+    for name, lain in things:
+        thing = lain.moved(
+            max(0.0, most.x0 - lain.x0) - max(0.0, lain.x1 - most.x1),
+            max(0.0, most.y0 - lain.y0) - max(0.0, lain.y1 - most.y1),
+            max(0.0, most.z0 - lain.z0) - max(0.0, lain.z1 - most.z1),
         )
         kept.append((name, thing))
         box = box.united(thing.grown(_BOARD)._replace(y0=max(0.0, thing.y0 - _BOARD), y1=min(thing.y1, most.y1)))
     return box, kept
 
 
-def _support(fixture: Fixture, thing: Box) -> Iterator[Part]:
-    """A board below a thing that would lie in the air, since the receptacle is larger than its box, or has several boards."""
-    top = fixture.box.y0 + fixture.kind.surface * (fixture.box.y1 - fixture.box.y0)
-    on = any(piece.grown(0.05).over(thing.centre.x, thing.centre.z) for piece in fixture.pieces or (fixture.box,))
-    if not on or thing.y0 - top > 0.06:
-        board = thing.grown(0.06)
-        yield Part(board._replace(y0=max(0.0, thing.y0 - 0.04), y1=thing.y0), fixture.kind.colour, fixture.name)
-        if not on and fixture.kind.form == "counter" and thing.y0 > 0.2:
-            yield Part(thing._replace(y0=0.0, y1=thing.y0 - 0.04), _mixed(fixture.kind.colour, _BASE, 0.7), fixture.name)
+def _supports(room: Room, fixture: Fixture, things: list[Box]) -> Iterator[Part]:
+    """Boards below things that would lie in the air, since the receptacle is larger than its box or has several boards; those
+    of a counter stand on the floor.
+    """
+    kind, name, counter = fixture.kind, fixture.name, fixture.kind.form == "counter"
+    top = fixture.box.y0 + kind.surface * (fixture.box.y1 - fixture.box.y0)
+    boards: list[Box] = []
+    for thing in things:
+        on = any(piece.grown(0.05).over(thing.centre.x, thing.centre.z) for piece in fixture.pieces or (fixture.box,))
+        if not on or thing.y0 - top > _AIR:
+            board = thing.grown(0.12 if counter else 0.06)._replace(y0=max(0.0, thing.y0 - 0.04), y1=thing.y0)
+            boards.append(_to_walls(board, room.walls) if counter else board)
+    stood = [pose for one in room.fixtures if (pose := one.place)]
+    for board in _joined(boards, stood):
+        yield Part(board, kind.colour, name)
+        if counter and board.y0 > 0.2:
+            yield Part(board.grown(-0.03)._replace(y0=0.0, y1=board.y0), _mixed(kind.colour, _BASE, 0.7), name)
+
+
+def _to_walls(board: Box, walls: Box) -> Box:
+    """A board that goes on to walls that are near."""
+    return board._replace(
+        x0=walls.x0 if board.x0 - walls.x0 < _NEAR_WALL else board.x0,
+        x1=walls.x1 if walls.x1 - board.x1 < _NEAR_WALL else board.x1,
+        z0=walls.z0 if board.z0 - walls.z0 < _NEAR_WALL else board.z0,
+        z1=walls.z1 if walls.z1 - board.z1 < _NEAR_WALL else board.z1,
+    )
+
+
+def _joined(boards: list[Box], stood: list[Pose]) -> list[Box]:
+    """Boards at one height that are near each other as one, where nobody stands."""
+    found: list[Box] = []
+    for board in boards:
+        for index, other in enumerate(found):
+            both = board.united(other)
+            slim = min(both.x1 - both.x0, both.z1 - both.z0) < _SLIM and abs(board.y1 - other.y1) < _AIR
+            if slim and board.grown(_REACH).meets(other) and not any(both.grown(0.1).over(pose.x, pose.z) for pose in stood):
+                found[index] = both._replace(y0=max(board.y0, other.y0), y1=min(board.y1, other.y1))
+                found[index] = found[index]._replace(y0=min(found[index].y0, found[index].y1 - 0.01))
+                break
+        else:
+            found.append(board)
+    return found
 
 
 def _mixed(one: Colour, other: Colour, share: float) -> Colour:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import atan2, cos, radians, sin
 
@@ -18,7 +18,7 @@ from worlds.rooms.stage import Part, agent, furniture, inner, lying, outer, path
 FIELD = 90.0
 """Degrees that a camera sees from top to bottom, as in ALFRED."""
 _TILT = 50.0
-_KEYS = string.ascii_letters + string.digits
+_KEYS = (string.ascii_letters + string.digits).replace("v", "")
 _TURNS = (0.0, -15.0, 15.0, -30.0, 30.0, -45.0, 45.0)
 _TILTS = (-15.0, 0.0, 15.0, 30.0, 45.0, 60.0)
 
@@ -59,6 +59,9 @@ def dolls_house(room: Room, situation: Situation, size: Size, *, came: Pose | No
     """The room from above at an angle, the near walls cut away, with the agent in it; ``came`` is where its last move began."""
     yaw = _corner(room)
     near = tuple(side for side in range(4) if cos(radians(side * 90 - yaw)) < 0)
+    # A window in a wall that is cut away would hang in the air.
+    hung = (one for one in room.scenery if not (one.kind.stands == "wall" and cos(radians(one.front * 90 - yaw)) > 0))
+    room = replace(room, scenery=tuple(hung))
     parts = [*outer(room, near), *_steps(room, came, situation.pose)]
     parts += furniture(room, situation, pale=True)
     parts += agent(situation.pose, situation.held)

@@ -1,0 +1,162 @@
+"""The renderer against a plainer one, and that a picture is the same wherever and whenever it is drawn."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import subprocess
+import sys
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.worlds.rooms.houses import HOUSES, house
+from tests.worlds.rooms.reference import slabs
+from worlds.rooms.poses import EYE, Point, Pose
+from worlds.rooms.render import MAX_PIXELS, Camera, field, render
+from worlds.rooms.room import Box, Room, Situation
+from worlds.rooms.stage import Part, furniture, inner, outer
+from worlds.rooms.view import dolls_house, draw, plan
+
+SIZE = (64, 48)
+
+
+def parts_of(room: Room, now: Situation) -> list[Part]:
+    return [*inner(room), *furniture(room, now)]
+
+
+def agrees(parts: list[Part], camera: Camera) -> None:
+    frame = render(parts, camera, SIZE)
+    depth, owners = slabs(parts, camera, SIZE)
+    drawn = [[None if index < 0 else frame.names[index] for index in row] for row in frame.ids.tolist()]
+    same = np.array([[a == b for a, b in zip(*rows, strict=True)] for rows in zip(drawn, owners, strict=True)])
+    assert same.mean() >= 0.995
+    finite = same & np.isfinite(depth) & np.isfinite(frame.depth)
+    assert np.array_equal(np.isfinite(frame.depth)[same], np.isfinite(depth)[same])
+    with np.errstate(invalid="ignore"):
+        near = finite & (np.abs(frame.depth - depth) <= 1e-5 * np.maximum(1, depth))
+    # Where an edge of one and the same thing runs through a pixel, its two sides may differ.
+    assert near.sum() >= 0.995 * finite.sum()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", HOUSES)
+def test_what_is_seen_from_every_place_agrees_with_the_plainer_renderer(name: str) -> None:
+    _, room, now = house(name)
+    parts = parts_of(room, now)
+    for one in room.fixtures[:: max(1, len(room.fixtures) // 6)]:
+        pose = one.place or room.start
+        for turn in (0.0, 30.0):
+            agrees(parts, Camera(Point(pose.x, EYE, pose.z), pose.yaw + turn, pose.pitch, field(90)))
+
+
+def test_what_is_seen_from_the_start_agrees_with_the_plainer_renderer() -> None:
+    _, room, now = house("kitchen")
+    pose = room.start
+    agrees(parts_of(room, now), Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, field(60)))
+
+
+@pytest.mark.parametrize(("yaw", "pitch"), [(45.0, 50.0), (222.0, 30.0), (315.0, 80.0)])
+def test_parallel_projection_agrees_with_the_plainer_renderer(yaw: float, pitch: float) -> None:
+    _, room, now = house("kitchen")
+    parts = [*outer(room, ()), *furniture(room, now)]
+    camera = Camera(Point(0, 0, 0), yaw, pitch, 3.0, parallel=True)
+    _, _, ahead = camera.axes()
+    middle = room.walls.centre
+    eye = Point(*(at - 20 * way for at, way in zip(middle, ahead, strict=True)))
+    agrees(parts, replace(camera, eye=eye))
+
+
+def test_of_two_boxes_at_one_place_the_first_is_seen() -> None:
+    box = Box(-1, -1, 2, 1, 1, 3)
+    camera = Camera(Point(0, 0, 0), 0, 0, field(60))
+    for names in (("a", "b"), ("b", "a")):
+        frame = render([Part(box, (200, 0, 0), name) for name in names], camera, SIZE)
+        assert frame.pixels(names[0]) > 0 == frame.pixels(names[1])
+
+
+def test_a_box_round_the_camera_is_not_drawn_and_one_behind_it_neither() -> None:
+    camera = Camera(Point(0, 0, 0), 0, 0, field(60))
+    frame = render(
+        [Part(Box(-1, -1, -1, 1, 1, 1), (9, 9, 9), "a"), Part(Box(-1, -1, -3, 1, 1, -2), (9, 9, 9), "b")], camera, SIZE
+    )
+    assert (frame.ids == -1).all() and np.isinf(frame.depth).all()
+
+
+def test_depth_is_along_the_axis_of_the_camera() -> None:
+    frame = render([Part(Box(-9, -9, 2, 9, 9, 3), (9, 9, 9), "wall")], Camera(Point(0, 0, 0), 0, 0, field(90)), SIZE)
+    assert np.allclose(frame.depth, 2.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [(0, 5), (5, -1), (MAX_PIXELS, 2)])
+def test_a_picture_of_no_or_too_many_pixels_is_refused(size: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="pixels"):
+        draw(*house("kitchen")[1:], Pose(0, 0), size)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (7, 3), (80, 48)])
+def test_every_size_is_drawn(size: tuple[int, int]) -> None:
+    _, room, now = house("kitchen")
+    for frame in (draw(room, now, room.start, size), dolls_house(room, now, size), plan(room, now, size)):
+        assert frame.rgb.shape == (size[1], size[0], 3) and frame.depth.shape == frame.ids.shape == (size[1], size[0])
+
+
+def test_arrays_cannot_be_written() -> None:
+    _, room, now = house("bathroom")
+    frame = draw(room, now, room.start, SIZE)
+    for array in (frame.rgb, frame.depth, frame.ids):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 0
+
+
+def test_a_png_says_what_the_picture_says() -> None:
+    _, room, now = house("bathroom")
+    frame = draw(room, now, room.start, (20, 10))
+    content = frame.png()
+    at, found = 8, {}
+    while at < len(content):
+        length, name = struct.unpack(">I4s", content[at : at + 8])
+        body = content[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", content[at + 8 + length : at + 12 + length])[0] == zlib.crc32(name + body)
+        found[name] = body
+        at += 12 + length
+    assert struct.unpack(">IIBB", found[b"IHDR"][:10]) == (20, 10, 8, 2)
+    rows = np.frombuffer(zlib.decompress(found[b"IDAT"]), np.uint8).reshape(10, 61)
+    assert not rows[:, 0].any() and np.array_equal(rows[:, 1:].reshape(10, 20, 3), frame.rgb)
+
+
+_DIGEST = """
+import hashlib
+from tests.worlds.rooms.test_render import digest
+print(digest())
+"""
+
+
+def digest() -> str:
+    """A digest of pictures of all houses."""
+    found = hashlib.sha256()
+    for name in HOUSES:
+        _, room, now = house(name)
+        for frame in (draw(room, now, room.start, SIZE), dolls_house(room, now, SIZE), plan(room, now, SIZE)):
+            for array in (frame.rgb, frame.depth, frame.ids):
+                found.update(array.tobytes())
+            found.update("\n".join(frame.names).encode() + frame.png())
+    return found.hexdigest()
+
+
+@pytest.mark.heavy
+def test_pictures_are_equal_bytes_in_every_process() -> None:
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", _DIGEST],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for seed in ("1", "2")
+    }
+    assert told == {digest()}
