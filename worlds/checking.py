@@ -357,6 +357,25 @@ class _Check:
                 household.update(household.begin(Observation(odd)), odd, Observation(odd))
                 household.read_goal(odd)
 
+    def room(self) -> Iterator[str]:
+        household = self.world.household
+        for task, env, first in self.played():
+            room = self.world.room(task)
+            if room is None:
+                return
+            if self.world.room(task) != room:
+                yield f"the room of {shown(task.id)} changes from call to call"
+            drawn = {one.name for one in room.fixtures}
+            read = [one.name for one in household.begin(first.observation).receptacles] if household else []
+            if missing := [name for name in read if name not in drawn]:
+                yield f"the room of {shown(task.id)} lacks {shown(missing[0])}"
+            if unreached := [one.name for one in room.fixtures if one.place and one.place.cell not in room.floor]:
+                yield f"nobody can walk to {shown(unreached[0])} in the room of {shown(task.id)}"
+            _wander(env, 12)
+            now = self.world.situation(env, room)
+            if now is not None and (unknown := [one.name for one in now.holders if one.name not in drawn]):
+                yield f"the situation of {shown(task.id)} tells of {shown(unknown[0])}, which is not in its room"
+
 
 _DEMANDS: dict[str, Callable[[_Check], Iterator[str]]] = {
     "It has a name, and an engine, a preamble and a manual that can be printed": _Check.describes_itself,
@@ -380,4 +399,5 @@ _DEMANDS: dict[str, Callable[[_Check], Iterator[str]]] = {
     "A diagnosis leaves the game as it is": _Check.diagnosis,
     "The sandbox plays the same game": _Check.sandbox,
     "A household's texts are read into beliefs, whatever they are": _Check.household,
+    "A room that it offers has what the household reads, and a way to each place": _Check.room,
 }
