@@ -1,7 +1,7 @@
 """What can be played, and what is observed in it. Imports nothing else of housequest.
 
 `base` holds the contract of a world, `registry` and `plugins` find worlds by name, `options` reads what can be set of them,
-`checking` checks the contract. `household` is what household worlds share, `rooms` draws their houses; `alfworld` and `scripted` are the worlds that ship,
-`alfred` holds plans to score; `wrappers` and `gym_env` go round any world; `errors`, `paths`, `text` and `workers` serve all of
-housequest.
+`checking` checks the contract. `household` is what household worlds share, and `rooms` draws their houses; `alfworld` and
+`scripted` are the worlds that ship, `alfred` holds plans to score; `wrappers` and `gym_env` go round any world; `errors`,
+`paths`, `text` and `workers` serve all of housequest.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -31,21 +31,29 @@ SIZE = (300, 300)
 LEAST = 8
 TRAIN = 500
 HOUSES = 1_000
+REPEATS = 5
+"""A picture costs what the cheapest of so many costs: other programs on the machine are not measured."""
 
 
-def run(data: Path | None) -> list[str]:
+def run(data: Path | None) -> Iterator[str]:
     """Milliseconds of processor, shares of what is seen and walked, and made-up plans; lines to print."""
-    lines = [*_cost(), *_made_up()]
+    yield from _cost()
+    yield from _made_up()
     if data is None:
-        return [*lines, "published games: not here, so not measured (set ALFWORLD_DATA)"]
+        yield "published games: not here, so not measured (set ALFWORLD_DATA)"
+        return
     root = data / "json_2.1.1"
     seen = sorted((root / "valid_seen").glob("*/*/game.tw-pddl"))
     train = sorted((root / "train").glob("*/*/game.tw-pddl"))
     sample = sorted(Random(0).sample(train, min(TRAIN, len(train))))
     for name, games in (("valid_seen", seen), (f"{len(sample)} of train", sample)):
         if games:
-            lines += [f"{name}: {line}" for line in (*_walked(games), *_seen(games))]
-    return lines
+            yield f"{name}: {walked(games)}"
+    for name, games in (("valid_seen", seen), (f"{len(sample)} of train", sample)):
+        if games:
+            yield f"{name}, eyes: {_seen(games, _as_eyes)}"
+    if seen:
+        yield f"valid_seen, ALFRED's camera: {_seen(seen, _as_alfred)}"
 
 
 def _cost() -> Iterator[str]:
@@ -67,9 +75,12 @@ def _cost() -> Iterator[str]:
 def _timed(calls: Sequence[Callable[[], object]]) -> str:
     taken: list[float] = []
     for call in calls:
-        began = process_time()
-        call()
-        taken.append(1000 * (process_time() - began))
+        best = float("inf")
+        for _ in range(REPEATS):
+            began = process_time()
+            call()
+            best = min(best, process_time() - began)
+        taken.append(1000 * best)
     taken.sort()
     return f"{median(taken):.1f} ms of processor (95 %: {taken[int(0.95 * len(taken))]:.1f})"
 
@@ -89,25 +100,39 @@ def _made_up() -> Iterator[str]:
     )
 
 
-def _read(path: Path) -> tuple[Game, Room]:
+def read(path: Path) -> tuple[Game, Room]:
+    """The game in a file and its room."""
     file = read_game(path)
     game = file.game(str(path))
     return game, room_of(file.problem, game)
 
 
-def _walked(games: Sequence[Path]) -> Iterator[str]:
-    """How many of the annotated moves the floor refuses."""
-    moves = refused = whole = walks = cells = 0
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Annotated moves that the floor refuses, and walks without any such move."""
+
+    refused: int
+    moves: int
+    whole: int
+    walks: int
+    cells: int
+
+    def __str__(self) -> str:
+        return (
+            f"annotated moves that the floor refuses {_share(self.refused, self.moves)}, "
+            f"whole walks that pass {_share(self.whole, self.walks)}; {self.cells / self.walks:.0f} cells a floor"
+        )
+
+
+def walked(games: Sequence[Path]) -> Walked:
+    """How many of the annotated moves the floors of games refuse."""
+    moves = refused = whole = cells = 0
     for path in games:
         walk = list(_cells(path.with_name("traj_data.json")))
-        floor = _read(path)[1].floor
+        floor = read(path)[1].floor
         wrong = sum(cell not in floor for cell in walk)
-        moves, refused, walks, whole = moves + len(walk), refused + wrong, walks + 1, whole + (not wrong)
-        cells += len(floor)
-    yield (
-        f"annotated moves that the floor refuses {_share(refused, moves)}, whole walks that pass {_share(whole, walks)}; "
-        f"{cells / walks:.0f} cells a floor"
-    )
+        moves, refused, whole, cells = moves + len(walk), refused + wrong, whole + (not wrong), cells + len(floor)
+    return Walked(refused, moves, whole, len(games), cells)
 
 
 def _cells(path: Path) -> Iterator[Cell]:
@@ -129,19 +154,16 @@ def _cells(path: Path) -> Iterator[Cell]:
                 pass
 
 
-def _seen(games: Sequence[Path]) -> Iterator[str]:
+def _seen(games: Sequence[Path], look: Callable[[Room, Situation, str], Frame]) -> _Count:
     """How many receptacles, and things in them, are in the picture from the receptacle's own place."""
-    eyes, alfred = _Count(), _Count()
+    count = _Count()
     for path in games:
-        game, room = _read(path)
+        game, room = read(path)
         full = situation(game, game.start, room)
         for one, holder in zip(room.fixtures, full.holders, strict=True):
             if one.place:
-                now = opened(full, one.name)
-                eyes.add(draw(room, now, gaze(room, now, one.name), SIZE, held=False), one.name, holder.contents)
-                alfred.add(_as_alfred(room, now, one.place), one.name, holder.contents)
-    yield f"eyes: {eyes}"
-    yield f"ALFRED's camera: {alfred}"
+                count.add(look(room, opened(full, one.name), one.name), one.name, holder.contents)
+    return count
 
 
 def opened(now: Situation, name: str) -> Situation:
@@ -153,7 +175,12 @@ def opened(now: Situation, name: str) -> Situation:
     return replace(now, at=name, holders=tuple(turned))
 
 
-def _as_alfred(room: Room, now: Situation, pose: Pose) -> Frame:
+def _as_eyes(room: Room, now: Situation, name: str) -> Frame:
+    return draw(room, now, gaze(room, now, name), SIZE, held=False)
+
+
+def _as_alfred(room: Room, now: Situation, name: str) -> Frame:
+    pose = room.pose(name)
     camera = Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, field(60))
     return render([*inner(room), *furniture(room, now)], camera, SIZE)
 

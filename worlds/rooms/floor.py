@@ -32,7 +32,7 @@ def walkable(reach: Box, fixtures: Iterable[Fixture], stood: frozenset[Cell], st
 
 
 def uncovered(reach: Box, fixtures: Iterable[Fixture]) -> set[Cell]:
-    """The cells in ``reach`` where no furniture stands. Boxes are not grown by an agent's radius: they are too large already."""
+    """The cells in ``reach`` where no furniture stands. Boxes are a little too large, so nothing is added for a body."""
     covered: set[Cell] = set()
     for one in fixtures:
         for box in one.pieces or (one.box,):

@@ -33,6 +33,7 @@ _DEEPEST = 0.4
 _WORKTOP = 1.05
 _GAP = 0.9
 _LONGEST_RUN = 80
+_MOST_HOLES = 12
 _BACKED = ("sofa", "armchair", "bed")
 _FACING = ("dresser", "tvstand", "toilet", "fridge")
 _HINGES_MEET = 1.1
@@ -257,7 +258,7 @@ def _counters(fixtures: list[Fixture], stood: frozenset[Cell]) -> list[Fixture]:
         if over and one.kind.form != "basin":
             run = run._replace(y1=box.y0)
         runs[nearest.name].append(replace(one, box=_clear(run, box.centre, stood)))
-    holes = [one.box for one in fixtures if one.kind.form == "basin" and one.kind.stands == "counter"]
+    holes = [one.box for one in fixtures if one.kind.form == "basin" and one.kind.stands == "counter"][:_MOST_HOLES]
     barred = [*chests, *(Box(x * GRID, 0, z * GRID, x * GRID, 0, z * GRID).grown(BODY) for x, z in stood)]
 
     def pieces(run: list[Fixture]) -> tuple[Box, ...]:

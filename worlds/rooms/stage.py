@@ -18,6 +18,8 @@ MAX_BOXES = 6_000
 """Boxes that are drawn; no published game comes near, and a hostile one is cut off."""
 AGENT = "you"
 
+MAX_CONTENTS = 200
+"""Things in one receptacle that are drawn."""
 MAX_HOLLOWS = 60
 """Open receptacles that are cut out of what they are built into."""
 
@@ -98,6 +100,8 @@ def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[P
     # What stands open is not filled by what it is built into.
     built = {None, *(fixture.name for fixture in room.fixtures)}
     for hollow in hollows[:MAX_HOLLOWS]:
+        if len(drawn) > MAX_BOXES:
+            break
         drawn = [
             left
             for part in drawn
@@ -246,7 +250,7 @@ def _lying(room: Room, fixture: Fixture, holder: Holder, situation: Situation) -
     """What lies in or on a receptacle, each where it lay at the start, or else at the first free spot."""
     laid: list[Box] = []
     moved: list[str] = []
-    for name in dict.fromkeys(holder.contents):
+    for name in dict.fromkeys(holder.contents[:MAX_CONTENTS]):
         if name == situation.held:
             continue
         home = room.homes.get((name, fixture.name))

@@ -69,11 +69,11 @@ def dolls_house(room: Room, situation: Situation, size: Size, *, came: Pose | No
 
 
 def plan(room: Room, situation: Situation, size: Size, *, came: Pose | None = None) -> Frame:
-    """The room straight from above, +z upwards."""
+    """The room straight from above; it lies as it fits best."""
     parts = [*outer(room, ()), *_steps(room, came, situation.pose)]
     parts += furniture(room, situation, pale=True)
     parts += agent(situation.pose, situation.held)
-    return render(parts, _above(room.walls, 0.0, 90.0, size), size)
+    return render(parts, _above(room.walls, 90.0 * _lies(room.walls, size[0] > size[1]), 90.0, size), size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,13 @@ class TextPlan:
 
 
 def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
-    """The room from above in characters, +z upwards: for terminals without colour and for screen readers.
+    """The room from above in characters, lying as in `plan`: for terminals without colour and for screen readers.
 
     ``#`` is a wall, a space is floor, an arrow is the agent. The plan fits into ``size``, columns and lines; a character is
     taken to be twice as high as it is wide.
     """
-    walls = room.walls
+    lies = _lies(room.walls, size[0] > 2 * size[1])
+    walls = _seen_from_above(room.walls, lies)
     shape = (walls.z1 - walls.z0) / (walls.x1 - walls.x0) / 2
     across = max(3, min(size[0] - 2, int((size[1] - 2) / shape)))
     rows = max(2, min(size[1] - 2, round(across * shape)))
@@ -104,15 +105,26 @@ def text_plan(room: Room, situation: Situation, size: Size) -> TextPlan:
 
     keys = dict(zip((one.name for one in room.fixtures), _KEYS, strict=False))
     for one in sorted(room.fixtures, key=lambda one: -(one.box.x1 - one.box.x0) * (one.box.z1 - one.box.z0)):
-        box = one.box
+        box = _seen_from_above(one.box, lies)
         for line in range(row(box.z1 - 1e-6), row(box.z0 + 1e-6) + 1):
             for place in range(column(box.x0 + 1e-6), column(box.x1 - 1e-6) + 1):
                 grid[line][place] = keys.get(one.name, "*")
-    grid[row(situation.pose.z)][column(situation.pose.x)] = "^>v<"[situation.pose.quarter]
+    pose = situation.pose
+    stands = _seen_from_above(Box(pose.x, 0, pose.z, pose.x, 0, pose.z), lies)
+    grid[row(stands.z0)][column(stands.x0)] = "^>v<"[(pose.quarter - lies) % 4]
     edge = "#" * (across + 2)
     known = {holder.name: holder for holder in situation.holders}
     told = (f"{key} {name}{_told(known.get(name))}" for name, key in keys.items())
     return TextPlan((edge, *(f"#{''.join(line)}#" for line in grid), edge), tuple(told))
+
+
+def _lies(walls: Box, wide: bool) -> bool:
+    """Whether a plan is turned by a quarter, +x upwards rather than +z, to fit into a picture that is ``wide`` or is not."""
+    return (walls.z1 - walls.z0 > walls.x1 - walls.x0) == wide
+
+
+def _seen_from_above(box: Box, lies: bool) -> Box:
+    return Box(-box.z1, box.y0, box.x0, -box.z0, box.y1, box.x1) if lies else box
 
 
 def _told(holder: Holder | None) -> str:

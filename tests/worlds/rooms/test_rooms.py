@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.worlds.rooms.houses import HOUSES, house, made, played, problem
@@ -184,6 +184,7 @@ def hidden_things(text: str, game: Game) -> list[tuple[str, str]]:
     return [(thing, holder) for thing, holder in inside if holder in opened and kinds.count(thing.partition("_bar_")[0]) == 1]
 
 
+@settings(max_examples=8)
 @given(st.data())
 def test_nothing_that_a_belief_does_not_know_changes_a_pixel_of_it(data: st.DataObject) -> None:
     """A thing in one closed receptacle, or in another, with other coordinates: a player who has not looked sees one picture."""
@@ -240,6 +241,23 @@ def test_thousands_of_things_are_drawn_up_to_a_bound() -> None:
     assert draw(room, now, room.start, (16, 16)).rgb.any()
 
 
+def test_hundreds_of_basins_and_things_in_the_air_are_drawn_up_to_a_bound() -> None:
+    from worlds.rooms.furnish import Located, furnish
+
+    place = Pose(0, 0, 0, 30)
+    holders = [
+        Located(f"sinkbasin {number}", Point(number % 20 * 0.01, 0.9, 1 + number // 20 * 0.01), place) for number in range(200)
+    ]
+    homes = {
+        (f"mug {number}", "countertop 1"): Point(number % 45 * 0.1, 1 + number % 7 * 0.1, 1 + number // 45)
+        for number in range(600)
+    }
+    room = furnish([Located("countertop 1", Point(0, 0.9, 1), place), *holders], [], place, homes)
+    now = Situation(place, "countertop 1", (Holder("countertop 1", True, "surface", tuple(name for name, _ in homes)),))
+    assert len(furniture(room, now)) <= MAX_BOXES
+    assert draw(room, now, gaze(room, now), (16, 16)).rgb.any()
+
+
 def test_hundreds_of_receptacles_in_one_place_are_drawn_up_to_a_bound() -> None:
     text = problem("bathroom").lower()
     id = re.search(r"(cabinet_bar_\S+) - receptacle", text)
@@ -258,6 +276,7 @@ def test_hundreds_of_receptacles_in_one_place_are_drawn_up_to_a_bound() -> None:
     )
 
 
+@settings(max_examples=10)
 @given(st.lists(st.tuples(*[st.integers(-2_000, 2_000)] * 3), min_size=1, max_size=12), st.integers(0, 3), st.data())
 def test_any_coordinates_give_a_room_that_can_be_drawn(
     points: list[tuple[int, int, int]], turn: int, data: st.DataObject
