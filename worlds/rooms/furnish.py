@@ -30,6 +30,7 @@ _NEAR_SINK = 0.05
 _COUNTER = 2.5
 _MARGIN = 0.06
 _DEEPEST = 0.4
+_THIN = 0.15
 _WORKTOP = 1.05
 _GAP = 0.9
 _LONGEST_RUN = 80
@@ -102,8 +103,8 @@ def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozen
     if kind.form == "cupboard" and kind.stands == "wall":
         box = _cupboard(one, others, front, width, depth, low, high)
     elif kind.stands == "wall":
-        # Its point is at the wall.
-        box = _box(point.x, point.z, front, width, 2 * depth, low, high)
+        # The point of what is thin is at the wall, that of a shelf in its middle.
+        box = _box(point.x, point.z, front, width, 2 * depth if depth < _THIN else depth, low, high)
     elif kind.stands == "floor" and kind.form != "basin":
         around = [other.point for other in others if other is not one and kind_of(other.name).form != "drawer"]
         turns = (0, 1, 3, 2) if kind.form in ("table", "counter", "solid") and not one.name.startswith(_FACING) else (0,)
@@ -315,29 +316,40 @@ def _apart(one: Box, other: Box) -> float:
 
 def _protruding(fixtures: list[Fixture]) -> list[Fixture]:
     """Drawers and doors reach just out of the furniture in which they are."""
-    solid = [
-        (one.name, box)
-        for one in fixtures
-        if one.kind.form in ("solid", "counter", "table")
-        for box in (one.pieces or (one.box,))
-    ]
+    solid = [box for one in fixtures if one.kind.form in ("solid", "counter", "table") for box in (one.pieces or (one.box,))]
     found: list[Fixture] = []
     for one in fixtures:
         box = one.box
         if one.kind.form in ("drawer", "cupboard") and one.kind.stands != "floor":
-            dx, dz = AHEAD[one.front]
-            middle = box.centre
-            for _, around in solid:
-                if around.y0 < middle.y < around.y1 and around.meets(box):
-                    # How far the front of the one lies behind that of the other.
-                    behind = max((around.x1 - box.x1) * (dx > 0) + (box.x0 - around.x0) * (dx < 0), 0) + max(
-                        (around.z1 - box.z1) * (dz > 0) + (box.z0 - around.z0) * (dz < 0), 0
-                    )
-                    if 0 <= behind < _DEEPEST:
-                        by = behind + 0.012
-                        box = Box(
-                            box.x0 + min(0, dx * by), box.y0, box.z0 + min(0, dz * by),
-                            box.x1 + max(0, dx * by), box.y1, box.z1 + max(0, dz * by),
-                        )  # fmt: skip
+            around = (other for other in solid if other.y0 < box.centre.y < other.y1 and other.meets(box))
+            behind = [by for other in around if 0 <= (by := _behind(box, other, one.front)) < _DEEPEST]
+            if behind:
+                box = _forward(box, one.front, max(behind) + 0.012)
         found.append(replace(one, box=box))
     return found
+
+
+def _behind(box: Box, other: Box, front: Side) -> float:
+    """How far the front of a box is behind that of another."""
+    match front:
+        case 0:
+            return other.z1 - box.z1
+        case 1:
+            return other.x1 - box.x1
+        case 2:
+            return box.z0 - other.z0
+        case _:
+            return box.x0 - other.x0
+
+
+def _forward(box: Box, front: Side, by: float) -> Box:
+    """The box with its front moved ahead."""
+    match front:
+        case 0:
+            return box._replace(z1=box.z1 + by)
+        case 1:
+            return box._replace(x1=box.x1 + by)
+        case 2:
+            return box._replace(z0=box.z0 - by)
+        case _:
+            return box._replace(x0=box.x0 - by)

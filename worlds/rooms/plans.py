@@ -250,19 +250,20 @@ def _laid(columns: list[_Column], islands: list[_Column], more: float, *, lined:
     depth = max((column.depth for column in columns), default=0.5)
     across = max((column.width for column in islands), default=0.0) + 2 * _AISLE
     deep = max((column.depth for column in islands), default=0.0) + 2 * _AISLE
+    corner = max(_CORNER, depth + 0.1)
     per_row = max(1, ceil(len(islands) ** 0.5))
-    wide = max(3.5, total * 0.28 + 2 * _CORNER, 2 * depth + per_row * across) + more
-    long = max(3.0, total * 0.2 + 2 * _CORNER, 2 * depth + ceil(len(islands) / per_row) * deep) + more
+    wide = max(3.5, total * 0.28 + 2 * corner, 2 * depth + per_row * across) + more
+    long = max(3.0, total * 0.2 + 2 * corner, 2 * depth + ceil(len(islands) / per_row) * deep) + more
     if lined:
-        wide = max(wide, total + 2 * _CORNER)
+        wide = max(wide, total + 2 * corner)
     walls = Box(0.0, 0.0, 0.0, _snapped(wide), WALLS, _snapped(long))
     fixtures: list[Fixture] = []
     stood: set[Cell] = set()
     queue = list(columns)
     for side in (0,) if lined else (0, 1, 2, 3):
         length = walls.x1 if side % 2 == 0 else walls.z1
-        at = _CORNER
-        while queue and at + queue[0].width <= length - _CORNER + 1e-9:
+        at = corner
+        while queue and at + queue[0].width <= length - corner + 1e-9:
             column = queue.pop(0)
             fixtures += _against(walls, side, at, column)
             at += column.width + _GAP
