@@ -118,7 +118,7 @@ def _compose(text: str, where: str) -> YamlNode | None:
         line = f":{mark.line + 1}" if mark is not None else ""
         problem = " ".join(str(cast("object", error.problem or error.context)).split())
         raise KnowledgeError(f"{where}{line}: this is not valid YAML: {shown(problem, 200)}.") from None
-    except (YAMLError, ValueError, TypeError, AttributeError, IndexError, AssertionError) as error:
+    except (YAMLError, ValueError, TypeError, AttributeError, IndexError, AssertionError, OverflowError) as error:
         reason = shown(" ".join(str(error).split()), 200)
         raise KnowledgeError(f"{where}: this is not valid YAML: {reason}.") from None
 
@@ -157,6 +157,8 @@ def _root(events: Iterable[Any], resolve: Callable[..., object]) -> YamlNode | N
         if isinstance(event, AliasEvent):
             raise _Wrong(node, "YAML anchors and aliases are not read; write each rule out")
         one: Any = event
+        if one.ctag is not None and len(one.ctag.suffix or "") > LONGEST_WORD:
+            raise _Wrong(node, f"the tag {shown(one.ctag.suffix)} is not read; leave it out")  # ruamel decodes it slowly
         tag = "" if one.ctag is None else str(one.ctag)
         if tag not in _UNTAGGED and tag not in _TAKEN:
             raise _Wrong(node, f"the tag {shown(tag)} is not read; leave it out")

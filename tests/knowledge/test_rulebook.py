@@ -109,6 +109,7 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- &a x\n- *a", "anchors"),
         ("- !!python/object:os.system x", "book.yaml:1: the tag"),
         ("- !secret x", "book.yaml:1: the tag"),
+        (f"- !{'x' * 900_000} y", "book.yaml:1: the tag"),
         (f"- {'x' * 3000}", "book.yaml:1: rule 1, statement: this has at most"),
         ("[" * 20_000, "nested too deep"),
         ("- " * 50 + "a", "nested too deep"),
@@ -134,6 +135,7 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- id: x y\n  statement: a", "an id is a word"),
         ('- "a\\x1bb"', "cannot be printed"),
         ('- "a\\ud800b"', "cannot be printed"),
+        ('- "\\UFFFFFFFF"', "book.yaml: this is not valid YAML"),
         ("- 2020-01-01", "must be a text"),
         ("- {<<: {statement: a}}", "unknown field '<<'"),
         ("- a\n---\n- b\n", "not valid YAML"),
@@ -141,7 +143,7 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- statement: null", "book.yaml:1: rule 1, statement: this must be a text"),
         ("world: ~\nrules: [a]", "book.yaml:1: world: this must be a text"),
     ],
-    ids=range(35),
+    ids=range(37),
 )
 def test_a_wrong_book_is_refused_with_its_reason(text: str, reason: str) -> None:
     with pytest.raises(KnowledgeError, match=reason):
