@@ -28,7 +28,7 @@ HOST = "127.0.0.1"
 """The only address listened on: HTTP clients must be on the same machine."""
 
 PATIENCE = 30
-"""Seconds in which a client must have sent its next request, to the last byte."""
+"""Seconds in which a client must have sent its next request, to the last byte, or read on in a long answer."""
 
 MOST_WAITING = 64
 """Connections on which the server waits for a request at once. The limit on open files of most systems lies above 250."""
@@ -67,10 +67,14 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
 
 
 class _Connection(H11Protocol):
-    """One connection, closed where it keeps the server waiting: uvicorn itself waits for ever for the rest of a request."""
+    """One connection, closed where it keeps the server waiting, or asks far ahead of the answers.
+
+    uvicorn itself waits for ever for the rest of a request, and for a client that reads no answers; and it keeps all that is asked
+    meanwhile.
+    """
 
     _waiting: ClassVar[dict[_Connection, asyncio.TimerHandle]] = {}
-    """When each connection that owes a request is closed; the oldest first."""
+    """When each connection that the server waits for is closed; the oldest first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         super().connection_made(transport)
@@ -78,6 +82,16 @@ class _Connection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if len(self.conn.trailing_data[0]) > LARGEST_REQUEST:
+            self.transport.abort()
+        self._look()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._look()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
         self._look()
 
     def on_response_complete(self) -> None:
@@ -95,9 +109,9 @@ class _Connection(H11Protocol):
             self.transport.abort()
 
     def _look(self) -> None:
-        """Wait, or stop waiting, for the rest of a request."""
+        """Wait, or stop waiting, for the rest of a request, or until an answer is read."""
         cycle = self.cycle  # None before the first request, though uvicorn declares otherwise
-        if cycle and not cycle.more_body and not cycle.response_complete:
+        if cycle and not cycle.more_body and not cycle.response_complete and not self.flow.write_paused:
             self._stop_waiting()
         elif self not in self._waiting and not self.transport.is_closing():
             self._waiting[self] = self.loop.call_later(self.timeout_keep_alive, self.transport.abort)

@@ -100,6 +100,11 @@ def head(port: int) -> bytes:
     return f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n".encode()
 
 
+def whole_request(port: int) -> bytes:
+    rest = f"Accept: application/json, text/event-stream\r\nContent-Length: {len(LIST)}\r\n\r\n"
+    return head(port) + rest.encode() + LIST
+
+
 def memory(process: int) -> int:
     """Bytes of memory that a process has in use."""
     pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
@@ -209,8 +214,7 @@ def test_connections_without_end_keep_nobody_out(port: int) -> None:
 
 def test_a_connection_that_keeps_the_server_waiting_is_closed(tmp_path: Path) -> None:
     with serving([sys.executable, "-c", IMPATIENT], tmp_path) as (port, _), ExitStack() as stack:
-        rest = f"Accept: application/json, text/event-stream\r\nContent-Length: {len(LIST)}\r\n\r\n"
-        whole = head(port) + rest.encode() + LIST
+        whole = whole_request(port)
         for data in (b"", b"POST /mcp HTTP/1.1\r\nHo", whole[:-5], whole, whole + whole[:-5], whole * 2):
             opened = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=PATIENCE))
             opened.sendall(data)
@@ -219,6 +223,12 @@ def test_a_connection_that_keeps_the_server_waiting_is_closed(tmp_path: Path) ->
                 while received := opened.recv(1 << 16):
                     answers += received
             assert answers.count(b"HTTP/1.1 200") == data.count(LIST), "what was asked whole is answered"
+
+
+def test_a_client_that_asks_far_ahead_is_left(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as opened, pytest.raises(ConnectionError):
+        opened.sendall(whole_request(port) * 50_000)
+    assert Caller(port).ask(LIST)["tools"]
 
 
 def test_half_a_request_holds_up_nobody_who_ends_the_server(tmp_path: Path) -> None:
