@@ -69,8 +69,7 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
 class _Connection(H11Protocol):
     """One connection, closed where it keeps the server waiting, or asks far ahead of the answers.
 
-    uvicorn itself waits for ever for the rest of a request, and for a client that reads no answers; and it keeps all that is asked
-    meanwhile.
+    uvicorn itself waits for ever for the rest of a request, and for a client that reads no answers, and keeps all that it asks.
     """
 
     _waiting: ClassVar[dict[_Connection, asyncio.TimerHandle]] = {}
