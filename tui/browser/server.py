@@ -146,7 +146,8 @@ class BrowserServer:
     async def _page(self, request: web.Request) -> web.Response:
         headers = {
             "Cache-Control": "no-store",
-            "Content-Security-Policy": "frame-ancestors 'none'",
+            # The page asks another site for a font; the terminal's own is here, and nobody else need know who plays.
+            "Content-Security-Policy": "style-src 'self' 'unsafe-inline'; font-src 'self' data:; frame-ancestors 'none'",
             "Referrer-Policy": "no-referrer",
         }
         if len(self._windows) >= self._most:

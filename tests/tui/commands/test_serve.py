@@ -160,6 +160,8 @@ def test_the_page_leaves_a_cookie_that_only_this_site_is_shown(served: Served) -
         async with aiohttp.ClientSession() as session, session.get(served.page) as answer:
             assert f"ws://127.0.0.1:{served.port}/ws" in await answer.text()
             assert answer.headers["Referrer-Policy"] == "no-referrer"
+            policy = answer.headers["Content-Security-Policy"]
+            assert "style-src 'self' 'unsafe-inline'" in policy, "the page asks no other site for a font"
             cookie = answer.headers["Set-Cookie"]
             assert cookie == f"housequest-{served.port}={served.token}; HttpOnly; Path=/; SameSite=Strict"
         async with browser(served) as session, session.get(f"{served.url}/static/js/textual.js") as answer:
