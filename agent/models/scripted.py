@@ -26,18 +26,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from agent.models.base import Capabilities, Completion, Model, Request, Usage
 from agent.models.provider import CallOptions, ModelProvider, file_name
 from agent.models.text import encodable, stop_at
-from knowledge.reading import YamlNode
 from worlds.errors import ConfigurationError, ModelError, nearest, shown
 from worlds.paths import given_path, read_file
 
 LARGEST_FILE = 1 << 18
 
 _CAPABILITIES = Capabilities(deterministic=True)
+
+
+class _Node(Protocol):
+    """A node of ruamel's, as far as it is read here."""
+
+    id: str
+    tag: str
+    value: Any
+    start_mark: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +151,7 @@ class _Reader:
             raise ConfigurationError(f"{self._file} says nothing; give it rules, replies or a default.")
         return rules
 
-    def _root(self) -> YamlNode:
+    def _root(self) -> _Node:
         from ruamel.yaml import YAML
         from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -152,7 +160,7 @@ class _Reader:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of an anchor that is set twice: as YAML has it, the last one counts
-                root: YamlNode | None = yaml.compose(content.decode("utf-8-sig"))
+                root: _Node | None = yaml.compose(content.decode("utf-8-sig"))
         except UnicodeDecodeError:
             raise ConfigurationError(f"{self._file} is not UTF-8 text, so it is no script of replies.") from None
         except MarkedYAMLError as error:
@@ -165,18 +173,18 @@ class _Reader:
             raise ConfigurationError(f"{self._file} is empty; give it rules, replies or a default.")
         return root
 
-    def _rule(self, node: YamlNode) -> ReplyRule:
+    def _rule(self, node: _Node) -> ReplyRule:
         fields = self._fields(node, ("role", "match", "reply", "replies"))
         if ("reply" in fields) == ("replies" in fields):
             raise self._error(node, "a rule has either a reply or replies")
         texts = {key: self._text(value) for key, value in fields.items() if key != "replies"}
         return ReplyRule(**texts, replies=self._texts(fields["replies"]) if "replies" in fields else ())
 
-    def _fields(self, node: YamlNode, known: tuple[str, ...]) -> dict[str, YamlNode]:
+    def _fields(self, node: _Node, known: tuple[str, ...]) -> dict[str, _Node]:
         if node.id != "mapping":
             raise self._error(node, f"here must be a mapping with {', '.join(known)}")
-        fields: dict[str, YamlNode] = {}
-        for key_node, value in cast("list[tuple[YamlNode, YamlNode]]", node.value):
+        fields: dict[str, _Node] = {}
+        for key_node, value in cast("list[tuple[_Node, _Node]]", node.value):
             key = self._text(key_node)
             if key not in known:
                 suggestion = nearest(key, known) or f" Known: {', '.join(known)}"
@@ -186,18 +194,18 @@ class _Reader:
             fields[key] = value
         return fields
 
-    def _items(self, node: YamlNode) -> Iterator[YamlNode]:
+    def _items(self, node: _Node) -> Iterator[_Node]:
         if node.id != "sequence":
             raise self._error(node, "here must be a list")
-        yield from cast("list[YamlNode]", node.value)
+        yield from cast("list[_Node]", node.value)
 
-    def _texts(self, node: YamlNode) -> tuple[str, ...]:
+    def _texts(self, node: _Node) -> tuple[str, ...]:
         return tuple(self._text(item) for item in self._items(node))
 
-    def _text(self, node: YamlNode) -> str:
+    def _text(self, node: _Node) -> str:
         if node.id != "scalar" or node.tag == "tag:yaml.org,2002:null":
             raise self._error(node, "here must be text")
         return encodable(str(node.value))
 
-    def _error(self, node: YamlNode, what: str) -> ConfigurationError:
+    def _error(self, node: _Node, what: str) -> ConfigurationError:
         return ConfigurationError(f"{self._file}, line {node.start_mark.line + 1}: {what}{'' if what.endswith('?') else '.'}")
