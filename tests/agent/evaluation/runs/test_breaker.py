@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -57,19 +57,6 @@ class Failing:
 
     async def __call__(self, recorded: Recorded, policy: Policy) -> Response:
         return await (answer if next(self._calls) <= self.good else self.fault)(recorded, policy)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: Server) -> Server:
-    """The endpoint of all these tests, as if nobody had asked it anything."""
-    running.reset()
-    return running
 
 
 def plan(folder: Path, server: Server) -> RunSpec:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,19 +23,6 @@ from worlds.errors import ConfigurationError
 pytestmark = pytest.mark.heavy
 
 PRICES = Prices(input=500_000, output=1_000_000)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: Server) -> Server:
-    """The endpoint of all these tests, as if nobody had asked it anything."""
-    running.reset()
-    return running
 
 
 def plan(folder: Path, server: Server | None, **flags: object) -> RunSpec:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,20 +14,7 @@ from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from agent.evaluation.runs.cost import Tokens
 from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from tests.backends.server import Server, serve
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    with serve(lambda messages: "Thought: let me see\nAction: look") as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: Server) -> Server:
-    """The endpoint of all these tests, as if nobody had asked it anything."""
-    running.reset()
-    return running
+from tests.backends.server import Server
 
 
 def plan(folder: Path, server: Server, **flags: object) -> RunSpec:

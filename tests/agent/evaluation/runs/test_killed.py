@@ -80,21 +80,27 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
     assert counted == Counter({f"generated/{number}": 1 for number in range(tasks)})
 
 
-@pytest.mark.heavy
-def test_a_full_disk_stops_the_run_and_with_room_it_goes_on(tmp_path: Path, server: Server) -> None:
-    finish(command(server, tmp_path / "whole", 3, 2))
-    line = command(server, tmp_path / "run", 3, 2)
+def on_a_full_disk(line: Sequence[str], folder: Path, room: int) -> subprocess.CompletedProcess[str]:
+    """The command in ``folder``, stopped where no file may have more than ``room`` bytes."""
     full = subprocess.run(
         (*COMMAND, *line),
         check=False,
-        cwd=tmp_path,
+        cwd=folder,
         env=environment(),
         capture_output=True,
         text=True,
         timeout=100,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4_096, resource.RLIM_INFINITY)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY)),
     )
     assert full.returncode == 130, full.stderr
+    return full
+
+
+@pytest.mark.heavy
+def test_a_full_disk_stops_the_run_and_with_room_it_goes_on(tmp_path: Path, server: Server) -> None:
+    finish(command(server, tmp_path / "whole", 3, 2))
+    line = command(server, tmp_path / "run", 3, 2)
+    full = on_a_full_disk(line, tmp_path, 4_096)
     assert "run cannot be written to: File too large." in full.stderr
     assert "the same command goes on with it" in full.stderr
     assert any(file.stat().st_size == 4_096 for file in (tmp_path / "run" / "episodes").iterdir())
@@ -107,17 +113,7 @@ def test_a_second_try_on_a_full_disk_says_how_much_is_done(tmp_path: Path) -> No
     line = ("eval", "--world", "scripted", "--agent", "expert", "--out", str(tmp_path / "run"))
     finish(line)
     next((tmp_path / "run" / "episodes").iterdir()).unlink()
-    full = subprocess.run(
-        (*COMMAND, *line),
-        check=False,
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=100,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, resource.RLIM_INFINITY)),
-    )
-    assert full.returncode == 130, full.stderr
+    full = on_a_full_disk(line, tmp_path, 64)
     assert "2 of 3 finished. Once there is room, the same command goes on with it." in full.stderr
     finish(line)
 
