@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from agent.seeing.perception import Percept
+from agent.seeing.primitives import PolicyStep
 from agent.seeing.semantic_map import SemanticMap
 from agent.seeing.walking import Aim, Stand, stand_of
 from agent.skills.skill import Skill
@@ -15,22 +16,6 @@ from worlds.rooms.poses import Pose
 if TYPE_CHECKING:
     from numpy import bool_
     from numpy.typing import NDArray
-
-Primitive = Literal["go", "look", "explore", "pick", "put", "open", "close", "on", "off", "slice", "peek"]
-"""What skills are made of: each is walked to, looked for, and done by one action, but for those without a thing. To ``peek``
-is to open one receptacle of a kind after the other, to look for what the next step is about."""
-
-ACTIONS: dict[Primitive, str] = {
-    "pick": "PickupObject",
-    "put": "PutObject",
-    "open": "OpenObject",
-    "close": "CloseObject",
-    "on": "ToggleObjectOn",
-    "off": "ToggleObjectOff",
-    "slice": "SliceObject",
-    "peek": "OpenObject",
-}
-"""ALFRED's action of each primitive that acts on a thing."""
 
 ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "replanning", "planner's fault"]
 """What went wrong, in the terms of OPEx's table 4, and what the table sums up as others."""
@@ -71,18 +56,6 @@ class LowLevelAction:
     mask: NDArray[bool_] | None = None
     spot: Spot | None = None
     """Where the thing is, as far as was perceived."""
-
-
-@dataclass(frozen=True, slots=True)
-class PolicyStep:
-    """One primitive of the skill in progress, with the kind of thing that it is about.
-
-    ``inside``: it belongs to a treatment, so what is put somewhere does not stay there.
-    """
-
-    primitive: Primitive
-    kind: str = ""
-    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +112,40 @@ class SeeingState:
     refused: int = 0
     turns: int = 0
     search: Search = field(default_factory=Search)
-    said: str = ""
 
     @property
     def stand(self) -> Stand:
         """Where the agent stands."""
         return stand_of(self.pose, self.map.origin)
+
+    @property
+    def ahead(self) -> Stand:
+        """The stand before the agent."""
+        (x, z), side = self.stand, self.pose.quarter
+        return x + (0, 1, 0, -1)[side], z + (1, 0, -1, 0)[side]
+
+    def erred(self, mode: ErrorMode) -> SeeingState:
+        """The state with one more error."""
+        return replace(self, errors=(*self.errors, mode))
+
+    def afresh(self) -> SeeingState:
+        """The state at the beginning of a step."""
+        return replace(
+            self,
+            aim=None,
+            sweep=None,
+            tried=frozenset[Stand](),
+            vain=frozenset[Stand](),
+            refused=0,
+            turns=0,
+            search=Search(),
+            avoided=(),
+        )
+
+    def advanced(self) -> SeeingState:
+        """The state after its first step."""
+        first, *left = self.steps
+        fresh = replace(self, steps=tuple(left)).afresh()
+        # What comes after opening receptacles one by one goes on with the search that led to it.
+        goes_on = first.primitive == "peek" or any(one.primitive == "peek" for one in left)
+        return replace(fresh, search=self.search) if goes_on else fresh
