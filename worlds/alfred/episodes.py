@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from worlds.alfred.scoring import AlfredGoal
-from worlds.alfred.tasks import Instruction, goal_of, instructions_of, read_annotated
+from worlds.alfred.tasks import goal_of, read_annotated
 from worlds.rooms.poses import FAR, Point, Pose
 
 MOVES = ("MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")
@@ -64,7 +64,6 @@ class Trajectory:
     off: frozenset[str]
     dirty: bool
     actions: tuple[LowAction, ...]
-    instructions: tuple[Instruction, ...]
 
 
 def read_trajectory(path: Path) -> Trajectory:
@@ -90,7 +89,6 @@ def _trajectory(path: Path, content: Any) -> Trajectory:
         off=frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is False),
         dirty=scene["dirty_and_empty"] is True,
         actions=tuple(_action(action["api_action"]) for action in actions),
-        instructions=instructions_of(content),
     )
 
 

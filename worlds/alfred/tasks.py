@@ -119,10 +119,10 @@ def goal_of(content: Any) -> AlfredGoal:
     return _goal(content["task_type"], content["pddl_params"])
 
 
-def instructions_of(content: Any) -> tuple[Instruction, ...]:
-    """The annotators' instructions in the content of a ``traj_data.json``."""
+def instructions_of(content: Any, *, steps: bool = True) -> tuple[Instruction, ...]:
+    """The annotators' goals and, if wanted, ``steps`` in the content of a ``traj_data.json``."""
     annotations = enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1)
-    return tuple(_instruction(number, one) for number, one in annotations)
+    return tuple(_instruction(number, one, steps=steps) for number, one in annotations)
 
 
 def _goal(name: Any, parameters: Any) -> AlfredGoal:
@@ -137,10 +137,10 @@ def _goal(name: Any, parameters: Any) -> AlfredGoal:
     )
 
 
-def _instruction(annotator: int, annotation: Any) -> Instruction:
-    steps = cast("list[Any]", annotation["high_descs"])[:LONGEST_PLAN]
+def _instruction(annotator: int, annotation: Any, *, steps: bool) -> Instruction:
+    told = cast("list[Any]", annotation["high_descs"])[: LONGEST_PLAN if steps else 0]
     return Instruction(
-        annotator, plain_sentence(_word(annotation["task_desc"])), tuple(plain_sentence(_word(step)) for step in steps)
+        annotator, plain_sentence(_word(annotation["task_desc"])), tuple(plain_sentence(_word(step)) for step in told)
     )
 
 

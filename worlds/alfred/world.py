@@ -14,13 +14,14 @@ from worlds.alfred.commands import MANUAL, demonstrated
 from worlds.alfred.env import AlfredEnv, Episode, opening
 from worlds.alfred.episodes import Trajectory, read_trajectory
 from worlds.alfred.expert import AlfredExpert
+from worlds.alfred.listing import ListedTrajectory, listed
 from worlds.alfred.metrics import MEAN_CONDITIONS, METRICS, UNWEIGHTED
 from worlds.alfred.scenes import games_on, scene_at
 from worlds.alfred.scoring import AlfredGoal
 from worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
 from worlds.alfred.skills import SkillEnv, demonstrated_skills
-from worlds.alfred.tasks import Instruction, read_annotated, read_demonstration
-from worlds.alfworld.data.annotations import GoalSource, joined_sentences, parse_goal_source
+from worlds.alfred.tasks import read_annotated, read_demonstration
+from worlds.alfworld.data.annotations import GoalSource, parse_goal_source
 from worlds.alfworld.data.tasks import (
     EXAMPLE,
     GENERATED,
@@ -165,7 +166,8 @@ class AlfredWorld(World):
                 there = ", ".join(self.splits())
                 hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, GENERATED))
                 raise TaskNotFound(f"There is no split {shown(split)}; there are: {there}.{hint} {GET_DATA}")
-            found = (task for trajectory in self._trajectories(split) for task in self._tasks_of(trajectory))
+            there = listed(self._data / LAYOUT / split, steps=self._goals.steps)
+            found = (task for trajectory in there for task in self._tasks_of(split, trajectory))
             self._listed[split] = tuple(replace(task, number=number) for number, task in enumerate(found, start=1))
         return self._listed[split]
 
@@ -248,25 +250,17 @@ class AlfredWorld(World):
 
         return AlfworldWorld()
 
-    def _trajectories(self, split: str) -> Iterator[Trajectory]:
-        paths = sorted(self._data.joinpath(LAYOUT, split).glob(f"*/*/{TRAJECTORY_FILE}"), key=lambda path: path.parts[-3:-1])
-        return (read_trajectory(path) for path in paths)
-
-    def _tasks_of(self, trajectory: Trajectory) -> Iterator[Task]:
+    def _tasks_of(self, split: str, trajectory: ListedTrajectory) -> Iterator[Task]:
         """The task of a trajectory, or one for each of its annotators, not yet numbered."""
-        sentences = tuple(self._sentence(one) for one in trajectory.instructions)
-        told = [(annotator, sentence) for annotator, sentence in enumerate(sentences, start=1) if sentence]
+        told = [(annotator, sentence) for annotator, sentence in enumerate(trajectory.sentences, start=1) if sentence]
+        trial = f"{split}/{trajectory.trial}"
         # Not everybody was asked about every trajectory: where the wanted annotator was not, the first one's is taken.
-        chosen = self._goals.choose(trajectory.id, sentences)
+        chosen = self._goals.choose(trial, trajectory.sentences)
         wanted = told if self._every else [chosen] if chosen else told[:1]
         for annotator, sentence in wanted:
-            id = f"{trajectory.id}/{annotator}" if self._every else trajectory.id
-            source = self._data / LAYOUT / trajectory.id / TRAJECTORY_FILE
-            wording = self._goals.wording(annotator)
-            yield Task(id, _NAME, trajectory.split, 0, trajectory.goal.type, sentence, wording, source)
-
-    def _sentence(self, told: Instruction) -> str:
-        return joined_sentences((told.goal, *told.steps)) if self._goals.steps and told.goal else told.goal
+            id = f"{trial}/{annotator}" if self._every else trial
+            source = self._data / LAYOUT / trial / TRAJECTORY_FILE
+            yield Task(id, _NAME, split, 0, trajectory.type, sentence, self._goals.wording(annotator), source)
 
     def _trajectory(self, task: Task) -> Trajectory:
         return self._read(_source(task))

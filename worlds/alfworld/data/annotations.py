@@ -80,6 +80,8 @@ def parse_goal_source(setting: str) -> GoalSource:
 
 def plain_sentence(sentence: str) -> str:
     """One printable line of at most 400 characters, without control and format characters and repeated spaces."""
+    if sentence.isascii() and sentence.isprintable():  # nearly all are, and a look at each character takes long
+        return " ".join(sentence[: 8 * _LONGEST_SENTENCE].split())[:_LONGEST_SENTENCE].rstrip()
     kept = "".join(
         " " if character.isspace() else character
         for character in sentence[: 8 * _LONGEST_SENTENCE]
