@@ -194,7 +194,7 @@ def draw_episode(started: Started, game: tuple[World, Task] | None = None) -> Ep
         )
     kinds = goal_kinds(started.world, started.goal, tuple(dict.fromkeys(map(kind, names))))
     try:
-        world, task = game or _recorded_game(started)
+        world, task = game or recorded_game(started)
         room = world.room(task)
     except HousequestError as error:  # the record itself can still be drawn
         return EpisodeDrawing(_made_up(names), kinds, missing=str(error))
@@ -208,7 +208,7 @@ def draw_episode(started: Started, game: tuple[World, Task] | None = None) -> Ep
 def _pictured_episode(started: Started, game: tuple[World, Task] | None) -> EpisodeDrawing | None:
     """The drawing of an episode in a world of pictures that has rooms; None in any other, and where its game is not here."""
     try:
-        world, task = game or _recorded_game(started)
+        world, task = game or recorded_game(started)
         room = world.room(task)
         if room is None or not isinstance(world.sandbox(task), Pictured):
             return None
@@ -243,7 +243,7 @@ def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:
                 pass
 
 
-def _recorded_game(started: Started) -> tuple[World, Task]:
+def recorded_game(started: Started) -> tuple[World, Task]:
     """The game of a record among the listed ones: an id may be a path, and a record somebody else's, so none is opened."""
     world = make_world(started.world)
     if started.split in world.endless_splits:

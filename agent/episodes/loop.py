@@ -35,6 +35,7 @@ from agent.episodes.overseer import (
     TurnAnswer,
     Unattended,
 )
+from agent.impression import Glimpse, Watchable, Watcher
 from agent.roles.base import clean
 from knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from worlds.base import Env, Pictured, Step, Task, Transition, World
@@ -91,13 +92,15 @@ async def run_episode(
     overseer: Overseer | None = None,
     *,
     world: World | None = None,
+    watcher: Watcher | None = None,
 ) -> events.Ended:
     """Play one episode to its end and return how its last branch ended; ``listener`` gets every event.
 
     The caller closes ``env``; the loop closes its copies. ``world`` is that of the env, whose rooms are drawn where the grant
-    ``view`` is given, and whose annotated plan is shown where ``plan`` is.
+    ``view`` is given, and whose annotated plan is shown where ``plan`` is. ``watcher`` gets what the agent makes of each
+    picture, where it is `Watchable`.
     """
-    return await _Episode(env, agent, config, listener, overseer or Unattended(), world).run()
+    return await _Episode(env, agent, config, listener, overseer or Unattended(), world, watcher).run()
 
 
 async def play(
@@ -155,9 +158,11 @@ class _Episode:
         listener: EventListener,
         overseer: Overseer,
         world: World | None,
+        watcher: Watcher | None,
     ) -> None:
         self.given_env = self.env = env
         self.world = world
+        self.watcher = watcher
         self.agent = agent
         self.config = config
         self.emitter = EventEmitter(listener)
@@ -397,6 +402,9 @@ class _Episode:
                 if not self.overseer.attended:
                     raise
                 return error
+            if self.watcher is not None and isinstance(self.agent, Watchable):
+                doing = self.agent.doing(memory)
+                self.watcher(Glimpse(self.turn_start, doing, partial(self.agent.impression, memory)))
         return _Decided(decision, memory, reporter.shown)
 
     async def _model_failed(self, error: ModelError, number: int, before: int | None) -> TurnAnswer:

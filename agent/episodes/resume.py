@@ -31,6 +31,7 @@ from agent.episodes.overseer import (
     TurnAnswer,
     Unattended,
 )
+from agent.impression import Watcher
 from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, TokenChoice, Usage
 from worlds.base import Env, Step, World
 from worlds.errors import ConfigurationError, ModelError, shown
@@ -55,6 +56,7 @@ async def resume_episode(
     question: AskPerson | None = None,
     listing: CommandsListener | None = None,
     world: World | None = None,
+    watcher: Watcher | None = None,
 ) -> Ended:
     """Play on from the end of ``recorded``, and return how the episode ended.
 
@@ -62,7 +64,8 @@ async def resume_episode(
     used once the record is used up; if a person changed the model, give the last one. ``listener`` gets only new events. If a
     person gave several hints at once, only the recorded ones count. ``listing`` gets the possible commands at each replayed
     turn, since ``overseer`` may be asked about a proposal before a turn. ``world`` is that of ``env``; what the agent saw is
-    drawn again. Raises ``ConfigurationError`` naming the first event that differs from the record.
+    drawn again, and ``watcher`` told of it from the beginning on. Raises ``ConfigurationError`` naming the first event that
+    differs from the record.
     """
     script = _Script(recorded, overseer or Unattended(), listing)
     agent = script.agent = make_agent(
@@ -77,7 +80,7 @@ async def resume_episode(
             script.enact(event)
 
     try:
-        ended = await run_episode(_RecordedEnv(env, script), agent, config, listen, script, world=world)
+        ended = await run_episode(_RecordedEnv(env, script), agent, config, listen, script, world=world, watcher=watcher)
         if script.next is not None:
             raise script.misfit("the episode was over before it")
     except _Misfit as misfit:

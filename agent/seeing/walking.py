@@ -179,6 +179,28 @@ def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
     return turned(best) or "MoveAhead" if costs[best] < float("inf") else None
 
 
+def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
+    """The stands on the way to ``goal``, both ends included; only where one stands if no way leads there.
+
+    A goal that is not free is walked at all the same.
+    """
+    import numpy as np
+
+    free = around.free.copy()
+    x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
+    free[x, z] = True
+    left = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
+    way = [around.at]
+    while way[-1] != (x - REACH, z - REACH):
+        at_x, at_z = way[-1]
+        costs = {(at_x + dx, at_z + dz): float(left[at_x + dx + REACH + 1, at_z + dz + REACH + 1]) for dx, dz in AHEAD}
+        best = min(costs, key=lambda stand: costs[stand])
+        if costs[best] >= float(left[at_x + REACH + 1, at_z + REACH + 1]):
+            break
+        way.append(best)
+    return tuple(way)
+
+
 def turned(quarters: int) -> str | None:
     """The action by which one turns by some quarters to the right; None for none."""
     match quarters % 4:

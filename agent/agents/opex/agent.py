@@ -28,6 +28,7 @@ from agent.agents.opex.roles import (
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.episodes import events
+from agent.impression import Impression
 from agent.models.base import Message
 from agent.roles.base import ask, load_prompt
 from agent.roles.messages import RoleMemory, emit_thought, numbered
@@ -104,6 +105,13 @@ class Opex:
     def begin(self, goal: str, observation: Observation, grants: Grants) -> OpexMemory:
         state = self._body.begin(goal, observation)
         return OpexMemory(goal, grants, state, RoleMemory((self._planner,)), RoleMemory((self._executor,)))
+
+    def doing(self, memory: OpexMemory) -> str:
+        skill: Skill | None = memory.state.skill
+        return skill.text if skill is not None else ""
+
+    def impression(self, memory: OpexMemory) -> Impression | None:
+        return self._body.impression(memory.state)
 
     async def decide(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OpexMemory]:
         # The model names skills, not commands.

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from agent.agents.spec import AgentParts
 from agent.base import Emitter, Turn
+from agent.impression import Impression
 from agent.roles.household import found_items, held_text, here_text, place_kinds
 from agent.roles.messages import transcript
 from agent.skills.controller import ControllerState, Outcome, PlannerSearch
@@ -57,6 +58,10 @@ class Body(Protocol):
         """What is known."""
         ...
 
+    def impression(self, state: Any) -> Impression | None:
+        """What it made of the last picture, for people who watch; None without pictures."""
+        ...
+
     def story(self, state: Any, transitions: Sequence[Transition]) -> str:
         """What was executed, in words for prompts."""
         ...
@@ -83,6 +88,9 @@ class TextBody:
         self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule]
     ) -> tuple[Outcome, ControllerState]:
         return await self._controller.proceed(state, goal, emit, rules)
+
+    def impression(self, state: ControllerState) -> None:
+        del state
 
     def told(self, state: ControllerState) -> Told:
         belief = state.belief

@@ -16,7 +16,9 @@ from agent.agents.opex.body import Told
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from agent.episodes import events
+from agent.impression import Impression
 from agent.roles.messages import emit_thought
+from agent.seeing.impression import impression_of
 from agent.seeing.narrate import found_kinds, held_kind, places_found, room_kind, seen_kinds
 from agent.seeing.oracle import skills_of, sliced
 from agent.seeing.perception import kind_in
@@ -77,6 +79,7 @@ class RobotBody:
             adjust=settings.adjust,
             peek=settings.peek,
         )
+        self._heuristics = heuristics
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
         self.picture_size = SIZE
         self._policy = ActionPolicy(perception, heuristics, self._chance, seed=parts.seed)
@@ -139,6 +142,11 @@ class RobotBody:
             return Failed("there is nothing where it reached"), replace(state, skill=None)
         return Execute(f"{outcome.name} {name}"), replace(state, given=replace(outcome, mask=None), frame=None)
 
+    def impression(self, state: RobotState) -> Impression | None:
+        """What people who watch are shown of ``state``; None before the first picture."""
+        spot = None if state.given is None else state.given.spot
+        return None if state.seen is None else impression_of(state.seen, voted=self._heuristics.votes, spot=spot)
+
     def told(self, state: RobotState) -> Told:
         seen = state.seen
         assert seen is not None
@@ -189,6 +197,12 @@ class OraclePlayer:
         if grants.plan is None:
             raise ConfigurationError("planner=oracle carries out the annotated plan, which is hidden; give --grant plan.")
         return OracleMemory(skills_of(grants.plan), self._body.begin(goal, observation))
+
+    def doing(self, memory: OracleMemory) -> str:
+        return memory.state.skill.text if memory.state.skill is not None else ""
+
+    def impression(self, memory: OracleMemory) -> Impression | None:
+        return self._body.impression(memory.state)
 
     async def decide(self, memory: OracleMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OracleMemory]:
         memory = replace(memory, state=self._body.observe(memory.state, turn))

@@ -1,0 +1,116 @@
+"""What a recorded agent made of its pictures: it is let play its record again, and watched meanwhile.
+
+Neither pictures nor maps are recorded. The real loop runs over the real house, the model repeats its recorded replies, and
+whatever differs from the record is an error: so what is shown is what the agent had before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from agent.agents.registry import agent_spec, make_agent
+from agent.base import Agent, AskPerson
+from agent.episodes.drawing import recorded_game
+from agent.episodes.events import Event, Started
+from agent.episodes.loop import EpisodeConfig
+from agent.episodes.overseer import ProposalAnswer, Stop, TurnAnswer, Unattended
+from agent.episodes.resume import resume_episode
+from agent.impression import Glimpse, Watchable
+from agent.models.base import Capabilities, Completion, Model, Request
+from worlds.base import World
+from worlds.errors import HousequestError, ModelError, Unsupported, shown
+from worlds.registry import world_class
+
+
+def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
+    """The impressions of a recorded episode, by the event after which the picture was seen; none for an agent without a camera.
+
+    It takes about as long as the episode took without its model, so call it in a thread. Raises ``Unsupported``, with a
+    sentence for people, where the episode cannot be played again.
+    """
+    started = recorded[0].body if recorded else None
+    found: dict[int, Glimpse] = {}
+    try:
+        if not isinstance(started, Started) or not _by_camera(started):
+            return found
+        if started.rules is not None:
+            raise Unsupported("the record does not hold the rules that the agent was shown.")
+        world, task = recorded_game(started)
+        if world.engine != started.engine:
+            raise Unsupported(f"it was played with {shown(started.engine)}.")
+        model = _Silent(started.model or "") if agent_spec(started.agent).needs_model_with(_settings(started)) else None
+        made = partial(_agent, started, world)
+        if not isinstance(made(model), Watchable):
+            return found
+        config = EpisodeConfig(
+            engine=started.engine,
+            grants=frozenset(started.grants),
+            max_turns=started.max_turns,
+            seed=started.seed,
+            model=started.model,
+            habits=started.habits,
+            settings=_settings(started),
+            curiosity=started.curiosity,
+        )
+        env = config.open(world, task)
+        try:
+            asyncio.run(
+                resume_episode(
+                    env,
+                    made,
+                    config,
+                    recorded,
+                    lambda _: None,
+                    _Over(),
+                    model=model,
+                    world=world,
+                    watcher=lambda glimpse: found.update({glimpse.at: glimpse}),
+                )
+            )
+        finally:
+            env.close()
+    except HousequestError as error:
+        raise Unsupported(f"What the agent made of its pictures cannot be found out again: {error}") from error
+    return found
+
+
+def _by_camera(started: Started) -> bool:
+    return world_class(started.world).pictured and agent_spec(started.agent).by_camera
+
+
+def _agent(started: Started, world: World, model: Model | None, question: AskPerson | None = None) -> Agent:
+    return make_agent(
+        started.agent, world=world, model=model, settings=_settings(started), seed=started.seed, question=question
+    )
+
+
+def _settings(started: Started) -> dict[str, str | int | float | bool]:
+    return {name: value for name, value in started.settings.items() if value is not None}
+
+
+class _Over(Unattended):
+    """Ends the episode where its record ends."""
+
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
+        del turn, possible
+        return Stop()
+
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
+        del turn, proposal
+        return Stop()
+
+
+class _Silent(Model):
+    """A model that says nothing beyond the record."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities(True, True, True, choices=True, schema=True, bias=True, images=True, deterministic=True)
+
+    async def complete(self, request: Request) -> Completion:
+        del request
+        raise ModelError("the record ends here.")

@@ -1,0 +1,99 @@
+"""What an agent by a camera makes of its pictures is published while it plays, and found out again from its record."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+
+import numpy as np
+import pytest
+
+from agent.agents.registry import make_agent
+from agent.episodes.events import CallTiming, Event, Proposed, Started, Stepped, TurnSpent
+from agent.episodes.impressions import glimpses
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.impression import Glimpse, Impression
+from tests.agent.agents.test_opex import PLAN, play, roles
+from worlds.errors import Unsupported
+from worlds.registry import make_world
+
+pytestmark = pytest.mark.heavy
+
+NOISY = {"seeing": "noisy:miss=0.2,confuse=0.2,depth=0.05,seed=3"}
+
+
+@cache
+def episode() -> tuple[tuple[Event, ...], dict[int, Glimpse]]:
+    """The first turns of an episode by a camera, and what was published of it."""
+    world = make_world("alfred")
+    model = roles([PLAN], [play("PickupObject", "Egg")] * 9)
+    agent = make_agent("opex", world=world, model=model, settings=NOISY)
+    told: list[Event] = []
+    seen: dict[int, Glimpse] = {}
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event):
+            told.append(event)
+
+    config = EpisodeConfig(world.engine, max_turns=25, model=model.name, settings=NOISY)
+    env = world.open(world.task("example:1"))
+    asyncio.run(run_episode(env, agent, config, listen, world=world, watcher=lambda one: seen.update({one.at: one})))
+    return tuple(told), seen
+
+
+def look(glimpse: Glimpse) -> Impression:
+    found = glimpse.look()
+    assert found is not None
+    return found
+
+
+def test_each_decision_is_published_with_what_was_claimed_and_where_it_leads() -> None:
+    told, seen = episode()
+    ends = [event.id for event in told if isinstance(event.body, Started | Stepped | TurnSpent)]
+    assert list(seen) == ends[:-1]
+    assert {one.doing for one in seen.values()} == {"pick up the egg"}
+    first, last = look(next(iter(seen.values()))), look(list(seen.values())[-1])
+    assert first.map is not None and last.map is not None
+    assert first.map.explored.sum() < last.map.explored.sum() and set(first.map.names) < set(last.map.names)
+    assert first.claims and all(one.mask.shape == (150, 150) and 0 < one.score < 1 for one in first.claims)
+    assert any(one.path for one in map(look, seen.values()))
+
+
+def test_a_way_begins_where_the_robot_stands_and_goes_on_in_single_steps() -> None:
+    _, seen = episode()
+    for one in map(look, seen.values()):
+        for (x, z), (next_x, next_z) in zip(one.path, one.path[1:], strict=False):
+            assert round(abs(x - next_x) + abs(z - next_z), 6) == 0.25
+
+
+def test_a_record_tells_the_same_again_wherever_it_ends() -> None:
+    told, seen = episode()
+    proposed = [event.id for event in told if isinstance(event.body, Proposed)]
+    for count in (len(told), len(told) - 1, proposed[12] + 1, proposed[12]):
+        again = glimpses(told[:count])
+        assert list(again) == list(seen)[: len(again)] and len(again) >= 12
+        for at, glimpse in again.items():
+            one, other = look(glimpse), look(seen[at])
+            assert (one.skill, one.step, one.target, one.path, one.held) == (
+                (other.skill, other.step, other.target, other.path, other.held)
+            )
+            assert [(claim.kind, claim.score) for claim in one.claims] == [(claim.kind, claim.score) for claim in other.claims]
+            assert one.map is not None and other.map is not None
+            assert np.array_equal(one.map.kinds, other.map.kinds) and np.array_equal(one.map.sure, other.map.sure)
+
+
+def test_what_cannot_be_found_out_again_says_why() -> None:
+    told, _ = episode()
+    started = told[0].body
+    assert isinstance(started, Started)
+
+    def changed(**fields: str) -> list[Event]:
+        return [told[0].model_copy(update={"body": started.model_copy(update=fields)}), *told[1:]]
+
+    with pytest.raises(Unsupported, match="does not hold the rules"):
+        glimpses(changed(rules="kitchen"))
+    with pytest.raises(Unsupported, match="was played with 'ai2thor 5'"):
+        glimpses(changed(engine="ai2thor 5"))
+    with pytest.raises(Unsupported, match="does not fit"):
+        glimpses([*told[:5], *told[6:]])
+    assert glimpses(changed(agent="human")) == glimpses(changed(world="scripted")) == glimpses(()) == {}
