@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import uvicorn
-from mcp.server.transport_security import RequestBodyLimitMiddleware
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -51,7 +50,7 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
         async with GameHost(options) as games:
             app = make_server(games).streamable_http_app(host=HOST, stateless_http=True, json_response=True)
             config = uvicorn.Config(
-                RequestBodyLimitMiddleware(_guarded(app), LARGEST_REQUEST),
+                _guarded(app),
                 http=_Connection,
                 ws="none",
                 lifespan="on",
@@ -134,13 +133,21 @@ def _guarded(app: ASGIApp) -> ASGIApp:
         if scope["method"] != "POST":
             await Response("Send requests by POST.", 405, {"Allow": "POST"})(scope, receive, send)
             return
-        request = await receive()
-        if request["type"] != "http.request" or request["more_body"]:
-            return  # the client left before it had said everything
-        messages = [request]
+        body = bytearray()
+        while True:
+            part = await receive()
+            if part["type"] != "http.request":
+                return  # the client left before it had said everything
+            body += part.get("body", b"")
+            if len(body) > LARGEST_REQUEST:
+                await Response("This request is too large.", 413)(scope, receive, send)
+                return
+            if not part.get("more_body", False):
+                break
+        whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def receive_again() -> Message:
-            return messages.pop() if messages else await receive()
+            return whole.pop() if whole else await receive()
 
         async def send_named(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -97,15 +97,26 @@ class _LogGuard(logging.Filter):
         self.redactors: WeakSet[Redactor] = WeakSet()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        said = clean = record.getMessage()
-        for redactor in list(self.redactors):
-            clean = redactor.text(clean)
+        said = record.getMessage()
+        clean = self._redacted(said)
         if clean != said:
             record.msg, record.args = clean, ()
+        if record.exc_info:
+            # An SDK logs the error of the library beneath with its traceback, which has the server's words.
+            traced = _TRACEBACKS.formatException(record.exc_info)
+            record.exc_text = self._redacted(traced)
+            if record.exc_text != traced:
+                record.exc_info = None
         return True
+
+    def _redacted(self, text: str) -> str:
+        for redactor in list(self.redactors):
+            text = redactor.text(text)
+        return text
 
 
 _GUARD = _LogGuard()
+_TRACEBACKS = logging.Formatter()
 
 
 def _spellings(character: str) -> str:

@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("mcp", reason='needs the extra mcp: pip install "housequest[mcp]"')
 
 from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
 
 from agent.episodes.events import Ended, Started, Stepped
 from agent.episodes.record import read_episode
@@ -171,7 +172,7 @@ def test_over_a_pipe_with_a_record(tmp_path: Path) -> None:
     )
 
     async def play() -> None:
-        async with Client(parameters) as client:
+        async with Client(stdio_client(parameters)) as client:
             assert (await win(client, "generated:690"))["outcome"] == "won"
             assert "no split 'example' here" in await refused(client, "new_game", task="example:1")
 
