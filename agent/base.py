@@ -62,6 +62,7 @@ class Turn:
     ``number`` counts turns from 1; ``left`` are the turns that remain. ``transitions`` are the commands executed since the
     agent was last asked, whoever chose them: none on the first turn and after an unreadable reply. ``rules`` are all rules that
     may be shown to a model by now; the agent emits ``RulesShown`` for those it shows, and repeating one does no harm.
+    ``declined`` are its proposals of this turn in whose place a person asked for something else.
     ``image`` is what the agent sees now, where the view is granted: it goes into messages through `agent.roles.base.ask`.
     ``frame`` is what its camera sees in a world that shows pictures, if it asks for them (`Seeing`), and ``pose`` where it is.
     """
@@ -70,6 +71,7 @@ class Turn:
     left: int
     transitions: tuple[Transition, ...] = ()
     hints: tuple[str, ...] = ()
+    declined: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     admissible: tuple[str, ...] | None = None
     image: Image | None = None

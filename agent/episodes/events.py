@@ -20,7 +20,7 @@ SCHEMA = 1
 Player = Literal["agent", "person", "curiosity"]
 """Who chose a command; ``curiosity`` is a random command, for exploring."""
 
-PersonAction = Literal["replace", "hint", "again", "play", "stop", "interrupt", "retry", "model", "rewind"]
+PersonAction = Literal["replace", "hint", "again", "another", "play", "stop", "interrupt", "retry", "model", "rewind"]
 Outcome = Literal["won", "lost", "error", "stopped"]
 
 
@@ -205,7 +205,8 @@ class ModelFailed(_Frozen):
 
 
 class Intervened(_Frozen):
-    """A person did something: replaced a command, gave a hint, asked again, took over, stopped the episode.
+    """A person did something: replaced a command, gave a hint, asked again or for ``another`` command, took over, stopped the
+    episode.
 
     ``interrupt`` cancelled the agent while it decided, ``retry`` asked it again after a failure, ``model`` gave it another
     model (``text``), ``rewind`` went back to the event's parent, and ``text`` names the turn that is played next. The events of

@@ -24,6 +24,7 @@ from agent.episodes.eyes import Eyes, room_to_see
 from agent.episodes.overseer import (
     Accept,
     Again,
+    Another,
     Overseer,
     Play,
     Proceed,
@@ -352,13 +353,14 @@ class _Episode:
             with attributed("world"):
                 image = await self.eyes.see(state.belief)
         frame, pose = await self._in_world(self._seen) or (None, None)
-        before = self.emitter.last
+        before, declined = self.emitter.last, ()
         while True:
             turn = Turn(
                 number=number,
                 left=self.config.max_turns - state.turn,
                 transitions=state.unseen,
                 hints=state.hints,
+                declined=declined,
                 rules=state.rules,
                 admissible=possible if self.grants.admissible else None,
                 image=image,
@@ -387,6 +389,10 @@ class _Episode:
                     self.emitter.last = before
                     self._hint("again", hint)
                     before = self.emitter.last
+                case Another():
+                    self.emitter.last = before
+                    self.emitter.intervene("another")
+                    before, declined = self.emitter.last, (*declined, answer.decision.command)
                 case Stop() | Rewind():
                     return verdict
                 case Play() | SwitchModel():  # the person's answer after a rewind that leads nowhere

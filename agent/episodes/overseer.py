@@ -48,9 +48,14 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Ask the agent again as before this proposal, with or without a hint."""
+    """Ask the agent again as before this proposal, with a hint; without one it may well propose the same."""
 
     hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Another:
+    """Ask the agent for a command other than this proposal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ class SwitchModel:
 
 
 TurnAnswer = Proceed | Play | SwitchModel | Rewind | Stop
-ProposalAnswer = Accept | Replace | Again | Rewind | Stop
+ProposalAnswer = Accept | Replace | Again | Another | Rewind | Stop
 
 
 class Overseer(Protocol):

@@ -20,6 +20,7 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import (
     Accept,
     Again,
+    Another,
     Overseer,
     Play,
     Proceed,
@@ -188,6 +189,8 @@ class _Script:
                 return Replace(command)
             case events.Intervened(action="again", text=hint):
                 return Again(hint)
+            case events.Intervened(action="another"):
+                return Another()
             case events.Intervened(action="stop", text=reason):
                 return Stop(reason)
             case events.Intervened(action="rewind"):

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
+from agent.roles.directions import Directions
 from agent.roles.messages import numbered
 from knowledge.rules import Rule
 from worlds.base import Transition
@@ -36,7 +37,8 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 class BriefState:
     """What short prompts remember of a game.
 
-    ``seen`` are the commands so far, each with the belief before it; ``hints`` are a person's hints; ``failed`` are the plans
+    ``seen`` are the commands so far, each with the belief before it; ``hints`` are a person's hints that the model has to read
+    itself, ``directions`` what the others say to do now and ``avoided`` where they say not to look; ``failed`` are the plans
     that were carried out and did not win.
     """
 
@@ -44,6 +46,14 @@ class BriefState:
     seen: tuple[tuple[Belief, str], ...] = ()
     hints: tuple[str, ...] = ()
     failed: tuple[tuple[str, ...], ...] = ()
+    directions: Directions | None = None
+    avoided: frozenset[str] = frozenset()
+
+    @property
+    def barred(self) -> frozenset[str]:
+        """The commands that would look for something where a person says that it is not."""
+        places = self.avoided if self.belief.held is None else ()
+        return frozenset(f"{verb} {place}" for place in places for verb in ("go to", "open"))
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -64,13 +74,15 @@ class BriefState:
             belief = household.update(belief, one.command, one.observation)
         return replace(self, belief=belief, seen=seen)
 
-    def alternatives(self) -> tuple[str, ...]:
-        """Commands in place of one that was tried: open something here or search elsewhere, else go anywhere or look round."""
+    def alternatives(self, barred: Collection[str] = ()) -> tuple[str, ...]:
+        """Commands in place of one that was tried or is ``barred``: open something here or search elsewhere, else go anywhere
+        or look round.
+        """
         away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
         shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
         unseen = [f"go to {one.name}" for one in away if one.contents is None]
         anywhere = [*(f"go to {one.name}" for one in away), "look", "inventory"]
-        done = self.idle
+        done = {*self.idle, *barred}
         fresh = [move for move in (*shut, *unseen) if move not in done]
         return tuple(fresh or (move for move in anywhere if move not in done))
 

@@ -22,6 +22,8 @@ _OF_HOUSES = (
     " Going places, searching and opening are left out.",
 )
 """Advice in templates that holds in households."""
+_DECLINED = "The person beside you wants another command now, not this one: {}"
+"""No template, since it reaches no run without a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def numbered(steps: Sequence[str], first: int = 1) -> str:
 
 
 def additions(turn: Turn, shown_rules: Sequence[Rule], grants: Grants, *, first: bool) -> str:
-    """The text that this turn appends to a message: the granted task type, new rules, hints, admissible commands."""
+    """The text that this turn appends to a message: task type, new rules, hints, what was declined, admissible commands."""
     prompt = load_prompt("agent.roles", "additions")
     parts: list[str] = []
     if first and grants.task_type:
@@ -92,6 +94,7 @@ def additions(turn: Turn, shown_rules: Sequence[Rule], grants: Grants, *, first:
     if fresh:
         parts.append(prompt.render("rules", rules="\n".join(f"- {rule.statement}" for rule in fresh)))
     parts += [prompt.render("hint", hint=hint) for hint in turn.hints]
+    parts += [_DECLINED.format(command) for command in turn.declined]
     if turn.admissible is not None:
         parts.append(prompt.render("admissible", commands="\n".join(turn.admissible)))
     return "".join(f"\n\n{part}" for part in parts)

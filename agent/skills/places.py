@@ -39,6 +39,11 @@ def named_places(places: Sequence[str], text: str) -> Iterator[str]:
         position += 1
 
 
+def denied_places(places: Sequence[str], text: str) -> frozenset[str]:
+    """The places that ``text`` says no to."""
+    return frozenset(named_places(places, _NOT.sub(" ", text))).difference(named_places(places, text))
+
+
 def _denied(text: str, at: int) -> bool:
     """Whether the clause before this position says no."""
     return _NOT.search(_CLAUSE.split(text[max(0, at - 200) : at])[-1]) is not None

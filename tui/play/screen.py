@@ -150,7 +150,7 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def action_other(self) -> None:
         self._to_present()
-        self.session.ask_again()
+        self.session.ask_for_another()
 
     def action_take_over(self) -> None:
         self._to_present()

@@ -20,7 +20,19 @@ from agent.base import Turn
 from agent.episodes.ending import wait_for_end
 from agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from agent.episodes.loop import run_episode
-from agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Stop, SwitchModel, TurnAnswer
+from agent.episodes.overseer import (
+    Accept,
+    Again,
+    Another,
+    Play,
+    Proceed,
+    ProposalAnswer,
+    Replace,
+    Rewind,
+    Stop,
+    SwitchModel,
+    TurnAnswer,
+)
 from agent.episodes.record import EpisodeRecorder
 from agent.episodes.resume import resume_episode
 from agent.models.base import Model
@@ -64,6 +76,7 @@ class Session:
         self._change: SwitchModel | None = None
         self._paused = False
         self._decided = False
+        self._declined = set[str]()
         self._last_turn = -inf
         self._woken = asyncio.Event()
         self._interrupted = asyncio.Event()
@@ -116,9 +129,9 @@ class Session:
         """Execute the proposal."""
         self._decide(Accept(), "verdict")
 
-    def ask_again(self) -> None:
-        """Have the agent decide again."""
-        self._decide(Again(), "verdict")
+    def ask_for_another(self) -> None:
+        """Have the agent propose something else."""
+        self._decide(Another(), "verdict")
 
     def play(self, command: str) -> None:
         """Execute ``command`` in place of the agent's."""
@@ -219,8 +232,9 @@ class Session:
 
     async def review(self, turn: int, proposal: str) -> ProposalAnswer:
         """``Overseer.review``: wait for the person's verdict on a proposal."""
-        del turn, proposal
+        del turn
         self._interrupted.clear()
+        self._set(repeated=proposal in self._declined)
         if not self._decided:
             self._decided = True
             gc.freeze()  # the first call has imported what calls need
@@ -230,7 +244,8 @@ class Session:
                     return self._acting(Replace(command))
                 case Accept() | Rewind() | Stop() as decision:
                     return self._acting(decision)
-                case Again() as decision:
+                case Again() | Another() as decision:
+                    self._declined.update([proposal] if isinstance(decision, Another) else [])
                     self._set(waiting="deciding")
                     return decision
                 case _:
@@ -310,6 +325,7 @@ class Session:
         return Proceed(hints)
 
     def _acting(self, decision: R) -> R:
+        self._declined.clear()
         self._set(waiting="acting")
         return decision
 

@@ -242,8 +242,8 @@ class PlayState:
                 keys = {"space": "ask the agent", "a": "auto", "t": "take over", "?": "hint"}
                 return "waiting", f"before turn {at}{hinted}", keys
             case "verdict":
-                keys = {"enter": "accept", "e": "edit", "o": "ask again", "t": "take over", "?": "hint"}
-                return "proposed", moment.proposal or "", keys
+                keys = {"enter": "accept", "e": "edit", "o": "another", "t": "take over", "?": "hint"}
+                return "proposed", f"{moment.proposal or ''}{' (the same again)' if self.status.repeated else ''}", keys
             case "turn":
                 return "yours", at, {":": "type a command", "g": "what is possible", "t": "hand back"}
             case "failed":

@@ -27,7 +27,7 @@ class SessionStatus:
     """The status of a game between its events.
 
     ``pace`` is in turns a second; ``possible`` are the commands that would be accepted now, None where the world cannot list
-    them; ``hints`` wait for the agent's next turn; ``model`` is the agent's, None where it has none; ``destinations`` say what
+    them; ``hints`` wait for the agent's next turn; ``repeated``: what is proposed was declined before at this turn; ``model`` is the agent's, None where it has none; ``destinations`` say what
     goes to another machine; ``trouble`` why there is no game, or no record of it; ``failure`` what the person is asked about.
     """
 
@@ -36,6 +36,7 @@ class SessionStatus:
     pace: float = DEFAULT_PACE
     possible: tuple[str, ...] | None = None
     hints: tuple[str, ...] = ()
+    repeated: bool = False
     model: str | None = None
     destinations: tuple[str, ...] = ()
     trouble: str | None = None

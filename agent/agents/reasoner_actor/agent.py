@@ -42,7 +42,7 @@ class ReasonerActor:
 
     async def decide(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[Decision, PlanMemory]:
         prompting = self._prompting()
-        memory = prompting.observe(memory, turn.transitions)
+        memory, turn = prompting.heed(prompting.observe(memory, turn.transitions), turn, emit)
         before = memory.revision
         if reason := self._trigger(memory, turn, reviews=prompting.reviews):
             failure, memory = await self._plan(prompting, memory, turn, reason, emit)

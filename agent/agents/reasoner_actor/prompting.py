@@ -5,6 +5,7 @@ The model says which of the two it needs (``Model.brief``). The agent decides wh
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,7 +14,8 @@ from agent.base import Emitter, Grants, Turn
 from agent.models.base import Message, Model, Request
 from agent.roles import brief
 from agent.roles.base import Answer, Sampling, ask, call_event, load_prompt
-from agent.roles.messages import RoleMemory, emit_rules, numbered, opening_text, transcript
+from agent.roles.directions import answer_question, read_directions
+from agent.roles.messages import RoleMemory, emit_rules, emit_thought, numbered, opening_text, transcript
 from worlds.base import Observation, Transition
 from worlds.household.base import Household
 
@@ -60,6 +62,11 @@ class ChatPrompting:
         """The memory after these commands."""
         return replace(memory, played=memory.played + transitions, unreviewed=memory.unreviewed + transitions, state=None)
 
+    def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
+        """Nothing of its own: the model reads all hints."""
+        del emit
+        return memory, turn
+
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
@@ -103,8 +110,9 @@ class BriefPrompting:
     """One short message for each call (`agent.roles.brief`), rendered from belief.
 
     The reasoner sees goal, rules, hints and failed plans, so it is asked at the beginning, on a hint and when the actor is
-    stuck. If a command was already given with the same knowledge, or is not admissible where that is granted, the actor chooses
-    another one from a list.
+    stuck. Hints that say in plain words where to go or what to do are followed without it (`agent.roles.directions`). If a
+    command was already given with the same knowledge, was declined, or is not admissible where that is granted, the actor
+    chooses another one from a list.
     """
 
     model: Model
@@ -116,6 +124,20 @@ class BriefPrompting:
         """The memory after these commands, which has a ``state``."""
         state = memory.state or brief.BriefState(self.household.begin(memory.opening)).after(memory.played, self.household)
         return replace(memory, played=memory.played + transitions, state=state.after(transitions, self.household))
+
+    def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
+        """Take from the turn the hints that say in words what to do or to answer, and say of the others that they do not."""
+        state, left = memory.state, list[str]()
+        assert state is not None
+        for hint in turn.hints:
+            if (answer := answer_question(hint, state.belief, memory.plan, memory.step)) is not None:
+                emit_thought(REASONER.name, answer, emit)
+            elif (told := read_directions(hint, state.belief)) is not None:
+                state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
+            else:
+                emit_thought(REASONER.name, f'I find no place and no order for me in "{hint}". I plan again with it.', emit)
+                left.append(hint)
+        return replace(memory, state=state), replace(turn, hints=tuple(left))
 
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
@@ -136,14 +158,23 @@ class BriefPrompting:
     async def act(
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
     ) -> tuple[Answer[ActorReply], PlanMemory]:
-        """Ask the actor for a command. ``again``: it just said that it is stuck."""
+        """The next command of a person's directions; else ask the actor. ``again``: it just said that it is stuck."""
         del revised
         state = memory.state
         assert state is not None
-        text = brief.acting(memory.plan, state.belief, state.tried)
+        barred = state.barred.union(turn.declined)
+        if state.directions is not None:
+            told = state.directions.next(state.belief, "\n".join(memory.plan), barred.union(state.tried))
+            memory = replace(memory, state=replace(state, directions=told[1] if told else None))
+            if told is not None:
+                said = f'You said: "{state.directions.hint}".'
+                return Answer(ActorReply(said, None, told[0]), "", ()), memory
+        text = brief.acting(memory.plan, state.belief, (*state.tried, *turn.declined))
         answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
-        if answer.value is not None and (options := _options(answer.value.command, state, turn.admissible, again=again)):
-            answer = await self._choose(answer, answer.value, options, emit)
+        if answer.value is not None:
+            options = _options(answer.value.command, state, turn.admissible, barred, again=again)
+            if options:
+                answer = await self._choose(answer, answer.value, options, emit)
         return answer, memory
 
     async def _choose(
@@ -160,12 +191,18 @@ class BriefPrompting:
 
 
 def _options(
-    command: str | None, state: brief.BriefState, admissible: tuple[str, ...] | None, *, again: bool
+    command: str | None,
+    state: brief.BriefState,
+    admissible: tuple[str, ...] | None,
+    barred: Collection[str],
+    *,
+    again: bool,
 ) -> tuple[str, ...]:
     """The commands to choose from in place of ``command``; none if it can be played."""
-    refused = command is not None and (command in state.idle or (admissible is not None and command not in admissible))
+    done = {*state.idle, *barred}
+    refused = command is not None and (command in done or (admissible is not None and command not in admissible))
     if not (refused or (command is None and again)):
         return ()
     if admissible is None:
-        return state.alternatives()
-    return tuple(each for each in admissible if each not in state.idle) or admissible
+        return state.alternatives(barred)
+    return tuple(each for each in admissible if each not in done) or admissible

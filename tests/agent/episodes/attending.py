@@ -13,6 +13,7 @@ from agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, Tu
 from agent.episodes.overseer import (
     Accept,
     Again,
+    Another,
     Play,
     Proceed,
     ProposalAnswer,
@@ -40,7 +41,7 @@ class Other:
     model: str
 
 
-Wish = Proceed | Play | SwitchModel | Stop | Accept | Replace | Again | Rewind | Back | Other | None
+Wish = Proceed | Play | SwitchModel | Stop | Accept | Replace | Again | Another | Rewind | Back | Other | None
 
 
 @dataclass

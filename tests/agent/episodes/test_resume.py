@@ -23,7 +23,7 @@ from agent.episodes.events import (
     TurnSpent,
 )
 from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Again, Play, Proceed, Replace, Stop
+from agent.episodes.overseer import Again, Another, Play, Proceed, Replace, Stop
 from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.episodes.resume import resume_episode
 from agent.models.base import Model
@@ -347,7 +347,7 @@ def test_over_a_connection_each_request_is_made_once_and_byte_for_byte(
     server.probing = answer if name in SCORING else server.probing
     person = Person(
         words=[Proceed(), Proceed(("look well",)), Play("look"), Proceed(), Back(2), Proceed(), Stop("tea")],
-        verdicts=[Again("sure?"), Replace("inventory")],
+        verdicts=[Again("sure?"), Another(), Replace("inventory")],
         ends=[Back(3)],
     )
 

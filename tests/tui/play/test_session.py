@@ -120,14 +120,16 @@ def test_a_step_is_proposed_and_accepted_edited_or_asked_for_again(server: Serve
         await table.proposed(2)
         session.play("inventory")
         await table.proposed(3)
-        session.ask_again()
-        await table.until(lambda: table.did()[-1] == "again")
+        session.ask_for_another()
+        await table.until(lambda: table.did()[-1] == "another")
         await table.proposed(3)
+        assert session.status.repeated
+        assert "wants another command now" in server.requests[-1].text
         session.hint("look into the fridge")
         await table.until(lambda: table.did()[-1] == "again look into the fridge")
         await table.proposed(3)
         assert table.commands() == [first, "inventory"]
-        assert table.did() == ["replace inventory", "again", "again look into the fridge"]
+        assert table.did() == ["replace inventory", "another", "again look into the fridge"]
         assert "look into the fridge" in server.requests[-1].text
 
     at_a_table(test, game(agent="react", model=server.model()), mode="step")

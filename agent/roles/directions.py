@@ -1,0 +1,143 @@
+"""Reads what a person's hint tells a player to do, by the names of the house: places to go to, a command, a question.
+
+A small model follows hints in the wordings that it was trained on, and seldom to a numbered place. What can be read without it
+is done without it; the rest is left to the model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from agent.skills.naming import matches, resolve
+from agent.skills.places import denied_places, named_places
+from worlds.household.belief import Belief, Item, Receptacle, kind
+from worlds.household.goals import APPLIANCES, Treatment
+
+_SPELLED = ("one first", "two second", "three third", "four fourth", "five fifth", "six sixth", "seven seventh", "eight eighth")
+_CARDINALS = {words.split()[0]: str(number) for number, words in enumerate(_SPELLED, 1)}
+_ORDINALS = {words.split()[1]: str(number) for number, words in enumerate(_SPELLED, 1)}
+_ORDINAL = re.compile(rf"\b(?P<number>{'|'.join(_ORDINALS)}) (?P<kind>[a-z]+)")
+_CARDINAL = re.compile(rf"\b(?P<kind>[a-z]+),? (?:number |no\.? |nr\.? )?(?P<number>\d{{1,3}}|{'|'.join(_CARDINALS)})\b")
+_POLITE = re.compile(
+    r"^(?:(?:please|now|then|ok|okay|first|just|and|try to|go and|you (?:should|could|must)|can you|could you)\b[, ]*)+"
+)
+_COMMAND = re.compile(
+    r"(?:(?P<take>take|grab|pick up|get|fetch)|(?P<put>put|place|drop|move|lay|leave|set)|(?P<use>use|turn on|switch on)"
+    r"|(?P<heat>heat|warm|cook)|(?P<cool>cool|chill)|(?P<clean>clean|wash|rinse)|(?P<close>close|shut)) (?:up |down )?"
+    r"(?P<thing>(?:(?!(?:from|off|out|in|into|on|onto|to|at|under|with|using|down|up|back|away)\b)[a-z0-9]+ ?)+)"
+)
+_TREATMENTS: tuple[Treatment, ...] = ("heat", "cool", "clean")
+_WHERE = re.compile(r"\bwhere(?:'s| is| are| was| were| did you (?:see|find)| have you seen)? (?P<thing>[a-z0-9 ]+)")
+_WHY = re.compile(r"\b(?:why|how come|what for)\b")
+_RHETORICAL = re.compile(r"\b(?:why )?(?:do|wo|would|could|ca)(?:n't|n’t|n?not| not) you\b")
+"""Says yes by asking with a no."""
+_IT = frozenset({"it", "that", "this", "them"})
+
+
+@dataclass(frozen=True, slots=True)
+class Directions:
+    """What a hint tells to do: go to ``places`` in this order and look into each, then give ``command``.
+
+    ``search``: finding something new that is wanted ends it; ``known`` are the things that were seen before the hint. Things
+    are not looked for in what is ``avoided``.
+    """
+
+    hint: str
+    places: tuple[str, ...] = ()
+    avoided: frozenset[str] = frozenset()
+    command: str | None = None
+    search: bool = False
+    known: frozenset[str] = frozenset()
+
+    def next(self, belief: Belief, wanted: str, barred: Collection[str] = ()) -> tuple[str, Directions] | None:
+        """The command to give now, and what is left to do; None when all is done.
+
+        ``wanted`` is any text that names the kinds wanted. Commands that are ``barred`` are passed over.
+        """
+        kinds = frozenset(re.findall(r"[a-z]+", wanted.lower()))
+        if self.search and any(item.kind in kinds and item.name not in self.known for item in belief.items):
+            return None
+        for at, place in enumerate(self.places):
+            one = belief.receptacle(place)
+            shut = one is not None and one.openness == "closed"
+            move = f"go to {place}" if not belief.is_here(place) else f"open {place}" if shut else None
+            if move is not None and move not in barred:
+                return move, replace(self, places=self.places[at:])
+        if self.command is None or self.command in barred:
+            return None
+        return self.command, replace(self, places=(), command=None)
+
+
+def read_directions(hint: str, belief: Belief) -> Directions | None:
+    """What ``hint`` tells to do in this house; None where its words do not say."""
+    text = _with_digits(_RHETORICAL.sub("", hint.lower()))
+    names = [one.name for one in belief.receptacles]
+    places, avoided = tuple(dict.fromkeys(named_places(names, text))), denied_places(names, text)
+    known = frozenset(item.name for item in belief.items)
+    told = _COMMAND.match(_POLITE.sub("", text.strip()))
+    if told is not None and (found := _command(told, places, belief)) is not None:
+        return Directions(hint, found[0], command=found[1], known=known)
+    if not (places or avoided):
+        return None
+    if len(places) > 1:
+        places = tuple(one for one in places if _is_unseen(belief.receptacle(one))) or places[:1]
+    return Directions(hint, places, avoided, search=True, known=known)
+
+
+def _command(told: re.Match[str], places: tuple[str, ...], belief: Belief) -> tuple[tuple[str, ...], str] | None:
+    """Where to go and what to do there for a hint that is an order; None where belief does not say how."""
+    verb = next(name for name, said in told.groupdict().items() if said and name != "thing")
+    thing, held = told["thing"].strip(), belief.item(belief.held)
+    holds = held is not None and (thing in _IT or _means(thing, held, belief))
+    if verb == "close":
+        return (places[:1], f"close {places[0]}") if places else None
+    if verb == "put" and holds and places:
+        return places[:1], f"move {belief.held} to {places[0]}"
+    if verb in _TREATMENTS and holds:
+        device = next(
+            (one for one in (*places, *(one.name for one in belief.receptacles)) if kind(one) == APPLIANCES[verb]), None
+        )
+        return ((device,), f"{verb} {belief.held} with {device}") if device else None
+    if verb not in ("take", "use"):
+        return None
+    for item in belief.items:
+        if item.where is not None and _means(thing, item, belief) and (not places or item.where in places):
+            return (item.where,), f"take {item.name} from {item.where}" if verb == "take" else f"use {item.name}"
+    return None
+
+
+def answer_question(question: str, belief: Belief, plan: Sequence[str], step: int) -> str | None:
+    """An answer to "where is the mug?" or "why?" from belief and plan; None for anything else."""
+    text = question.lower().strip()
+    if found := _WHERE.match(text):
+        return _whereabouts(found["thing"].strip(), belief)
+    if _WHY.match(text):
+        return f"My plan says so. I am at step {step + 1}: {plan[step]}." if plan else "I have no plan yet."
+    return None
+
+
+def _whereabouts(said: str, belief: Belief) -> str:
+    seen = [item for item in belief.items if _means(said, item, belief)]
+    if seen:
+        held = [f"I hold {item.name}." for item in seen if item.name == belief.held]
+        return " ".join([*held, *(f"I saw {item.name} in {item.where}." for item in seen if item.where is not None)])
+    unseen = [one.name for one in belief.receptacles if _is_unseen(one)]
+    left = f"I have not looked into {', '.join(unseen[:4])}{' and others' if len(unseen) > 4 else ''}."
+    return f"I have not seen it yet. {left}" if unseen else "I have looked everywhere and not seen it."
+
+
+def _means(said: str, item: Item, belief: Belief) -> bool:
+    named = resolve(said, {one.kind for one in belief.items}, {one.name for one in belief.items})
+    return named is not None and matches(item.name, named)
+
+
+def _is_unseen(one: Receptacle | None) -> bool:
+    return one is not None and one.contents is None
+
+
+def _with_digits(text: str) -> str:
+    """``text`` with "third cabinet" and "cabinet number three" as "cabinet 3"."""
+    text = _ORDINAL.sub(lambda found: f"{found['kind']} {_ORDINALS[found['number']]}", text)
+    return _CARDINAL.sub(lambda found: f"{found['kind']} {_CARDINALS.get(found['number'], found['number'])}", text)

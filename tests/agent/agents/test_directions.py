@@ -1,0 +1,180 @@
+"""What a person's hint tells to do is read off its words, and done."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent.agents.registry import make_agent
+from agent.episodes import events
+from agent.episodes.events import CallTiming, Event
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.overseer import Accept, Again, Another, ProposalAnswer, Stop, Unattended
+from agent.roles.directions import answer_question, read_directions
+from tests.agent.agents.test_brief import Parrot, acts, planned
+from worlds.alfworld.text import reader
+from worlds.base import Observation, Transition
+from worlds.household.belief import Belief
+from worlds.registry import make_world
+
+OPENING = Observation(
+    "You are in the middle of a room. Looking quickly around you, you see a cabinet 3, a cabinet 2, a cabinet 1, "
+    "a countertop 2, a countertop 1, a fridge 1, a microwave 1, and a sinkbasin 1.\n\nYour task is to: put a mug in cabinet."
+)
+
+
+def belief(*told: tuple[str, str]) -> Belief:
+    seen = reader.begin(OPENING)
+    for one in (Transition(command, Observation(answer)) for command, answer in told):
+        seen = reader.update(seen, one.command, one.observation)
+    return seen
+
+
+AT_FIRST = belief()
+WITH_EGG = belief(
+    ("go to countertop 1", "You arrive at countertop 1. On the countertop 1, you see a egg 1, and a mug 2."),
+    ("take egg 1 from countertop 1", "You pick up the egg 1 from the countertop 1."),
+)
+
+
+@pytest.mark.parametrize(
+    ("hint", "places"),
+    [
+        ("look in the cabinets", ("cabinet 1", "cabinet 2", "cabinet 3")),
+        ("the mug is in cabinet 3", ("cabinet 3",)),
+        ("go to countertop 1", ("countertop 1",)),
+        ("it's in the third cabinet, I think", ("cabinet 3",)),
+        ("try cabinet number two", ("cabinet 2",)),
+        ("cabinets 2 and 3", ("cabinet 2", "cabinet 3")),
+        ("Don't you think the fridge is worth a look?", ("fridge 1",)),
+        ("not in the fridge, try the counter top 2", ("countertop 2",)),
+        ("open the fridge", ("fridge 1",)),
+        ("first the sink basin and then cabinet 1", ("sinkbasin 1", "cabinet 1")),
+    ],
+)
+def test_places_are_read_as_people_name_them(hint: str, places: tuple[str, ...]) -> None:
+    told = read_directions(hint, AT_FIRST)
+    assert told is not None
+    assert (told.places, told.command) == (places, None)
+
+
+@pytest.mark.parametrize(
+    ("hint", "place", "command"),
+    [
+        ("put it in the fridge", "fridge 1", "move egg 1 to fridge 1"),
+        ("please heat the egg", "microwave 1", "heat egg 1 with microwave 1"),
+        ("wash it in the sink", "sinkbasin 1", "clean egg 1 with sinkbasin 1"),
+        ("take the mug", "countertop 1", "take mug 2 from countertop 1"),
+        ("You should close the fridge", "fridge 1", "close fridge 1"),
+    ],
+)
+def test_orders_are_carried_out_where_they_can_be(hint: str, place: str, command: str) -> None:
+    told = read_directions(hint, WITH_EGG)
+    assert told is not None
+    assert (told.places, told.command) == ((place,), command)
+
+
+@pytest.mark.parametrize("hint", ["hurry up", "the mug is blue", "try the sofa", "", "put the mug away", "3"])
+def test_what_names_nothing_to_go_to_is_left_to_the_model(hint: str) -> None:
+    assert read_directions(hint, AT_FIRST) is None
+
+
+def test_where_a_thing_is_not_said_to_be_is_not_looked_into() -> None:
+    told = read_directions("it is not in the cabinets", AT_FIRST)
+    assert told is not None
+    assert (told.places, told.avoided) == ((), {"cabinet 1", "cabinet 2", "cabinet 3"})
+
+
+def test_a_search_goes_on_until_something_wanted_is_found() -> None:
+    told = read_directions("look in the cabinets", AT_FIRST)
+    assert told is not None
+    first = told.next(AT_FIRST, "find a mug")
+    assert first is not None
+    assert first[0] == "go to cabinet 1"
+    there = belief(("go to cabinet 1", "You arrive at cabinet 1. The cabinet 1 is closed."))
+    shut = first[1].next(there, "find a mug")
+    assert shut is not None
+    assert shut[0] == "open cabinet 1"
+    empty = reader.update(
+        there, "open cabinet 1", Observation("You open the cabinet 1. The cabinet 1 is open. In it, you see nothing.")
+    )
+    after = shut[1].next(empty, "find a mug")
+    assert after is not None
+    assert after[0] == "go to cabinet 2"
+    found = belief(("go to cabinet 2", "You arrive at cabinet 2. On the cabinet 2, you see a mug 1."))
+    assert after[1].next(found, "find a mug") is None
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Where is the mug?", "I saw mug 2 in countertop 1."),
+        ("where's the egg", "I hold egg 1."),
+        ("why?", "My plan says so. I am at step 2: heat it."),
+    ],
+)
+def test_questions_are_answered_from_belief(question: str, said: str) -> None:
+    assert answer_question(question, WITH_EGG, ("find an egg", "heat it"), 1) == said
+
+
+def test_of_what_was_not_seen_it_says_where_it_has_not_looked() -> None:
+    said = answer_question("where is the plate?", WITH_EGG, (), 0)
+    assert said is not None
+    assert said.startswith("I have not seen it yet. I have not looked into cabinet 3")
+
+
+@given(st.text(max_size=300))
+def test_any_hint_at_all_is_read(hint: str) -> None:
+    for known in (AT_FIRST, WITH_EGG):
+        told = read_directions(hint, known)
+        assert told is None or told.places or told.avoided or told.command
+        answer_question(hint, known, (), 0)
+
+
+@dataclass
+class Saying(Unattended):
+    """Answers proposals with what stands on a list, then stops."""
+
+    verdicts: list[ProposalAnswer]
+    proposals: list[str] = field(default_factory=list[str])
+    attended = True
+
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
+        del turn
+        self.proposals.append(proposal)
+        return self.verdicts.pop(0) if self.verdicts else Stop()
+
+
+def proposals(*verdicts: ProposalAnswer) -> tuple[list[str], list[events.Body]]:
+    parrot = Parrot(lambda text: planned("find and take an egg") if text.startswith("Goal:") else acts("go to fridge 1"))
+    told: list[Event | CallTiming] = []
+    world = make_world("alfworld")
+    person = Saying(list(verdicts))
+    agent = make_agent("reasoner-actor", world=world, model=parrot)
+    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), told.append, person))
+    return person.proposals, [event.body for event in told if isinstance(event, Event)]
+
+
+def test_the_next_proposal_follows_a_hint_to_a_numbered_place() -> None:
+    said, told = proposals(Again("look in cabinet 2"), Accept())
+    assert said[:2] == ["go to fridge 1", "go to cabinet 2"]
+    assert any(isinstance(one, events.Thought) and one.text == 'You said: "look in cabinet 2".' for one in told)
+
+
+def test_a_hint_that_says_nothing_to_it_is_answered_so_and_given_to_the_model() -> None:
+    said, told = proposals(Again("hurry up"))
+    assert said == ["go to fridge 1", "go to fridge 1"]
+    assert any(isinstance(one, events.Thought) and one.text.startswith("I find no place") for one in told)
+    assert any(
+        "Hint: hurry up" in message.content for one in told if isinstance(one, events.ModelCall) for message in one.added
+    )
+
+
+def test_something_else_is_proposed_each_time_that_it_is_asked_for() -> None:
+    said, told = proposals(Another(), Another(), Another())
+    assert len(said) == len(set(said)) == 4
+    assert sum(isinstance(one, events.Intervened) and one.action == "another" for one in told) == 3
