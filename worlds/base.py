@@ -145,6 +145,38 @@ class Pictured(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What can be done with what is in the middle of the picture, and nothing that the picture does not show.
+
+    ``commands`` are what may be tried, the likeliest first; where there are none, ``why`` says so in a few words.
+    """
+
+    commands: tuple[str, ...]
+    why: str = ""
+
+
+@runtime_checkable
+class Reaching(Protocol):
+    """An env that is `Pictured` in which people may act on what is in the middle of the picture, by one key."""
+
+    def reach(self) -> Reach:
+        """What can be done now with what is in the middle."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandKey:
+    """A key that sends a ``command``, for people who play as in a game; ``about`` is a word for it.
+
+    ``key`` is as Textual names it, such as ``shift+up``. A key that the screen has a use for keeps that.
+    """
+
+    key: str
+    command: str
+    about: str
+
+
 class Policy(Protocol):
     """A player without a language model, deciding from goal and observations alone.
 
@@ -210,6 +242,8 @@ class World(ABC):
     """Whether its envs show pictures (`Pictured`)."""
     inline: bool = True
     """Whether a step takes milliseconds. If not, steps run in a thread."""
+    keys: tuple[CommandKey, ...] = ()
+    """Keys that send a command, for people who play on the screen."""
     manual: str = ""
     """How to act: the forms of the commands, one a line, for people and prompts."""
 

@@ -45,6 +45,14 @@ def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
     return found.from_options(read_options(found.Options, options, owner=f"The world {name!r}"))
 
 
+def shows_pictures(name: str) -> bool:
+    """Whether one plays by a camera in the world of this name; False for an unknown one."""
+    try:
+        return world_class(name).pictured
+    except ConfigurationError:
+        return False
+
+
 def household(name: str) -> Household | None:
     """What reads the texts of the world ``name``; None if it reads none or is not installed."""
     return world_class(name).household if name in plugins("housequest.worlds") else None

@@ -22,6 +22,7 @@ def impression_of(state: SeeingState, *, voted: bool, spot: Spot | None = None) 
     if spot is not None:
         target = spot.x, spot.z
     return Impression(
+        size=state.percept.depth.shape[::-1],
         claims=tuple(Claim(one.kind, one.score, one.mask) for one in state.percept.detections),
         map=_ground_map(state.map, voted=voted),
         skill=state.skill.text if state.skill else "",

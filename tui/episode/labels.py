@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,8 +15,8 @@ from worlds.household.belief import kind as kind_of_name
 from worlds.rooms.room import Box
 from worlds.rooms.stage import AGENT
 
-LabelKind = Literal["goal", "new", "near", "far"]
-"""What the goal names, what is new, what is at hand, and what else there is."""
+LabelKind = Literal["goal", "new", "near", "far", "false", "quiet"]
+"""What the goal names, what is new, what is at hand, what else there is, what is not so, and what is said beside it."""
 
 _LONGEST = 24
 _FEW = 3
@@ -40,8 +40,9 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
-    """A thing to be named at ``cell``. A ``point`` is named beside it, so that it stays in sight, and else on it."""
+class Named:
+    """A thing to be named, by the ``name`` under which its cell is known; a ``point`` beside it, so that it stays in sight, and
+    else on it."""
 
     name: str
     text: str
@@ -59,20 +60,39 @@ def labels(scene: Scene, cells: Mapping[str, tuple[int, int]], size: tuple[int, 
     if scene.situation.held is not None:
         holders[scene.situation.held] = AGENT
     ranked = list(_ranked(scene))
-    points = {cells[one.name] for one in ranked if one.point and one.name in cells and one.kind in ("goal", "new")}
+    if hidden:
+        there = {one.name: cells[holders[one.name]] for one in ranked if one.point and holders.get(one.name) in cells}
+    else:
+        there = dict[str, tuple[int, int]]()
+    return named_at(ranked, {**there, **cells}, size, points=cells, kept=AGENT)
+
+
+def named_at(
+    ranked: Sequence[Named],
+    cells: Mapping[str, tuple[int, int]],
+    size: tuple[int, int],
+    *,
+    points: Mapping[str, tuple[int, int]] | None = None,
+    kept: str = "",
+) -> tuple[Label, ...]:
+    """The names of ``ranked``, the most important first, for which there is room at their ``cells``.
+
+    ``points`` are the cells of things that are seen (if not given, all), on which no other name stands; nor does any on that of
+    the thing ``kept``.
+    """
+    seen = cells if points is None else points
+    marks = {seen[one.name] for one in ranked if one.point and one.name in seen and one.kind in ("goal", "new")}
     taken = _Taken(*size)
-    for x, y in points:
+    for x, y in marks:
         taken.take(x, y, 1)
-    if AGENT in cells:
-        taken.take(*cells[AGENT], 1)
+    if kept in cells:
+        taken.take(*cells[kept], 1)
     found: list[Label] = []
     landmarks = size[0] * size[1] // _SHARE
     for one in ranked:
         if one.kind == "far" and not landmarks:
-            break
+            continue
         cell = cells.get(one.name)
-        if cell is None and hidden and one.point:
-            cell = cells.get(holders.get(one.name, ""))
         if cell is None:
             continue
         width = cell_len(one.text)
@@ -81,9 +101,9 @@ def labels(scene: Scene, cells: Mapping[str, tuple[int, int]], size: tuple[int, 
             taken.take(*place, width)
             landmarks -= one.kind == "far"
             found.append(Label(*place, one.text, one.kind))
-        elif one.kind in ("goal", "new") and (cell in points or taken.free(*cell, 1)):
+        elif one.kind in ("goal", "new", "false") and (cell in marks or taken.free(*cell, 1)):
             taken.take(*cell, 1)
-            points.discard(cell)
+            marks.discard(cell)
             found.append(Label(*cell, one.text[:1], one.kind))
     return tuple(found)
 
@@ -105,7 +125,7 @@ class _Taken:
         return inside and all(x + width < first or last < x for line in lines for first, last in self._lines.get(line, ()))
 
 
-def _places(cell: tuple[int, int], width: int, one: _Named) -> Iterator[tuple[int, int]]:
+def _places(cell: tuple[int, int], width: int, one: Named) -> Iterator[tuple[int, int]]:
     """Where the name of a thing at ``cell`` may stand, the best place first; the goal's things may be named further off."""
     x, y = cell
     if one.point:
@@ -116,7 +136,7 @@ def _places(cell: tuple[int, int], width: int, one: _Named) -> Iterator[tuple[in
         yield from ((start, line) for line in (y - by, y + by) for start in (x - width // 2, x + 1, x - width))
 
 
-def _ranked(scene: Scene) -> Iterator[_Named]:
+def _ranked(scene: Scene) -> Iterator[Named]:
     """What is to be named, the most important first, each once."""
     now = scene.situation
     here = next((one for one in now.holders if one.name == now.at), None)
@@ -140,7 +160,7 @@ def _ranked(scene: Scene) -> Iterator[_Named]:
         new, wanted = name in scene.new, scene.wants(name)
         kind: LabelKind = "goal" if wanted else "new" if new else "near" if name in hand else "far"
         text = f"{'+' if new else ''}{'*' if wanted else ''}{flat(name)[:_LONGEST]}"
-        yield _Named(name, text, kind, name not in places)
+        yield Named(name, text, kind, name not in places)
 
 
 def _volume(box: Box) -> float:

@@ -76,10 +76,13 @@ class EpisodePanes(Vertical):
             & ViewPane { display: block; }
             & HousePane { height: 10; }
             & MindPane { display: none; }
+            &.-camera HousePane { display: none; }
+            &.-camera #left { width: 74; }
             &.-mind #left { display: none; }
             &.-mind MindPane { display: block; width: 50; }
             &.-wide {
                 & #left { display: block; width: 84; }
+                &.-camera #left { width: 104; }
                 & HousePane { height: 16; }
                 & MindPane { display: block; width: 42; }
             }
@@ -125,8 +128,10 @@ class EpisodePanes(Vertical):
                 yield self.ending
             yield self.mind
 
-    def show(self, state: ViewState, mode: str, cursor: int | None = None, *, watched: bool = False) -> None:
-        """Show the episode; ``mode`` is the word for how it is played.
+    def show(
+        self, state: ViewState, mode: str, cursor: int | None = None, *, watched: bool = False, acting: bool = False
+    ) -> None:
+        """Show the episode; ``mode`` is the word for how it is played, ``acting`` says whether a person may act.
 
         With ``cursor``, house and mind are what they were just after the event of this id, which the story marks.
         """
@@ -134,7 +139,7 @@ class EpisodePanes(Vertical):
         self._header.show(state, mode)
         self.house.show(then)
         self.mind.show(then)
-        self.view.show(then, watched=watched)
+        self.view.show(then, watched=watched, acting=acting and cursor is None)
         self.story.show(state)
         self.story.select(cursor)
 
@@ -153,6 +158,7 @@ class EpisodePanes(Vertical):
         """Show the View in this mode; none where it is off."""
         self.view.choose(mode)
         self.set_class(self.view.mode != "off", "-drawn")
+        self.set_class(self.view.mode != "off" and self.view.pictured, "-camera")
         self._tabs.panes = self.panes
         if self.pane not in self.panes:
             self.show_pane("story")

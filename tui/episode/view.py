@@ -7,7 +7,7 @@ where turns come quicker than they can be drawn, only the last one is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
@@ -22,17 +22,22 @@ from tui.episode.state import EpisodeMoment, ViewState
 from tui.widgets.lines import LinesPane, flat
 
 if TYPE_CHECKING:
+    from agent.impression import Glimpse
     from tui.episode.labels import LabelKind
     from tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
-    from worlds.base import Task, World
+    from worlds.base import Reach, Task, World
     from worlds.rooms.view import Drawing
 
-ViewMode = Literal["off", "house", "eyes", "plan", "text"]
+ViewMode = Literal["off", "camera", "house", "eyes", "plan", "text"]
 """What the View shows: nothing, one of the drawings, or the plan in characters."""
-MODES: tuple[ViewMode, ...] = get_args(ViewMode)
+CAMERA_MODES: tuple[ViewMode, ...] = get_args(ViewMode)
+"""The modes where somebody plays by a camera."""
+MODES: tuple[ViewMode, ...] = tuple(mode for mode in CAMERA_MODES if mode != "camera")
+"""The modes anywhere else."""
 
 _NAMES: dict[ViewMode, str] = {
     "off": "off",
+    "camera": "camera and map",
     "house": "doll's house",
     "eyes": "the agent's eyes",
     "plan": "plan",
@@ -40,7 +45,7 @@ _NAMES: dict[ViewMode, str] = {
 }
 _CORNERS = 6
 """Columns of a frame that have no title."""
-_KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far")
+_KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far", "false", "quiet")
 
 
 class ViewPane(LinesPane):
@@ -56,6 +61,8 @@ class ViewPane(LinesPane):
         & > .view--new { color: $new; background: $background; }
         & > .view--near { color: $foreground; background: $background; }
         & > .view--far { color: $foreground; }
+        & > .view--quiet { color: $quiet; }
+        & > .view--false { color: $fault; background: $background; text-style: bold; }
     }
     """
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"view--{kind}" for kind in _KINDS}
@@ -64,6 +71,13 @@ class ViewPane(LinesPane):
         super().__init__()
         self.watched = False
         """Whether the true state may be shown: nobody plays who would learn from it."""
+        self.glimpses: Mapping[int, Glimpse] = {}
+        """What an agent by a camera made of its pictures, by the event after which each was seen."""
+        self.pictured = game is not None and game[0].pictured
+        """Whether somebody plays by a camera here."""
+        self.reach: Reach | None = None
+        """What can be done with what is in the middle of the picture; of the present one once all is `settled`."""
+        self._acting = False
         self._mode: ViewMode = "off"
         self._true = False
         self._whose = ""
@@ -73,6 +87,7 @@ class ViewPane(LinesPane):
         self._wish: ViewWish | None = None
         self._done: ViewWish | None = None
         self._drawing = False
+        self._drawn_out = asyncio.Event()
         self._picture: tuple[Strip, ...] = ()
         self._text: tuple[Content, ...] = ()
         self._remarks: tuple[str, ...] = ()
@@ -95,6 +110,12 @@ class ViewPane(LinesPane):
         """Whether what it shows is what it is to show."""
         return self._wish is self._done
 
+    async def settle(self) -> None:
+        """Wait until it shows what it is to show."""
+        while not self.settled:
+            self._drawn_out.clear()
+            await self._drawn_out.wait()
+
     def choose(self, mode: ViewMode) -> None:
         """Show ``mode``."""
         self._mode = mode
@@ -105,9 +126,12 @@ class ViewPane(LinesPane):
         self._true = not self._true
         self._ask()
 
-    def show(self, state: ViewState, *, watched: bool, whose: str = "") -> None:
-        """Show the episode as it is in ``state``; of several, the title says ``whose`` it is."""
-        self._moment, self.watched, self._whose = state.moment, watched, whose
+    def show(self, state: ViewState, *, watched: bool, whose: str = "", acting: bool = False) -> None:
+        """Show the episode as it is in ``state``; of several, the title says ``whose`` it is.
+
+        ``acting``: a person may act on what is in the middle of the picture.
+        """
+        self._moment, self.watched, self._whose, self._acting = state.moment, watched, whose, acting
         self._ask()
 
     def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
@@ -133,7 +157,9 @@ class ViewPane(LinesPane):
 
     @property
     def _modes(self) -> tuple[ViewMode, ...]:
-        return MODES if self._depth else ("off", "text")
+        if not self._depth:
+            return "off", "text"
+        return CAMERA_MODES if self.pictured else MODES
 
     @property
     def _depth(self) -> Literal["truecolor", "256"] | None:
@@ -149,17 +175,36 @@ class ViewPane(LinesPane):
         from tui.episode.view_drawing import ViewWish
 
         mode = self.mode
-        drawing: Drawing | None = None if mode in ("off", "text") else mode
+        drawing: Drawing | Literal["camera"] | None = None if mode in ("off", "text") else mode
         styles: dict[LabelKind, Style] = {kind: self._style(kind) for kind in _KINDS}
         paper = self.background_colors[1].rgb
         true = self._true and self.watched
-        wish = ViewWish(drawing, self._moment, true, (size.width, size.height), self._depth or "256", styles, paper)
+        wish = ViewWish(
+            drawing,
+            self._moment,
+            true,
+            (size.width, size.height),
+            self._depth or "256",
+            styles,
+            paper,
+            self._glimpse(),
+            self._acting,
+        )
         if self._wish is None or not wish.same(self._wish):
             self._wish = wish
             if not self._drawing:
                 self._drawing = True
                 self.run_worker(self._draw(), group="view", exit_on_error=True)
         self._entitle()
+
+    def _glimpse(self) -> Glimpse | None:
+        """The agent's last glimpse on this branch."""
+        moment = self._moment
+        if not self.glimpses or moment.anchor is None:
+            return None
+        earlier = (entry.id for entry in reversed(moment.story))
+        found = next((self.glimpses[at] for at in (moment.anchor, *earlier) if at in self.glimpses), None)
+        return found or next(iter(self.glimpses.values()))
 
     def _style(self, kind: LabelKind) -> Style:
         return self.get_component_rich_style(f"view--{kind}", partial=True)
@@ -177,6 +222,7 @@ class ViewPane(LinesPane):
                 self._done = wish
         finally:
             self._drawing = False
+            self._drawn_out.set()
 
     def _drawn(self, wish: ViewWish) -> Drawn:
         if self._artist is None:
@@ -188,6 +234,7 @@ class ViewPane(LinesPane):
     def _take(self, drawn: Drawn) -> None:
         old, self._picture = self._picture, drawn.picture
         self._text, self._remarks, self._shows_true = drawn.text, drawn.remarks, drawn.true
+        self.reach = drawn.reach
         super().relay()
         for y, (before, now) in enumerate(zip_longest(old, drawn.picture)):
             if before != now:

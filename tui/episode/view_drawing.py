@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.style import Style
 from textual.content import Content
@@ -12,12 +12,14 @@ from textual.strip import Strip
 
 from agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode
 from agent.episodes.ending import fault
+from agent.impression import Glimpse, sightings
+from tui.episode.camera import CameraScene, camera_picture, camera_text
 from tui.episode.labels import LabelKind, labels
 from tui.episode.state import EpisodeMoment
 from tui.text import printable
 from tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
 from tui.widgets.lines import flat, hung
-from worlds.base import Observation, Task, Transition, World
+from worlds.base import Observation, Reach, Reaching, Task, Transition, World
 from worlds.errors import HousequestError, Unsupported
 from worlds.rooms.view import Drawing, text_plan
 
@@ -37,16 +39,19 @@ _GAP = 2
 class ViewWish:
     """All that a drawing depends on. ``drawing`` is None for the plan in characters; ``size`` is in cells.
 
-    ``styles`` are those of names; ``paper`` is the colour beside the room.
+    ``styles`` are those of names; ``paper`` is the colour beside the room. ``glimpse`` is what an agent by a camera made of
+    this moment's picture, or of the last before it. ``acting``: a person may act on what is in the middle of the picture.
     """
 
-    drawing: Drawing | None
+    drawing: Drawing | Literal["camera"] | None
     moment: EpisodeMoment
     true: bool
     size: tuple[int, int]
     depth: ColourDepth
     styles: Mapping[LabelKind, Style]
     paper: tuple[int, int, int]
+    glimpse: Glimpse | None = None
+    acting: bool = False
 
     def same(self, other: ViewWish) -> bool:
         """Whether both come to the same drawing."""
@@ -58,17 +63,22 @@ class ViewWish:
             and (now.before is then.before or now.before == then.before)
             and (not (self.true or now.belief is None) or now.story == then.story)
             and (self.styles, self.paper) == (other.styles, other.paper)
+            and (self.glimpse is other.glimpse and self.acting == other.acting)
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was drawn: lines of a picture, or text. ``remarks`` are for the title; ``true``: it is the true state."""
+    """What was drawn: lines of a picture, or text. ``remarks`` are for the title; ``true``: it is the true state.
+
+    ``reach`` is what a person could do with what is in the middle of the picture.
+    """
 
     picture: tuple[Strip, ...] = ()
     text: tuple[Content, ...] = ()
     remarks: tuple[str, ...] = ()
     true: bool = False
+    reach: Reach | None = None
 
 
 class ViewArtist:
@@ -93,9 +103,29 @@ class ViewArtist:
         scene, remarks = _scene(self._drawing_of(wish.moment), wish)
         if scene.room.made_up:
             remarks = ("made-up plan", *remarks)
+        if scene.camera is not None:
+            return self._by_camera(scene, remarks, wish)
+        if wish.drawing == "camera":
+            raise Unsupported("Nobody plays by a camera here; v shows other drawings.")
         text = _plan(scene, wish.size) if wish.drawing is None else ()
         picture = () if wish.drawing is None else tuple(_picture(scene, wish.drawing, wish))
         return Drawn(picture, text, remarks, scene.true)
+
+    def _by_camera(self, scene: Scene, remarks: tuple[str, ...], wish: ViewWish) -> Drawn:
+        """The drawing of a player by a camera."""
+        impression = None if wish.glimpse is None else wish.glimpse.look()
+        fresh = wish.glimpse is not None and wish.glimpse.at == wish.moment.anchor
+        camera = scene.camera
+        found = sightings(impression, camera.frame(impression.size)) if impression and fresh and camera else None
+        reach = camera.reach() if wish.acting and isinstance(camera, Reaching) else None
+        shown = CameraScene(scene, impression, found, reach)
+        if wish.drawing == "camera":
+            picture = camera_picture(shown, wish.size, wish.depth, wish.styles, wish.paper)
+            return Drawn(tuple(picture), (), remarks, scene.true, reach)
+        if wish.drawing is None:
+            told = camera_text(shown, wish.size)
+            return Drawn((), told if impression else (*told, *_plan(scene, wish.size)), remarks, scene.true, reach)
+        return Drawn(tuple(_picture(scene, wish.drawing, wish)), (), remarks, scene.true, reach)
 
     def _drawing_of(self, moment: EpisodeMoment) -> EpisodeDrawing:
         if moment.started is None:

@@ -37,7 +37,8 @@ _Text = Annotated[str, AfterValidator(_check)]
 class RecentChoices:
     """The choices made last; an empty text is no choice.
 
-    ``task`` is a reference; of ``models`` the last used comes first; ``view`` is what the View shows.
+    ``task`` is a reference; of ``models`` the last used comes first; ``view`` is what the View shows,
+    and ``camera`` what it shows where somebody plays by a camera.
     """
 
     world: _Text = ""
@@ -49,6 +50,7 @@ class RecentChoices:
     grants: tuple[_Text, ...] = ()
     models: tuple[_Text, ...] = ()
     view: _Text = ""
+    camera: _Text = "camera"
 
     def used(self, model: str) -> RecentChoices:
         """The same with ``model`` as the one used last."""

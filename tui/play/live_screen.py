@@ -207,7 +207,8 @@ class LiveScreen(ViewScreen):
         """Let a person whose turn has come type at once, and remove the command line at the end."""
         yours = status.waiting == "turn"
         ended = status.waiting in {"over", "closed"}
-        if yours and not self._typing:
+        # Where a world has keys of its own, those are what one plays with; a colon begins a line.
+        if yours and not self._typing and not self._game.world.keys:
             self._line.focus()
         elif ended and self._line.has_focus_within:
             self.focus_story()

@@ -23,7 +23,7 @@ from tui.play.line import CommandLine
 from tui.play.live_screen import LiveScreen, with_explanations
 from tui.play.prompt import PromptContent
 from tui.play.session import Session
-from tui.play.state import KEYS, GameView, PlayState
+from tui.play.state import KEYS, GameView, PlayState, world_keys
 from tui.play.status import Waiting
 from tui.play.viewing import PaneScreen
 from tui.text import printable
@@ -70,6 +70,8 @@ class PlayScreen(PaneScreen, LiveScreen):
         teaching = _TEACHING["alone" if self.session.human else self.session.status.mode]
         prices = game.settings.prices_of(game.model) if game.model else None
         self.panes = EpisodePanes(teaching, prices, (game.world, game.task))
+        for key in with_explanations(world_keys(game.world.keys)):
+            self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 
     def compose(self) -> ComposeResult:
         yield self.panes
@@ -100,7 +102,9 @@ class PlayScreen(PaneScreen, LiveScreen):
     def show(self) -> None:
         view, status = self._view, self.session.status
         self.panes.mind.destinations = status.destinations
-        self.panes.show(view.state, _MODES[status.mode], view.cursor, watched=self.play_state.refusal("true_state") is None)
+        watched, acting = self.play_state.refusal("true_state") is None, self.play_state.refusal("interact") is None
+        self.panes.view.glimpses = self.session.glimpses
+        self.panes.show(view.state, _MODES[status.mode], view.cursor, watched=watched, acting=acting)
         self.panes.ending.show(view.state, self.par, view.failure)
         if status.waiting == "closed":
             self.panes.story.teach(status.trouble or "This game is closed.")
@@ -135,6 +139,44 @@ class PlayScreen(PaneScreen, LiveScreen):
         else:
             self.session.set_mode("step")
             self.session.proceed()
+
+    def action_skill(self) -> None:
+        self._to_present()
+        self.session.play_skill()
+
+    def action_command(self, command: str) -> None:
+        """Play a command by its key: who does so has taken over."""
+        self._view.cursor = None
+        self.session.set_mode("you")
+        self.session.play(command)
+        self.say("")
+
+    def action_interact(self) -> None:
+        """Do the likeliest with what is in the middle of the picture."""
+        self.run_worker(self._reached(choosing=False), group="interact", exclusive=True)
+
+    def action_choose(self) -> None:
+        """Choose what to do with what is in the middle of the picture."""
+        self.run_worker(self._reached(choosing=True), group="interact", exclusive=True)
+
+    async def _reached(self, *, choosing: bool) -> None:
+        view = self.panes.view
+        if view.mode == "off":
+            self.say("The View is off: v shows what is in the middle.")
+            return
+        self._to_present()
+        await view.settle()
+        reach = view.reach
+        commands = [] if reach is None else list(reach.commands)
+        if reach is None:
+            self.say("The picture is not there yet, or cannot be drawn: type after : instead.")
+        elif not commands:
+            self.say(f"x does nothing here: {printable(reach.why)}.")
+        elif choosing and len(commands) > 1:
+            dialog = PickDialog("What to do with what is in the middle", commands)
+            self.app.push_screen(dialog, lambda command: self.action_command(command) if command else None)  # pyright: ignore[reportUnknownMemberType]
+        else:
+            self.action_command(commands[0])
 
     def action_auto(self) -> None:
         self._to_present()
@@ -218,7 +260,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         return seconds if seconds >= LONG else None
 
     def _leave_line(self) -> None:
-        if self.session.status.mode != "you":
+        if self.session.status.mode != "you" or self.session.game.world.keys:
             self.focus_story()
 
     def _to_present(self) -> None:

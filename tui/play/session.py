@@ -35,6 +35,7 @@ from agent.episodes.overseer import (
 )
 from agent.episodes.record import EpisodeRecorder
 from agent.episodes.resume import resume_episode
+from agent.impression import Glimpse
 from agent.models.base import Model
 from agent.setup import Setup
 from tui.base_screen import in_thread
@@ -80,6 +81,11 @@ class Session:
         self._last_turn = -inf
         self._woken = asyncio.Event()
         self._interrupted = asyncio.Event()
+        self.glimpses: dict[int, Glimpse] = {}
+        """What an agent by a camera made of its pictures, by the event after which each was seen."""
+        self._doing = ""
+        self._skill: str | None = None
+        self._through_skill = False
 
     @property
     def record(self) -> Path | None:
@@ -129,6 +135,17 @@ class Session:
         """Execute the proposal."""
         self._decide(Accept(), "verdict")
 
+    def play_skill(self) -> None:
+        """Let the agent play on until it begins another skill."""
+        if self.human or not self.status.playing or not self.glimpses:
+            return
+        self.set_mode("step")
+        self._through_skill, self._skill = True, self._doing if self.status.waiting == "verdict" else None
+        if self.status.waiting == "verdict":
+            self.accept()
+        else:
+            self.proceed()
+
     def ask_for_another(self) -> None:
         """Have the agent propose something else."""
         self._decide(Another(), "verdict")
@@ -154,6 +171,7 @@ class Session:
         """Change how the person plays. Taking over interrupts the agent."""
         if self.human or not self.status.playing:
             return
+        self._through_skill = False
         self._set(mode=mode)
         if mode == "you":
             if self.status.waiting == "deciding":
@@ -250,7 +268,7 @@ class Session:
                     return decision
                 case _:
                     pass
-            if self.human or self.status.mode == "watch":
+            if self.human or self.status.mode == "watch" or self._goes_on():
                 return self._acting(Accept())
             self._paused = False
             await self._wait("turn" if self.status.mode == "you" else "verdict")
@@ -313,8 +331,17 @@ class Session:
         decision, self._decision = self._decision, None
         return decision
 
+    def _goes_on(self) -> bool:
+        """Whether the proposal belongs to the skill that is played through."""
+        self._skill = self._doing if self._skill is None else self._skill
+        self._through_skill = self._through_skill and self._doing == self._skill and self.status.mode == "step"
+        return self._through_skill
+
+    def _glimpsed(self, glimpse: Glimpse) -> None:
+        self.glimpses[glimpse.at], self._doing = glimpse, glimpse.doing
+
     def _pause(self) -> None:
-        self._paused = True
+        self._paused, self._through_skill = True, False
         if self.status.mode == "watch":
             self._set(mode="step")
 
@@ -369,7 +396,9 @@ class Session:
             episode = opened.setup.episode
             events = [update for update in opened.recorded if isinstance(update, Event)]
             if not events:
-                await run_episode(opened.env, opened.agent, episode, self._emit, self, world=self.game.world)
+                await run_episode(
+                    opened.env, opened.agent, episode, self._emit, self, world=self.game.world, watcher=self._glimpsed
+                )
                 return
             await resume_episode(
                 opened.env,
@@ -382,6 +411,7 @@ class Session:
                 question=self._ask if self.human else None,
                 listing=lambda possible: self._set(possible=possible),
                 world=self.game.world,
+                watcher=self._glimpsed,
             )
 
     def _emit(self, event: Event | CallTiming) -> None:

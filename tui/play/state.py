@@ -5,7 +5,7 @@ No widget is needed: it is computed from the game, its status and its events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from tui.play.session import Session, SessionUpdate
 from tui.play.status import SessionStatus
 from tui.play.viewing import PANE_KEYS, VIEW_KEYS
 from tui.text import plural
+from worlds.base import CommandKey
 
 if TYPE_CHECKING:
     from agent.evaluation.analysis.failures import Failure
@@ -66,7 +67,15 @@ class GameView(LiveGame):
 
     @property
     def play_state(self) -> PlayState:
-        return PlayState(self.session.game, self.status, self.state, self.cursor, self._missed(), self.session.trouble)
+        return PlayState(
+            self.session.game,
+            self.status,
+            self.state,
+            self.cursor,
+            self._missed(),
+            self.session.trouble,
+            bool(self.session.glimpses),
+        )
 
     @property
     def moment(self) -> EpisodeMoment:
@@ -115,6 +124,7 @@ class GameView(LiveGame):
 KEYS = (
     Binding("space", "step", "Step"),
     Binding("a", "auto", "Auto"),
+    Binding("s", "skill", "Skill"),
     Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
     Binding("minus", "pace(-1)", "Slower", show=False),
     Binding("escape", "escape", "Back", key_display="esc"),
@@ -135,11 +145,30 @@ KEYS = (
     Binding("e", "edit", "Edit"),
     Binding("o", "other", "Other"),
     Binding("question_mark", "hint", "Hint", key_display="?"),
+    Binding("x", "interact", "Act"),
+    Binding("X", "choose", "Act, choosing", show=False),
     Binding("f", "fold", "Thoughts"),
     *PANE_KEYS,
     Binding("q", "home", "Home"),
 )
 """In the order in which they are shown."""
+
+_TAKEN = frozenset(name for key in KEYS for name in key.key.split(","))
+
+
+def world_keys(keys: Sequence[CommandKey]) -> tuple[Binding, ...]:
+    """Bindings for the keys of a world, without those that the screen itself has a use for."""
+    return tuple(
+        Binding(key.key, f"command({key.command!r})", key.about, key_display=_shown(key))
+        for key in keys
+        if key.key not in _TAKEN
+    )
+
+
+def _shown(key: CommandKey) -> str:
+    names = {"shift": "⇧", "up": "↑", "down": "↓", "left": "←", "right": "→"}
+    return "".join(names.get(part, part) for part in key.key.split("+"))
+
 
 _NO_MODEL = {
     "hint": "The {} hears no hints, having no model: t takes over, q goes home.",
@@ -154,7 +183,7 @@ class PlayState:
     """A live game at one moment.
 
     ``cursor`` is the event that the person looks back to, None at the present; ``missed`` the one before the turn at which a
-    game was lost; ``trouble`` what went wrong with a call that is being tried again.
+    game was lost; ``trouble`` what went wrong with a call that is being tried again; ``skills``: the agent shows its skills.
     """
 
     game: GameConfig
@@ -163,6 +192,12 @@ class PlayState:
     cursor: int | None = None
     missed: int | None = None
     trouble: str = ""
+    skills: bool = False
+
+    @property
+    def keys(self) -> tuple[CommandKey, ...]:
+        """The world's own keys."""
+        return self.game.world.keys
 
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
@@ -170,6 +205,13 @@ class PlayState:
         match action:
             case "step" | "auto" | "take_over":
                 return self._not_running() or self._no_agent()
+            case "skill":
+                other = None if self.skills else "Skills are shown of an agent by a camera alone; space is one command."
+                return self._not_running() or self._no_agent() or other
+            case "interact" | "choose":
+                return self._not_running() or (
+                    None if self.keys else "This world has no keys to act with: type after : instead."
+                )
             case "pace":
                 watching = self.status.mode == "watch"
                 other = None if watching else "The pace is for watching: a lets the agent play on."
@@ -177,7 +219,7 @@ class PlayState:
             case "accept" | "other":
                 proposed = None if waiting == "verdict" else "Nothing is proposed; space steps to the next proposal."
                 return self._not_running() or proposed or (self._no_model(action) if action == "other" else None)
-            case "edit" | "line":
+            case "edit" | "line" | "command":
                 return self._not_running()
             case "commands":
                 unlisted = "This world cannot list its commands; type after : what you mean."
@@ -210,7 +252,7 @@ class PlayState:
     def prompt(self) -> PromptContent:
         """What the prompt says now, with those of its keys that do something."""
         kind, text, words = self._present() if self.cursor is None else self._past(self.cursor)
-        keys = hints(KEYS, words)
+        keys = hints((*KEYS, *world_keys(self.keys)), words)
         return PromptContent(
             kind, text, tuple(key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None)
         )
@@ -236,16 +278,18 @@ class PlayState:
             case "pace":
                 pace = self.status.pace
                 speed = "as fast as it goes" if pace > 50 else f"at most {pace:g} turn{'' if pace == 1 else 's'} a second"
-                keys = {"space": "step", "+ -": "pace", "t": "take over", "?": "hint"}
+                keys = {"space": "step", "s": "skill", "+ -": "pace", "t": "take over", "?": "hint"}
                 return "thinking", f"{agent} plays, {speed}{hinted}", keys
             case "paused":
-                keys = {"space": "ask the agent", "a": "auto", "t": "take over", "?": "hint"}
+                keys = {"space": "ask the agent", "s": "skill", "a": "auto", "t": "take over", "?": "hint"}
                 return "waiting", f"before turn {at}{hinted}", keys
             case "verdict":
-                keys = {"enter": "accept", "e": "edit", "o": "another", "t": "take over", "?": "hint"}
+                keys = {"enter": "accept", "s": "skill", "e": "edit", "o": "another", "t": "take over", "?": "hint"}
                 return "proposed", f"{moment.proposal or ''}{' (the same again)' if self.status.repeated else ''}", keys
             case "turn":
-                return "yours", at, {":": "type a command", "g": "what is possible", "t": "hand back"}
+                played = {_shown(key): key.about.lower() for key in self.keys}
+                acting = {"x": "act on the middle"} if self.keys else dict[str, str]()
+                return "yours", at, {**played, **acting, ":": "type a command", "g": "what is possible", "t": "hand back"}
             case "failed":
                 keys = {"r": "try again", "m": "another model", "t": "take over"}
                 return "failed", self.status.failure or moment.failure or "", keys

@@ -9,7 +9,7 @@ from textual.binding import Binding
 
 from tui.base_screen import AppScreen
 from tui.episode.stage import EpisodePanes, Pane
-from tui.episode.view import MODES, ViewMode, ViewPane
+from tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from tui.home.recent import load_recent, save_recent
 
 VIEW_KEYS = (
@@ -25,7 +25,7 @@ PANE_KEYS = (
     Binding("slash", "app.command_palette", "Palette", key_display="/"),
 )
 
-_MODES: dict[str, ViewMode] = {mode: mode for mode in MODES}
+_MODES: dict[str, ViewMode] = {mode: mode for mode in CAMERA_MODES}
 SAVING = Lock()
 """Held while a choice is saved, so that what is saved last is what was chosen last."""
 
@@ -53,7 +53,12 @@ class ViewScreen(AppScreen):
         return "The View is off: v shows it." if self.view.mode == "off" else None
 
     def on_mount(self) -> None:
-        self.show_view(_MODES.get(load_recent().recent.view, "off"))
+        self.begin_view()
+
+    def begin_view(self) -> None:
+        """Show the drawing that was shown last, in a world such as this one."""
+        recent = load_recent().recent
+        self.show_view(_MODES.get(recent.camera if self.view.pictured else recent.view, "off"))
 
     def action_view(self) -> None:
         """Show the next drawing, and after the last one none."""
@@ -70,9 +75,12 @@ class ViewScreen(AppScreen):
         self.say(why or "")
 
     async def _keep(self) -> None:
+        pictured = self.view.pictured
+
         def keep() -> str:
             with SAVING:  # the screen may be gone by now, so nothing else is asked of it
-                return save_recent(replace(load_recent().recent, view=self._chosen))
+                recent, chosen = load_recent().recent, self._chosen
+                return save_recent(replace(recent, camera=chosen) if pictured else replace(recent, view=chosen))
 
         if trouble := await self.in_thread(keep):
             self.say(trouble)

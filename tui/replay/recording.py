@@ -56,6 +56,7 @@ class Recording:
     state: ViewState
     branches: tuple[ReplayBranch, ...]
     faults: tuple[str, ...]
+    events: tuple[Event, ...] = ()
 
     def spot(self, event: int) -> tuple[int, int] | None:
         """The branch and the stop of the turn that ``event`` spent, on the last branch that has it; None where none does."""
@@ -85,7 +86,7 @@ def read_recording(path: Path) -> Recording:
     # The branches that were left by a rewind, and the one that was played on.
     ends = [at for at, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"]
     branches = tuple(_branch(branch(events[:end])) for end in (*ends, len(events)))
-    return Recording(path, replayed(timed), branches, tuple(faults))
+    return Recording(path, replayed(timed), branches, tuple(faults), tuple(events))
 
 
 def _sound(path: Path, faults: list[str]) -> Iterator[Event]:

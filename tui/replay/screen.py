@@ -28,7 +28,8 @@ from tui.play.viewing import PANE_KEYS, VIEW_KEYS, PaneScreen
 from tui.replay.recording import Recording, ReplayBranch, ReplayStop, read_recording
 from tui.text import cut, plural, printable
 from tui.widgets.keybar import KeyBar
-from worlds.errors import ConfigurationError
+from worlds.errors import ConfigurationError, Unsupported
+from worlds.registry import shows_pictures
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Turns a second."""
@@ -146,6 +147,8 @@ class ReplayScreen(PaneScreen):
         Binding("N", "jump('refused', -1)", "Refused before", show=False),
         Binding("p", "jump('replanned', 1)", "Next plan"),
         Binding("P", "jump('replanned', -1)", "Plan before", show=False),
+        Binding("s", "skill(1)", "Next skill"),
+        Binding("S", "skill(-1)", "Skill before", show=False),
         Binding("w", "why", "Where lost"),
         Binding("b", "branch", "Branch"),
         Binding("k", "teach", "Teach"),
@@ -221,7 +224,13 @@ class ReplayScreen(PaneScreen):
             return
         last = len(recording.branches) - 1
         self._branch = min(self._branch, last) if self.stops else last
-        self._recording = recording
+        first, self._recording = not self._recording.events, recording
+        started = recording.state.moment.started
+        if started is not None and shows_pictures(started.world):
+            self.view.pictured = True
+            if first:
+                self.begin_view()
+            self._look_again(recording)
         self._show(self.place)
         # The turn it was asked to open at, once.
         event, self._at = self._at, None
@@ -234,6 +243,17 @@ class ReplayScreen(PaneScreen):
         if self._begins:
             self._begins = False
             self.action_play()
+
+    @work(group="glimpses", exclusive=True)
+    async def _look_again(self, recording: Recording) -> None:
+        """Find out what an agent by a camera made of its pictures."""
+        from agent.episodes.impressions import glimpses
+
+        try:
+            self.view.glimpses = await self.in_thread(partial(glimpses, recording.events))
+        except Unsupported as error:
+            self._recording = replace(recording, faults=(*recording.faults, str(error)))
+        self._show(self.place)
 
     def _note(self, moment: EpisodeMoment | None = None) -> None:
         """Show what is wrong with the record, and at the last turn how the episode ended."""
@@ -286,6 +306,18 @@ class ReplayScreen(PaneScreen):
         else:
             name = "refused command" if what == "refused" else "change of the plan"
             self.say(f"There is no {name} {'further on' if by > 0 else 'before this'}.")
+
+    def action_skill(self, by: int) -> None:
+        """Go to where the agent began its next skill, or the one before."""
+        doing = [self.view.glimpses[stop.spent].doing if stop.spent in self.view.glimpses else "" for stop in self.stops]
+        begun = [place for place, skill in enumerate(doing) if skill and (place == 0 or skill != doing[place - 1])]
+        ahead = [place for place in begun if (place - self.place) * by > 0]
+        if ahead:
+            self.action_go(ahead[0] if by > 0 else ahead[-1])
+        elif begun:
+            self.say(f"There is no skill {'further on' if by > 0 else 'before this'}.")
+        else:
+            self.say("Only an agent by a camera is shown skill by skill.")
 
     def action_why(self) -> None:
         if self._failure is None:

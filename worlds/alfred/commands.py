@@ -46,11 +46,12 @@ def possible(event: Event) -> Iterator[LowAction]:
     seen, held = event.visible(), event.held
     for one in event.objects:
         if one.id in seen and one.id != held:
-            for name in _interactions(one, held):
+            for name in interactions(one, held):
                 yield LowAction(name, one.name)
 
 
-def _interactions(one: SimulatedObject, held: str | None) -> Iterator[str]:
+def interactions(one: SimulatedObject, held: str | None) -> Iterator[str]:
+    """The actions that one might try on an object with the hand as it is."""
     if one.pickupable and held is None:
         yield "PickupObject"
     if one.receptacle and held is not None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from worlds.alfred.commands import MANUAL, possible, read_command, without_ids, written_command
+from worlds.alfred.commands import MANUAL, interactions, possible, read_command, without_ids, written_command
 from worlds.alfred.conditions import conditions
 from worlds.alfred.episodes import MOVES, LowAction
 from worlds.alfred.scoring import AlfredGoal
-from worlds.base import Observation, Step, Task
+from worlds.base import Observation, Reach, Step, Task
 from worlds.errors import OrderError, Unsupported
-from worlds.household.simulator import SIZE, Event, Scene, Simulator
+from worlds.household.simulator import SIZE, Event, Scene, SimulatedObject, Simulator
 from worlds.rooms.frame import Frame
 from worlds.rooms.poses import Pose
 from worlds.rooms.room import Holder, Room, Situation
@@ -20,6 +20,10 @@ TILT = 15.0
 """Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has others if none are named."""
 UNSEEN = "Target object not found within the specified visibility."
 """The answer to an action on what is not in sight, whether there is such a thing or not."""
+_GLANCE = (75, 75)
+_NEAR = 0.11
+"""How far from the middle of the picture a thing may be that one acts on, as a share of its height."""
+_FAVOUR = 0.05
 _NO_ACTION = f"This is no action. There are: {', '.join(' '.join(form.split()) for form in MANUAL.splitlines())}."
 
 
@@ -104,6 +108,30 @@ class AlfredEnv:
         event, _ = self._running()
         return event.pose
 
+    def reach(self) -> Reach:
+        """What can be done with what is near the middle of the picture: what is carried off before what it lies on."""
+        event, _ = self._running()
+        frame, seen = self.frame(_GLANCE), event.visible()
+        objects = {one.name: one for one in event.objects}
+        apart = _from_the_middle(frame)
+        there = sorted((away - _FAVOUR * self._takes(objects[name]), name) for name, away in apart.items() if name in objects)
+        held = event.held
+        commands = [
+            written_command(LowAction(action, name))
+            for _, name in there
+            if objects[name].id in seen and objects[name].id != held
+            for action in interactions(objects[name], held)
+        ]
+        if commands:
+            return Reach(tuple(commands))
+        far = next((name for _, name in there if objects[name].id not in seen), None)
+        return Reach((), f"the {far} is too far away" if far else "nothing is in the middle that one could act on")
+
+    def _takes(self, one: SimulatedObject) -> bool:
+        """Whether the hand, as it is, has a use for this first of all."""
+        event, _ = self._running()
+        return one.pickupable if event.held is None else one.receptacle
+
     def situation(self, room: Room) -> Situation:
         """Hidden: all that is so now, as it is drawn for people who watch."""
         event, _ = self._running()
@@ -171,3 +199,14 @@ class AlfredEnv:
         event = self._event
         one = event.object(id) if event is not None and id is not None else None
         return one and one.name
+
+
+def _from_the_middle(frame: Frame) -> dict[str, float]:
+    """How far from the middle of a picture the nearest pixel of each thing is that is near it, as a share of the height."""
+    import numpy as np
+
+    rows, columns = frame.ids.shape
+    down, across = np.mgrid[:rows, :columns]
+    away = np.hypot(down + 0.5 - rows / 2, across + 0.5 - columns / 2) / rows
+    near = (away <= _NEAR) & (frame.ids >= 0)
+    return {frame.names[number]: float(away[frame.ids == number].min()) for number in map(int, np.unique(frame.ids[near]))}

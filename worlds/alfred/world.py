@@ -32,7 +32,7 @@ from worlds.alfworld.data.tasks import (
     read_reference,
 )
 from worlds.alfworld.engine.game import parse_game
-from worlds.base import Env, Policy, Task, World
+from worlds.base import CommandKey, Env, Policy, Task, World
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
 from worlds.household.skills import named_skills
 from worlds.options import option
@@ -95,6 +95,13 @@ class AlfredWorld(World):
     first_task = f"{EXAMPLE}:1"
     get_data = GET_DATA
     pictured = True
+    keys = (
+        CommandKey("shift+up", "MoveAhead", "Forward"),
+        CommandKey("shift+left", "RotateLeft", "Turn left"),
+        CommandKey("shift+right", "RotateRight", "Turn right"),
+        CommandKey("u", "LookUp", "Look up"),
+        CommandKey("d", "LookDown", "Look down"),
+    )
     inline = False
 
     def __init__(
@@ -127,6 +134,7 @@ class AlfredWorld(World):
                 TURNS_OF_SKILLS,
                 "\n".join(self.skills),
             )
+            self.keys = ()
         self._listed: dict[str, tuple[Task, ...]] = {}
         self._opened: dict[str, Task] = {}
         self._read = lru_cache(_TRAJECTORIES_KEPT)(read_trajectory)

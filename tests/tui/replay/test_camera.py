@@ -1,0 +1,58 @@
+"""The replay of an agent by a camera: its claims and its map at each turn, found out again from the record."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agent.episodes.record import EpisodeRecorder
+from tests.agent.episodes.test_impressions import episode
+from tests.tui.screen import press, running_text, screen_text, showing, until
+from tui.cast import make_cast
+from tui.replay.recording import read_recording
+from tui.replay.screen import ReplayScreen
+
+pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
+
+
+@pytest.fixture(autouse=True)
+def colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal that shows every colour, wherever the tests run."""
+    monkeypatch.setenv("COLORTERM", "truecolor")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    path = tmp_path / "e.jsonl"
+    with EpisodeRecorder(path) as recorder:
+        for event in episode()[0]:
+            recorder(event)
+    return path
+
+
+async def test_claims_and_map_of_each_turn_are_there_again(record: Path) -> None:
+    screen = ReplayScreen(record)
+    async with showing(lambda: screen).run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: "claims  " in screen_text(pilot.app))
+        first = screen_text(pilot.app)
+        assert "camera and map" in first and "skill  pick up the egg" in first and "│x  " not in first
+        await press(pilot, "right", "right")
+        await until(pilot, lambda: screen.view.settled)
+        later = screen_text(pilot.app)
+        assert "claims  " in later and later != first
+        await press(pilot, "s")
+        assert "There is no skill further on." in running_text(pilot.app)
+        await press(pilot, "S")
+        await until(pilot, lambda: screen.place == 0)
+        await press(pilot, "end")
+        await until(pilot, lambda: screen.view.settled)
+        assert "It has not looked at this picture yet." in running_text(pilot.app)
+
+
+def test_a_cast_shows_them_and_is_the_same_each_time(record: Path) -> None:
+    cast = make_cast(read_recording(record), (120, 40), view="camera")
+    assert cast == make_cast(read_recording(record), (120, 40), view="camera")
+    assert "claims" in "".join(json.loads(line)[2] for line in cast.splitlines()[1:])

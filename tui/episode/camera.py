@@ -1,0 +1,399 @@
+"""The drawing of who plays by a camera: the picture with what is claimed to be in it, the map beside it, and what is done next.
+
+The same in words is for screen readers, and for terminals without colours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+from textual.content import Content
+from textual.strip import Strip
+
+from agent.episodes.drawing import Scene
+from agent.impression import GroundMap, Impression, Sighting
+from tui.episode.labels import Label, LabelKind, Named, named_at
+from tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
+from tui.widgets.lines import flat, hung
+from worlds.base import Reach
+from worlds.rooms.kinds import kind_of
+from worlds.rooms.poses import Pose
+
+if TYPE_CHECKING:
+    from numpy import uint8
+    from numpy.typing import NDArray
+
+FALSE, MISSED = "\u2260", "\u2212"
+"""What stands before a claim that is not so, and before what was not claimed."""
+_ARROWS = "▲▶▼◀"
+_TARGET = "✕"
+_MIDDLE = "┼"
+_FLOOR, _WAY, _OBSTACLE = (222, 216, 204), (52, 120, 246), (116, 118, 126)
+_FAINT = 0.62
+"""How much of the floor is mixed into the colour of what one viewpoint alone claimed."""
+_LEAST_WORDS = 22
+_LEAST_MAP = 6
+_ROOMY = 30
+_LONGEST = 24
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+@dataclass(frozen=True, slots=True)
+class CameraScene:
+    """What is drawn of a player by a camera at one moment.
+
+    ``impression`` is the agent's, of this picture or, where it did not look at this one yet, of the last before it, which
+    has no ``sightings``. ``reach`` is what can be done with what is in the middle of the picture, for a person who plays.
+    """
+
+    scene: Scene
+    impression: Impression | None = None
+    sightings: tuple[Sighting, ...] | None = None
+    reach: Reach | None = None
+
+    @property
+    def pose(self) -> Pose:
+        return self.scene.situation.pose
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of the pane, in cells."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    picture: _Part
+    map: _Part | None
+    words: _Part
+
+
+def _arranged(width: int, height: int) -> _Parts:
+    """Where picture, map and words are: as is best for the smaller of the first two, which are square."""
+    said = min(6, max(3, height // 4))
+    level = min(height - said, (width - 1) // 4)
+    stack = min((height - 1) // 2, (width - _LEAST_WORDS - 2) // 2)
+    row = min(height, (width - _LEAST_WORDS - 2) // 4)
+    best = max(level, stack, row)
+    if best < _LEAST_MAP:
+        rows = max(1, min(height - 3, width // 2))
+        return _Parts(_Part((width - 2 * rows) // 2, 0, 2 * rows, rows), None, _Part(0, rows, width, height - rows))
+    picture, across = _Part(0, 0, 2 * best, best), 2 * best + 1
+    if best == row:
+        return _Parts(picture, _Part(across, 0, 2 * best, best), _Part(2 * across, 0, width - 2 * across, height))
+    if best == stack:
+        words = _Part(across + 1, 0, width - across - 1, height)
+        return _Parts(picture, _Part(0, best + 1, 2 * best, height - best - 1), words)
+    return _Parts(picture, _Part(across, 0, width - across, best), _Part(0, best + 1, width, height - best - 1))
+
+
+def camera_picture(
+    shown: CameraScene,
+    size: tuple[int, int],
+    depth: ColourDepth,
+    styles: Mapping[LabelKind, Style],
+    paper: tuple[int, int, int],
+) -> list[Strip]:
+    """The drawing in cells; ``styles`` are those of names, ``paper`` is the colour beside it."""
+    import numpy as np
+
+    width, height = size
+    parts = _arranged(width, height)
+    canvas = np.empty((2 * height, 2 * width, 3), np.uint8)
+    canvas[:] = paper
+    overlays = list(_seen(shown, parts.picture, canvas, styles))
+    if parts.map is not None:
+        if shown.impression is not None and shown.impression.map is not None:
+            overlays += _mapped(shown, shown.impression, shown.impression.map, parts.map, canvas, styles)
+        else:
+            overlays += _planned(shown, parts.map, canvas, styles, paper)
+    overlays += _written(shown, parts.words, styles)
+    return block_lines(canvas, depth, overlays, paper)
+
+
+def _seen(shown: CameraScene, part: _Part, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
+    """Paint the picture, and yield the names on it."""
+    camera = shown.scene.camera
+    if camera is None:
+        return
+    rows = 2 * part.height
+    frame = camera.frame((2 * part.width, 2 * part.width)).in_rows(rows)
+    canvas[2 * part.y : 2 * part.y + rows, 2 * part.x : 2 * (part.x + part.width)] = frame.rgb
+    if shown.sightings is not None:
+        named, cells = _claims(shown, part)
+    else:
+        scene = shown.scene
+        spots = {name: (column // 2, row // 2) for name, (column, row) in frame.spots().items() if row < rows}
+        order = sorted(spots, key=lambda name: (not scene.wants(name), frame.pixels(name)))
+        named = [Named(name, flat(name)[:_LONGEST], "goal" if scene.wants(name) else "near", point=True) for name in order]
+        cells = spots
+    middle = part.width // 2, part.height // 2
+    aimed = shown.reach is not None
+    for label in named_at(named, {**cells, _MIDDLE: middle} if aimed else cells, (part.width, part.height), kept=_MIDDLE):
+        yield _overlay(label, part, styles)
+    if aimed:
+        yield Overlay(part.x + middle[0], part.y + middle[1], _MIDDLE, styles["goal"])
+
+
+def _claims(shown: CameraScene, part: _Part) -> tuple[list[Named], dict[str, tuple[int, int]]]:
+    """The claims and what was missed as they are named: first what is wrong."""
+    # On a small picture, names would hide what they name.
+    right: LabelKind = "near" if part.width >= _ROOMY else "far"
+    named: list[Named] = []
+    cells: dict[str, tuple[int, int]] = {}
+    for number, one in enumerate(sorted(shown.sightings or (), key=lambda one: (not one.false, not one.missed))):
+        key = str(number)
+        cells[key] = int(one.spot[0] * part.width), int(one.spot[1] * part.height)
+        wanted = one.claim is not None and shown.scene.wants(one.claim)
+        kind: LabelKind = "false" if one.false else "new" if one.missed else "goal" if wanted else right
+        named.append(Named(key, _name(one)[:_LONGEST], kind, point=True))
+    return named, cells
+
+
+def _name(one: Sighting) -> str:
+    if one.claim is None:
+        return f"{MISSED}{flat(one.name or '')}"
+    return f"{FALSE if one.false else ''}{flat(one.claim)}"
+
+
+def _overlay(label: Label, part: _Part, styles: Mapping[LabelKind, Style]) -> Overlay:
+    return Overlay(part.x + label.x, part.y + label.y, label.text, styles[label.kind])
+
+
+# The map.
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What part of the floor a map shows, in metres, and how long one row of pixels is."""
+
+    x0: float
+    z1: float
+    row: float
+
+    def pixel(self, x: float, z: float) -> tuple[int, int]:
+        return floor((x - self.x0) / (self.row * ASPECT)), floor((self.z1 - z) / self.row)
+
+
+def _framed(seen: GroundMap, shown: Impression, pose: Pose, columns: int, rows: int) -> _Frame:
+    """What was explored, with a margin, in whole steps of half a metre, so that a map seldom jumps."""
+    import numpy as np
+
+    xs, zs = np.nonzero(seen.explored)
+    points = [(pose.x, pose.z), *shown.path, *([shown.target] if shown.target else [])]
+    if len(xs):
+        points += [(seen.corner[0] + xs.min() * seen.cell, seen.corner[1] + zs.min() * seen.cell)]
+        points += [(seen.corner[0] + (xs.max() + 1) * seen.cell, seen.corner[1] + (zs.max() + 1) * seen.cell)]
+    x0, x1 = floor(min(x for x, _ in points) * 2 - 0.2) / 2, ceil(max(x for x, _ in points) * 2 + 0.2) / 2
+    z0, z1 = floor(min(z for _, z in points) * 2 - 0.2) / 2, ceil(max(z for _, z in points) * 2 + 0.2) / 2
+    row = max((z1 - z0) / rows, (x1 - x0) / (columns * ASPECT))
+    middle_x, middle_z = (x0 + x1) / 2, (z0 + z1) / 2
+    return _Frame(middle_x - row * ASPECT * columns / 2, middle_z + row * rows / 2, row)
+
+
+def _cells(seen: GroundMap, frame: _Frame, columns: int, rows: int) -> tuple[NDArray[uint8], NDArray[uint8], NDArray[uint8]]:
+    """For each pixel of a map, the cell below it (x and z), and whether there is one."""
+    import numpy as np
+
+    x = np.floor((frame.x0 + (np.arange(columns) + 0.5) * frame.row * ASPECT - seen.corner[0]) / seen.cell).astype(int)
+    z = np.floor((frame.z1 - (np.arange(rows) + 0.5) * frame.row - seen.corner[1]) / seen.cell).astype(int)
+    across, down = np.meshgrid(x, z)
+    inside = (across >= 0) & (across < seen.kinds.shape[0]) & (down >= 0) & (down < seen.kinds.shape[1])
+    return np.where(inside, across, 0), np.where(inside, down, 0), inside  # pyright: ignore[reportReturnType]
+
+
+def _mapped(
+    shown: CameraScene,
+    impression: Impression,
+    seen: GroundMap,
+    part: _Part,
+    canvas: NDArray[uint8],
+    styles: Mapping[LabelKind, Style],
+) -> Iterator[Overlay]:
+    """Paint the map, and yield the names on it, the robot and what it is after."""
+    import numpy as np
+
+    columns, rows = 2 * part.width, 2 * part.height
+    frame = _framed(seen, impression, shown.pose, columns, rows)
+    x, z, inside = _cells(seen, frame, columns, rows)
+    picture = canvas[2 * part.y : 2 * part.y + rows, 2 * part.x : 2 * part.x + columns]
+    floor_colour = np.array(_FLOOR, np.float32)
+    colours = np.array([kind_of(name).colour for name in seen.names] + [_OBSTACLE], np.float32)
+    faint = colours * (1 - _FAINT) + floor_colour * _FAINT
+    kinds, sure = seen.kinds[x, z], seen.sure[x, z]
+    explored, blocked = inside & seen.explored[x, z], inside & seen.blocked[x, z]
+    there = inside & (kinds >= 0)
+    picture[explored] = _FLOOR
+    picture[blocked] = _OBSTACLE
+    picture[there] = faint[kinds[there]].astype(np.uint8)
+    picture[there & sure] = colours[kinds[there & sure]].astype(np.uint8)
+    for column, row in _dots(impression, frame):
+        if 0 <= column < columns and 0 <= row < rows:
+            picture[row, max(0, column - 1) : column + 1] = _WAY
+    named, cells = _landmarks(shown.scene, seen, frame, part)
+    column, row = frame.pixel(shown.pose.x, shown.pose.z)
+    cells[_MIDDLE] = min(max(column, 0) // 2, part.width - 1), min(max(row, 0) // 2, part.height - 1)
+    if impression.target is not None:
+        column, row = frame.pixel(*impression.target)
+        if 0 <= column < columns and 0 <= row < rows:
+            cells[_TARGET] = column // 2, row // 2
+    for label in named_at(named, cells, (part.width, part.height), kept=_MIDDLE):
+        yield _overlay(label, part, styles)
+    column, row = cells[_MIDDLE]
+    yield Overlay(part.x + column, part.y + row, _ARROWS[shown.pose.quarter % 4], styles["new"] + Style(bold=True))
+    if cells.get(_TARGET, cells[_MIDDLE]) != cells[_MIDDLE]:
+        column, row = cells[_TARGET]
+        yield Overlay(part.x + column, part.y + row, _TARGET, styles["goal"])
+
+
+def _dots(impression: Impression, frame: _Frame) -> Iterator[tuple[int, int]]:
+    """The pixels of the way, one for each step."""
+    for place in impression.path[1:]:
+        yield frame.pixel(*place)
+
+
+def _landmarks(scene: Scene, seen: GroundMap, frame: _Frame, part: _Part) -> tuple[list[Named], dict[str, tuple[int, int]]]:
+    """What is named on a map: what the goal names, then what is large."""
+    import numpy as np
+
+    cells: dict[str, tuple[int, int]] = {}
+    count: dict[str, int] = {}
+    for number, name in enumerate(seen.names):
+        xs, zs = np.nonzero(seen.kinds == number)
+        if len(xs):
+            best = int(((xs - np.median(xs)) ** 2 + (zs - np.median(zs)) ** 2).argmin())
+            column, row = frame.pixel(
+                seen.corner[0] + (xs[best] + 0.5) * seen.cell, seen.corner[1] + (zs[best] + 0.5) * seen.cell
+            )
+            if 0 <= column // 2 < part.width and 0 <= row // 2 < part.height:
+                cells[name], count[name] = (column // 2, row // 2), len(xs)
+    named = [Named(name, f"*{flat(name)}", "goal", point=False) for name in cells if scene.wants(name)]
+    large = sorted((name for name in cells if not scene.wants(name)), key=lambda name: -count[name])
+    named += [Named(name, flat(name)[:_LONGEST], "far", point=False) for name in large]
+    return named, cells
+
+
+def _planned(
+    shown: CameraScene,
+    part: _Part,
+    canvas: NDArray[uint8],
+    styles: Mapping[LabelKind, Style],
+    paper: tuple[int, int, int],
+) -> Iterator[Overlay]:
+    """Paint the plan of what pictures have shown, for who has no map of their own."""
+    import numpy as np
+
+    from tui.episode.labels import labels
+
+    frame = shown.scene.picture("plan", (2 * part.width, 2 * part.height), ASPECT)
+    rgb = np.where(np.isinf(frame.depth)[..., None], np.asarray(paper, np.uint8), frame.rgb)
+    canvas[2 * part.y : 2 * (part.y + part.height), 2 * part.x : 2 * (part.x + part.width)] = rgb
+    cells = {name: (column // 2, row // 2) for name, (column, row) in frame.spots().items()}
+    for label in labels(shown.scene, cells, (part.width, part.height), hidden=True):
+        yield _overlay(label, part, styles)
+
+
+# In words.
+
+
+def _written(shown: CameraScene, part: _Part, styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
+    lines = [line for said in _words(shown) for line in _lines(said, part.width)]
+    for row, (kind, lead, text) in enumerate(lines[: part.height]):
+        plain = Style(color=styles[kind].color, bold=styles[kind].bold)
+        if lead.strip():
+            yield Overlay(part.x, part.y + row, lead.rstrip(), plain if len(lead) < 4 else Style(color=styles["quiet"].color))
+        yield Overlay(part.x + len(lead), part.y + row, text, plain)
+
+
+def _lines(said: tuple[LabelKind, str, str], width: int) -> Iterator[tuple[LabelKind, str, str]]:
+    """What is said in lines, each with its kind, what stands before it, and its text."""
+    kind, lead, text = said
+    lead = f"{lead}  " if lead else ""
+    for line in hung(Content(lead), Content(text), max(len(lead) + 4, width)):
+        yield kind, line.plain[: len(lead)], line.plain[len(lead) :]
+
+
+def _words(shown: CameraScene) -> Iterator[tuple[LabelKind, str, str]]:
+    """What is done, claimed and in reach: the kind of its style, a heading, and the text."""
+    if shown.reach is not None:
+        first, *others = map(flat, shown.reach.commands or [shown.reach.why])
+        yield ("goal" if shown.reach.commands else "quiet"), "x", first
+        if others:
+            yield "quiet", "X", f"chooses, also among {len(others)} more"
+    impression = shown.impression
+    if impression is None:
+        return
+    yield "near", "skill", flat(impression.skill) or "none"
+    if impression.step:
+        yield "near", "step", flat(impression.step)
+    yield "near", "holds", flat(impression.held) if impression.held else "nothing"
+    if shown.sightings is None:
+        yield "quiet", "", "It has not looked at this picture yet."
+        return
+    false, missed = ([one for one in shown.sightings if one.false], [one for one in shown.sightings if one.missed])
+    right = len(shown.sightings) - len(false) - len(missed)
+    counts = [f"{right} right", *([f"{len(false)} false"] if false else []), *([f"{len(missed)} missed"] if missed else [])]
+    yield "near", "claims", ", ".join(counts)
+    for one in false:
+        yield "false", FALSE, f"{flat(one.claim or '')} is {f'the {flat(one.name)}' if one.name else 'nothing'}"
+    if missed:
+        yield "new", MISSED, ", ".join(flat(one.name or "") for one in missed)
+
+
+def camera_text(shown: CameraScene, size: tuple[int, int]) -> tuple[Content, ...]:
+    """The same in words, with the map in characters."""
+    width, height = size
+    styles = {"goal": "bold $goal", "new": "$new", "false": "$fault", "quiet": "$quiet"}
+    said = (line for one in _words(shown) for line in _lines(one, width))
+    lines = [Content.assemble((lead, "$quiet"), (text, styles.get(kind, ""))) for kind, lead, text in said]
+    impression, camera = shown.impression, shown.scene.camera
+    if impression is None and camera is not None:
+        names = [f"{flat(name)} {_where(column, row)}" for name, (column, row) in camera.frame((99, 99)).spots().items()]
+        lines += hung(Content("sees  "), Content(", ".join(names) or "nothing"), width)
+    if impression is not None and impression.map is not None:
+        lines += _characters(shown, impression, impression.map, width, max(8, height - len(lines) - 3))
+    return tuple(lines)
+
+
+def _where(column: int, row: int) -> str:
+    """Where in a picture of 99 x 99 a pixel is, in words."""
+    across, down = ("left", "", "right")[column // 33], ("above", "", "below")[row // 33]
+    return " ".join(filter(None, (down, across))) or "in the middle"
+
+
+def _characters(shown: CameraScene, impression: Impression, seen: GroundMap, width: int, height: int) -> list[Content]:
+    """The map in characters, each with twice the height of its width, and what the letters mean."""
+    frame = _framed(seen, impression, shown.pose, width, height)
+    x, z, inside = _cells(seen, frame, width, height)
+    letters = dict(zip(seen.names, _LETTERS, strict=False))
+
+    def character(column: int, row: int) -> str:
+        cell = int(x[row, column]), int(z[row, column])
+        kind = int(seen.kinds[cell])
+        if not inside[row, column] or not (kind >= 0 or seen.explored[cell]):
+            return " "
+        return letters.get(seen.names[kind], "+") if kind >= 0 else "#" if seen.blocked[cell] else "."
+
+    rows = [[character(column, row) for column in range(width)] for row in range(height)]
+    marks: Sequence[tuple[tuple[int, int], str]] = [
+        *((frame.pixel(*place), "o") for place in impression.path),
+        *([(frame.pixel(*impression.target), _TARGET)] if impression.target else []),
+        (frame.pixel(shown.pose.x, shown.pose.z), "^>v<"[shown.pose.quarter % 4]),
+    ]
+    for (column, row), mark in marks:
+        if 0 <= column < width and 0 <= row < height:
+            rows[row][column] = mark
+    there = {character for row in rows for character in row}
+    key = ", ".join(f"{letter} {flat(name)}" for name, letter in letters.items() if letter in there)
+    key = f"{key}; . floor, # in the way, o its way, {_TARGET} what it is after".removeprefix("; ")
+    drawn = [Content("".join(row).rstrip()) for row in rows]
+    return [*(line for line in drawn if line.plain), *hung(Content("  "), Content.styled(key, "$quiet"), width)]
