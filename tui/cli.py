@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from tui.commands.compare import compare
+from tui.commands.daily import daily
 from tui.commands.data import data_app
 from tui.commands.eval import evaluate
 from tui.commands.explore import explore
@@ -42,6 +43,7 @@ app = typer.Typer(
     epilog="Settings also come from housequest.toml and HOUSEQUEST_* variables; a flag wins.",
 )
 app.command()(play)
+app.command()(daily)
 app.command("eval")(evaluate)
 for _command in (report, compare, verify, replay, explore, train, modules, runs, serve, mcp, plugins, trust):
     app.command()(_command)

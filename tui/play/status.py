@@ -27,8 +27,9 @@ class SessionStatus:
     """The status of a game between its events.
 
     ``pace`` is in turns a second; ``possible`` are the commands that would be accepted now, None where the world cannot list
-    them; ``hints`` wait for the agent's next turn; ``repeated``: what is proposed was declined before at this turn; ``model`` is the agent's, None where it has none; ``destinations`` say what
-    goes to another machine; ``trouble`` why there is no game, or no record of it; ``failure`` what the person is asked about.
+    them; ``hints`` wait for the agent's next turn; ``repeated``: what is proposed was declined at this turn; ``model`` is
+    the agent's, None where it has none; ``destinations`` say what goes to another machine; ``trouble`` why there is no game, or
+    no record of it; ``failure`` what the person is asked about.
     """
 
     mode: PlayMode
