@@ -25,7 +25,7 @@ def _done(state: SeeingState, action: LowLevelAction, targets: Targets) -> Seein
         case "PickupObject":
             gone = state.map.without(spot.kind, spot.x, spot.z, SAME)
             placed = tuple(one for one in state.placed if not one.near(spot, 2 * SAME))
-            state = replace(state, held=spot.kind, map=gone, placed=placed)
+            state = replace(state, held=spot.kind, map=gone, placed=placed, treated=None, filled=None)
         case "PutObject":
             held = state.held or ""
             if step is not None and step.inside:
@@ -34,7 +34,7 @@ def _done(state: SeeingState, action: LowLevelAction, targets: Targets) -> Seein
                 front = [one for one in state.opened if one.near(spot, 1.5)]
                 state = replace(state, held=None, treated=front[-1] if front else spot, others=others)
             else:
-                state = replace(state, held=None, placed=(*state.placed, spot._replace(kind=held)))
+                state = replace(state, held=None, placed=(*state.placed, spot._replace(kind=held)), filled=spot)
         case "OpenObject":
             state = replace(state, opened=(*state.opened, spot))
         case "CloseObject":

@@ -89,7 +89,8 @@ class ActionPolicy:
 
     def start(self, state: SeeingState, skill: Skill) -> SeeingState:
         """The state with ``skill`` in place of the one in progress."""
-        steps = tuple(steps_of(skill, state.held))
+        left = state.held is None and state.treated is not None
+        steps = tuple(steps_of(skill, state.held, left=left))
         return replace(state, skill=skill, steps=steps, given=0).afresh()
 
     def next(self, state: SeeingState) -> tuple[Outcome, SeeingState]:
@@ -98,7 +99,7 @@ class ActionPolicy:
         if skill is None:
             return Failed("there is no skill to carry out"), state
         over = replace(state, skill=None, steps=(), aim=None, sweep=None)
-        if state.steps and not state.given and (problem := impossible(state.steps[0], state.held)):
+        if state.steps and not state.given and (problem := impossible(state.steps, state.held)):
             return Failed(problem), over.erred("planner's fault")
         for _ in range(MOST_THOUGHTS):
             if not state.steps:
@@ -109,7 +110,8 @@ class ActionPolicy:
                 return Failed(f"{gerund(state.steps[0])} failed {state.refused} times"), replace(over, errors=state.errors)
             found = self._act(state)
             if isinstance(found, Failed):
-                closed = state.steps[-1].kind and self._targets.leaves_closed(state)
+                # What was put down for a treatment is where it was put.
+                closed = state.steps[-1].kind and not state.steps[0].inside and self._targets.leaves_closed(state)
                 mode: ErrorMode = "closed receptacle" if closed else "not found"
                 return found, replace(over, errors=state.errors).erred(mode)
             action, state = found
@@ -142,8 +144,8 @@ class ActionPolicy:
                 return None, state.advanced()
             return LowLevelAction(ACTIONS[step.primitive], in_reach.detection.mask, in_reach.spot), state
         if state.turns:
-            # While it looks round, what comes into the picture ends that.
-            if not self._targets.claims(state, step.kind, wanted):
+            # While it looks round, what comes into the picture ends that, if there is a way to it.
+            if self._targets.approach(state, step, wanted) is None:
                 return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
             state = replace(state, turns=0)
         if state.aim is None and (replayed := self._targets.replayed(state, step)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -55,8 +55,11 @@ class PolicyStep:
     inside: bool = False
 
 
-def steps_of(skill: Skill, held: str | None) -> Iterator[PolicyStep]:
-    """A skill as primitives, for somebody who holds ``held``; treatments are ALFRED's own sequences."""
+def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[PolicyStep]:
+    """A skill as primitives, for somebody who holds ``held``; treatments are ALFRED's own sequences.
+
+    With ``left``, a treatment failed before after the thing was put down for it: what remains is to take it out again.
+    """
     thing, place = skill.object or "", skill.receptacle or ""
     match skill.verb:
         case "find" | "go" | "examine":
@@ -79,6 +82,11 @@ def steps_of(skill: Skill, held: str | None) -> Iterator[PolicyStep]:
             if place in OPENABLE:
                 yield PolicyStep("open", place)
             yield PolicyStep("put", place)
+        case "clean" if left:
+            yield PolicyStep("pick", thing, inside=True)
+        case "heat" | "cool" if left:
+            yield PolicyStep("open", place or APPLIANCES[skill.verb], inside=True)
+            yield PolicyStep("pick", thing, inside=True)
         case "clean":
             yield PolicyStep("put", place or "sinkbasin", inside=True)
             yield PolicyStep("on", "faucet", inside=True)
@@ -97,9 +105,9 @@ def steps_of(skill: Skill, held: str | None) -> Iterator[PolicyStep]:
             yield PolicyStep("close", appliance, inside=True)
 
 
-def impossible(step: PolicyStep, held: str | None) -> str | None:
-    """Why a step cannot be done with what is in the hand; None if it can."""
-    match step.primitive:
+def impossible(steps: Sequence[PolicyStep], held: str | None) -> str | None:
+    """Why steps cannot be done with what is in the hand, by the first that needs it; None if they can."""
+    match next((step.primitive for step in steps if step.primitive in ("pick", "put", "slice")), None):
         case "pick" if held:
             return f"the hand is full: it holds the {held}"
         case "put" if not held:

@@ -74,10 +74,11 @@ class SeeingState:
     """What was seen, what was done, and the skill in progress.
 
     ``stood`` are stands that are free, ``bumped`` those that proved blocked, ``suspected`` those beside them. ``opened`` stand
-    open by the agent's own doing; ``placed`` was put down; ``treated`` is where a thing was put to be treated, and ``others``
-    of its kind lay there before. ``sliced`` says where it stood when it sliced something. ``avoided`` are claims of the map
-    that proved wrong, ``peeked`` receptacles that were looked into, ``shut`` those that do not open. ``surveyed`` counts the
-    corners that `explore` went to, ``frames`` what was seen, which seeds perception; ``errors`` have their modes.
+    open by the agent's own doing; ``placed`` was put down, the last time into what is at ``filled`` if nothing was picked up
+    since; ``treated`` is where a thing was put to be treated, and ``others`` of its kind lay there before. ``sliced`` says
+    where it stood when it sliced something. ``avoided`` are claims of the map that proved wrong, ``peeked`` receptacles that
+    were looked into, ``shut`` those that do not open. ``surveyed`` counts the corners that `explore` went to, ``frames`` what
+    was seen, which seeds perception; ``errors`` have their modes.
 
     Of the skill: ``steps`` are left to do, ``given`` counts its actions. Of the first step: ``aim`` is where it goes, ``sweep``
     the looks that are left there, ``tried`` where it looked in vain, ``vain`` where its action failed, ``refused`` how often,
@@ -94,6 +95,7 @@ class SeeingState:
     suspected: frozenset[Stand] = frozenset()
     opened: tuple[Spot, ...] = ()
     placed: tuple[Spot, ...] = ()
+    filled: Spot | None = None
     treated: Spot | None = None
     others: tuple[Spot, ...] = ()
     sliced: tuple[tuple[str, Pose], ...] = ()

@@ -63,6 +63,9 @@ class Targets:
         if step.primitive == "pick" and step.inside and state.treated is not None:
             return hypot(spot.x - state.treated.x, spot.z - state.treated.z) < TREATED
         if step.primitive == "pick":
+            filled = state.filled
+            if filled is not None and filled.kind == step.kind and not any(one.near(filled, SAME) for one in state.avoided):
+                return filled.near(spot, 2 * SAME)
             return not any(one._replace(height=spot.height).near(spot, 2 * SAME) for one in state.placed)
         opened = [one for one in state.opened if one.kind == step.kind]
         if step.primitive in ("close", "put") and opened:
@@ -85,7 +88,7 @@ class Targets:
         import numpy as np
 
         targets = self.claims(state, step.kind, wanted)
-        if not targets and step.inside and step.primitive == "pick" and state.treated and not state.avoided:
+        if (state.others or not targets) and step.inside and step.primitive == "pick" and state.treated and not state.avoided:
             targets = [state.treated[1:]]
         if not targets:
             return None
@@ -117,10 +120,11 @@ class Targets:
         """The nearest thing of the step's kind in the picture that is large and near enough to be acted on."""
         found = [one for one in self.seen(state, step.kind) if one.away <= REACH and wanted(one.spot)]
         if step.inside and step.primitive == "pick":
-            # What lay there before is not what was treated.
-            new = [one for one in found if not any(one.spot.near(other, MOVED) for other in state.others)]
+            # What lay there before is not what was treated, unless nothing else is found.
+            old = () if state.avoided else state.others
+            found = [one for one in found if not any(one.spot.near(other, MOVED) for other in old)]
             there = state.treated
-            return min(new or found, key=lambda one: apart(one.spot, there) if there else one.away, default=None)
+            return min(found, key=lambda one: apart(one.spot, there) if there else one.away, default=None)
         return min(found, key=lambda one: (one.away, -one.detection.score), default=None)
 
     def seen(self, state: SeeingState, kind: str) -> Iterator[Seen]:

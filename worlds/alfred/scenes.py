@@ -20,6 +20,7 @@ from worlds.household.affordances import DIRTYABLE, ENCLOSING, OPEN_AT_FIRST, OP
 from worlds.household.placing import holder
 from worlds.household.reshaping import reshaped
 from worlds.household.simulator import FLOOR, Lying, Scene
+from worlds.rooms.floor import with_way
 from worlds.rooms.poses import Point, Pose
 
 GAME = "game.tw-pddl"
@@ -86,13 +87,16 @@ def arranged(base: Scene, given: Mapping[str, Any], witnesses: Sequence[Scene] =
         for one in things
     ]
     every = [*(one.id for one in settled), *base.ids.values()]
+    start = Pose(first["x"], first["z"], first["rotation"] % 360, first["horizon"])
     on = {kind for one in given["object_toggles"] if one["isOn"] for kind in (one["objectType"],)}
     scene = replace(
         base,
+        # The games beside it began elsewhere.
+        room=replace(base.room, floor=with_way(base.room.floor, base.room.walls, start.cell)),
         things=(*settled, *(replace(one, name=names[one.id]) for one in fixed)),
         # Annotations open what no game calls openable.
         openable=frozenset(id for id in every if kind_in(id) in ENCLOSING | OPENABLE),
-        start=Pose(first["x"], first["z"], first["rotation"] % 360, first["horizon"]),
+        start=start,
         open=frozenset(id for id in every if id.partition("|")[0] in OPEN_AT_FIRST),
         on=frozenset(id for id in (*every, *(one.id for one in fixed)) if id.partition("|")[0] in on),
         dirty=frozenset(id for id in every if id.partition("|")[0] in DIRTYABLE) if given["dirty_and_empty"] else frozenset(),

@@ -13,14 +13,14 @@ from typing import Self, cast
 from worlds.errors import WorldError, nearest
 from worlds.household.affordances import DIRTYABLE, ENCLOSING, KNIVES, MOVABLE, SLICES, TOGGLEABLE, kind_in
 from worlds.household.layout import HAND, Layout, State, begun, box_at, fixtures
-from worlds.household.placing import settled, spots
+from worlds.household.placing import deepest, settled, spots
 from worlds.household.sight import Sight, unhidden, visible
 from worlds.household.simulator import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown
 from worlds.rooms.kinds import kind_of
 from worlds.rooms.poses import GRID, Point, Pose
 from worlds.rooms.room import AHEAD
 
-VERSION = 1
+VERSION = 2
 """Increased whenever an action gets another answer or a frame other pixels."""
 HIGHEST, LOWEST = -30.0, 60.0
 """How far the head tilts: degrees downwards."""
@@ -273,13 +273,14 @@ def _put(asked: _Asked) -> _Done:
 
 
 def _spot(asked: _Asked, held: str, at: str) -> Point:
-    """The free spot of a receptacle that is nearest among those that can be seen, else the nearest."""
+    """The free spot of a receptacle that is nearest among those that can be seen; else one that can be seen from elsewhere."""
     name = asked.layout.thing[held].name
     found = spots(asked.scene, asked.layout, asked.state.pose, name, at)
     if not found:
         raise _Refused("No valid positions to place object found")
     seen = unhidden(asked.scene, asked.state, [middle for _, middle in found])
-    return next((point for (point, _), clear in zip(found, seen, strict=True) if clear), found[0][0])
+    points = [point for point, _ in found]
+    return next((point for point, clear in zip(points, seen, strict=True) if clear), deepest(asked.scene, at, points))
 
 
 def _drop(asked: _Asked) -> _Done:

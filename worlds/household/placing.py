@@ -50,14 +50,14 @@ def _away(one: Fixture, box: Box, point: Point) -> float:
 
 
 def spots(scene: Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[tuple[Point, Point]]:
-    """Where a thing of this name can be put in a receptacle, the nearest to the agent first.
+    """Where a thing of this name can be put in a receptacle, the nearest to the agent's eyes first.
 
     Each is the point of the thing and the middle of it as it is drawn, which in a drawer that is open is farther out.
     """
     kind, thing = kind_of(name), box_of(kind_of(name))
-    wide, deep = thing.x1 - thing.x0, thing.z1 - thing.z0
+    wide, long = thing.x1 - thing.x0, thing.z1 - thing.z0
     laid = [box_at(layout.thing[id]) for id in layout.contents.get(at, ())]
-    fixture = next((one for one in scene.room.fixtures if scene.ids[one.name] == at), None)
+    fixture = _fixture(scene, at)
     if fixture is not None and fixture.name.startswith("coffeemachine "):
         point = before(fixture, name)
         return [] if laid else [(point, point)]
@@ -66,16 +66,29 @@ def spots(scene: Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[
     for share in (1.0, 0.5, 0.0) if piles else (1.0, 0.5):
         for area, level in _surfaces(scene, layout, fixture, at):
             shift = _slid(fixture, at in layout.open)
-            for x, z in _grid(area, wide * max(share, 0.3), deep * max(share, 0.3), pose, shift):
-                box = thing.moved(x, level, z).grown(-(1 - share) * min(wide, deep) / 2)
+            for x, z in _grid(area, wide * max(share, 0.3), long * max(share, 0.3), pose, shift):
+                box = thing.moved(x, level, z).grown(-(1 - share) * min(wide, long) / 2)
                 if share and any(box.meets(other) and abs(box.y0 - other.y0) < 0.3 for other in laid):
                     continue
                 point = Point(x, level + kind.pivot * kind.height, z)
                 found.append((point, Point(x + shift[0], level + 0.6 * kind.height, z + shift[1])))
         if found:
             break
-    found.sort(key=lambda one: hypot(one[1].x - pose.x, one[1].z - pose.z))
+    found.sort(key=lambda one: hypot(one[1].x - pose.x, one[1].y - scene.eye, one[1].z - pose.z))
     return found[:_MOST]
+
+
+def deepest(scene: Scene, at: str, points: Sequence[Point]) -> Point:
+    """The first of ``points`` in a receptacle; in a basin the one farthest back, since its front hides what lies behind it."""
+    fixture = _fixture(scene, at)
+    if fixture is None or fixture.kind.form != "basin":
+        return points[0]
+    dx, dz = AHEAD[fixture.front]
+    return min(points, key=lambda point: dx * point.x + dz * point.z)
+
+
+def _fixture(scene: Scene, id: str) -> Fixture | None:
+    return next((one for one in scene.room.fixtures if scene.ids[one.name] == id), None)
 
 
 def _slid(fixture: Fixture | None, opened: bool) -> tuple[float, float]:

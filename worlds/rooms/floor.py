@@ -41,6 +41,20 @@ def uncovered(reach: Box, fixtures: Iterable[Fixture]) -> set[Cell]:
     return set(_cells(reach)) - covered
 
 
+def with_way(floor: frozenset[Cell], walls: Box, cell: Cell) -> frozenset[Cell]:
+    """``floor`` with a ``cell`` where somebody stands, and the way to it within ``walls`` that needs the fewest other cells."""
+    if cell in floor or not floor:
+        return floor
+    at = walls.united(Box(cell[0] * GRID, 0.0, cell[1] * GRID, cell[0] * GRID, 0.0, cell[1] * GRID))
+    came = _ways({*floor, cell}, {*floor, *_cells(at), cell}, min(floor))
+    way = {cell}
+    here = came.get(cell)
+    while here is not None:
+        way.add(here)
+        here = came[here]
+    return floor | way
+
+
 def reached(free: set[Cell], start: Cell) -> set[Cell]:
     """The cells among ``free`` that can be reached from ``start``."""
     return set(_ways(free, free, start))

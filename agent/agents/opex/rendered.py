@@ -129,8 +129,11 @@ class RobotBody:
         frame = state.frame
         assert state.seen is not None and frame is not None
         outcome, seen = self._policy.next(state.seen)
-        for mode in seen.errors[state.told :]:
-            emit_thought(events.POLICY, f"{mode}: {outcome.reason}" if isinstance(outcome, Failed) else f"{mode}", emit)
+        # What a skill failed for is the last that went wrong.
+        new = seen.errors[state.told :]
+        for left, mode in zip(range(len(new) - 1, -1, -1), new, strict=True):
+            failed = not left and isinstance(outcome, Failed)
+            emit_thought(events.POLICY, f"{mode}: {outcome.reason}" if failed else mode, emit)
         state = replace(state, seen=seen, told=len(seen.errors))
         if not isinstance(outcome, LowLevelAction):
             return outcome, replace(state, skill=None)
@@ -139,7 +142,9 @@ class RobotBody:
         # The mask is the robot's; whose pixels it has most of is the simulator's to say, as in ALFRED.
         name = touched(frame, outcome.mask)
         if name is None:
-            return Failed("there is nothing where it reached"), replace(state, skill=None)
+            reason = "there is nothing where it reached"
+            emit_thought(events.POLICY, f"interaction failed: {reason}", emit)
+            return Failed(reason), replace(state, skill=None)
         return Execute(f"{outcome.name} {name}"), replace(state, given=replace(outcome, mask=None), frame=None)
 
     def impression(self, state: RobotState) -> Impression | None:

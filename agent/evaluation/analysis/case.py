@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.episodes.events import POLICY, Ended, Event, Started, Stepped, Thought, TurnSpent
+from agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought, TurnSpent
 from worlds.base import Observation
 from worlds.household.belief import Belief, Item, kind
 from worlds.household.goals import TYPES, Goal, Treatment
-from worlds.registry import household
+from worlds.registry import household, is_pictured
 
+REPLANNING = "replanning"
+"""The error mode of a plan that was made again (`agent.seeing.state.ErrorMode`)."""
 _BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name in TYPES.values()}
 
 
@@ -35,6 +37,20 @@ class ObjectHistory:
     treated: int | None = None
 
 
+def _modes(played: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    """What a robot that sees says of its mistakes: the error mode, and what it failed for; and each plan that it made again."""
+    started = next((event.body for event in played if isinstance(event.body, Started)), None)
+    for event in played:
+        match event.body:
+            case Thought(role=role, text=text) if role == POLICY:
+                mode, _, reason = text.partition(":")
+                yield mode, reason.strip()
+            case Planned(revision=revision, reason=reason) if revision and started and is_pictured(started.world):
+                yield REPLANNING, ""
+            case _:
+                pass
+
+
 class EpisodeCase:
     """An episode, prepared for the rules of `failures`."""
 
@@ -45,9 +61,7 @@ class EpisodeCase:
         spent = [event.body for event in played if isinstance(event.body, TurnSpent)]
         self.unread = [body.turn for body in spent if body.reason is None]
         self.idle = [body for body in spent if body.reason is not None]
-        # What a robot that sees says of its mistakes: the error mode, and what it failed for.
-        thoughts = (event.body for event in played if isinstance(event.body, Thought) and event.body.role == POLICY)
-        self.modes = [(mode, reason.strip()) for mode, _, reason in (thought.text.partition(":") for thought in thoughts)]
+        self.modes = list(_modes(played))
         self.last = max((ended.turns, *(step.turn for step in self.steps), *(body.turn for body in spent)))
         self._household = household(self.started.world) if self.started else None
         self.beliefs = list(self._believed())

@@ -30,7 +30,7 @@ from itertools import takewhile
 from typing import Self
 
 from agent.episodes.events import Ended, Event, branch
-from agent.evaluation.analysis.case import EpisodeCase, ObjectHistory
+from agent.evaluation.analysis.case import REPLANNING, EpisodeCase, ObjectHistory
 from agent.evaluation.render.table import many
 from worlds.errors import shown
 from worlds.household.belief import kind
@@ -55,6 +55,7 @@ class FailureKind(StrEnum):
     NOT_ACTED_ON = "not_acted_on", "failed to act on things"
     NOT_OPENED = "not_opened", "left closed what may hold the object"
     PLANNER = "planner", "the plan could not be carried out"
+    REPLANNED = "replanned", "planned again and again in vain"
     OUT_OF_TURNS = "out_of_turns", "ran out of turns on the way"
     UNREADABLE = "unreadable", "its replies could not be read"
     STOPPED = "stopped", "stopped by a person"
@@ -86,6 +87,7 @@ _MODES = {
     "interaction failed": FailureKind.NOT_ACTED_ON,
     "closed receptacle": FailureKind.NOT_OPENED,
     "planner's fault": FailureKind.PLANNER,
+    REPLANNING: FailureKind.REPLANNED,
 }
 """The class of each error mode of a robot that sees (`agent.seeing.state.ErrorMode`)."""
 _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
@@ -120,7 +122,9 @@ def _by_camera(case: EpisodeCase) -> Failure:
     """What went wrong, as a robot that sees said itself; in OPEx's terms (table 4)."""
     last, reason = case.modes[-1]
     counted = Counter(mode for mode, _ in case.modes)
-    mode = last if reason else counted.most_common(1)[0][0]
+    # Who gives up on the last plan although no skill of it failed has planned too often.
+    final = reason or (last == REPLANNING and case.ended.reason.startswith("gave up"))
+    mode = last if final else counted.most_common(1)[0][0]
     often = ", ".join(f"{name} {many(number, 'time')}" for name, number in counted.items())
     words = f"{mode}{f' ({shown(reason, LONGEST)[1:-1]})' if reason else ''}; in all: {often}."
     return Failure(_MODES.get(mode, FailureKind.GAVE_UP), case.last, _sentence(words.rstrip(".")))

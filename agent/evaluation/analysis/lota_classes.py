@@ -36,6 +36,7 @@ _OF_KINDS: dict[FailureKind, LotaClass] = {
             FailureKind.FORGOT_LIGHT,
             FailureKind.GAVE_UP,
             FailureKind.PLANNER,
+            FailureKind.REPLANNED,
             FailureKind.LOOPED,
             FailureKind.OUT_OF_TURNS,
         ),

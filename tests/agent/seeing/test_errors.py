@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from agent.episodes.events import POLICY, Ended, Event, Stepped, Thought
+from typing import get_args
+
+from agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought
 from agent.evaluation.analysis.failures import FailureKind, failure_of
+from agent.seeing.state import ErrorMode
 
 
 def lost(*thoughts: str, reason: str = "the world's own limit ended the episode") -> list[Event]:
@@ -25,6 +28,28 @@ def test_without_a_failed_skill_it_is_what_happened_most() -> None:
 
 
 def test_each_mode_has_its_class() -> None:
-    modes = ("not found", "collision", "interaction failed", "closed receptacle", "planner's fault")
+    modes = get_args(ErrorMode)
     kinds = {failure.kind for mode in modes if (failure := failure_of(lost(f"{mode}: so")))}
-    assert len(kinds) == len(modes)
+    assert len(kinds) == len(modes) == 6
+    assert FailureKind.GAVE_UP not in kinds
+
+
+def replanned(*modes: str, world: str = "alfred", reason: str) -> FailureKind | None:
+    """The class of an episode with these modes, in whose place a plan was made again where none is given."""
+    blank = dict.fromkeys(("engine", "task", "split", "type", "goal", "wording", "opening"), "")
+    started = Started(world=world, number=1, agent="opex", max_turns=9, seed=0, **blank)
+    planned = Planned(role="planner", steps=("a",), revision=1, reason="the plan is carried out")
+    bodies = [Thought(role=POLICY, text=mode) if mode else planned for mode in modes]
+    end = Ended(outcome="lost", reason=reason, turns=1, steps=1, refused=1, assisted=False)
+    told = enumerate((started, *bodies, end))
+    failure = failure_of([Event(id=number, parent=number - 1 if number else None, body=body) for number, body in told])
+    return failure and failure.kind
+
+
+def test_who_gives_up_on_the_last_plan_has_planned_again_in_vain() -> None:
+    given_up, over = "gave up: the plan is carried out, and the task is not done", "the world's own limit ended the episode"
+    assert replanned("collision", "collision", "", reason=given_up) is FailureKind.REPLANNED
+    assert replanned("", "not found: no mug was found", reason=given_up) is FailureKind.NOT_FOUND
+    assert replanned("collision", "", reason=over) is FailureKind.COLLIDED
+    assert replanned("collision", "", "", reason=over) is FailureKind.REPLANNED
+    assert replanned("", world="alfworld", reason=given_up) is FailureKind.GAVE_UP

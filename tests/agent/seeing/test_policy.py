@@ -8,9 +8,11 @@ import pytest
 
 from agent.seeing.oracle import skills_of
 from agent.seeing.policy import ActionPolicy
+from agent.seeing.primitives import PolicyStep, steps_of
 from agent.seeing.registry import make_perception
 from agent.seeing.semantic_map import SemanticMap
-from agent.seeing.state import Heuristics, LowLevelAction, SeeingState
+from agent.seeing.state import Heuristics, LowLevelAction, SeeingState, Spot
+from agent.seeing.targets import Targets
 from agent.seeing.walking import approach, corners, ground, next_move, stand_of, turned
 from agent.skills.controller import Done, Failed
 from agent.skills.skill import Skill
@@ -97,6 +99,27 @@ def test_what_cannot_be_done_with_this_hand_is_refused_without_an_action() -> No
     full = replace(played.state, held="mug")
     outcome, _ = played.policy.next(played.policy.start(full, Skill("pick", "egg")))
     assert outcome == Failed("the hand is full: it holds the mug")
+    # A fridge is opened before something is put into it: that the hand is empty is known before.
+    for skill in (Skill("cool", "egg"), Skill("put", "egg", "fridge")):
+        assert played.carry_out(skill) == Failed("the hand is empty")
+    assert played.actions == ()
+
+
+def test_a_treatment_that_failed_goes_on_with_what_it_put_down() -> None:
+    left = [(step.primitive, step.kind) for step in steps_of(Skill("cool", "egg"), None, left=True)]
+    assert left == [("open", "fridge"), ("pick", "egg")]
+    assert [step.primitive for step in steps_of(Skill("clean", "egg"), None, left=True)] == ["pick"]
+    state = replace(robot().state, treated=Spot("sinkbasin", 1.0, 2.0, 0.9))
+    assert [step.primitive for step in robot().policy.start(state, Skill("clean", "egg")).steps] == ["pick"]
+
+
+def test_what_something_was_put_into_is_what_is_picked_up_next() -> None:
+    targets, step = Targets(Heuristics(), VIEW), PolicyStep("pick", "mug")
+    here, there = Spot("mug", 1.0, 1.0, 0.9), Spot("mug", 3.0, 1.0, 0.9)
+    filled = replace(robot().state, filled=here)
+    assert [targets.meant(filled, step, spot) for spot in (here, there)] == [True, False]
+    gone = replace(filled, avoided=(here,))
+    assert [targets.meant(gone, step, spot) for spot in (here, there)] == [False, True]
 
 
 def test_looking_round_is_four_turns_and_without_a_skill_there_is_nothing_to_do() -> None:

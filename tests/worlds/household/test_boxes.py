@@ -9,6 +9,7 @@ from worlds.errors import WorldError
 from worlds.household.affordances import ENCLOSING, kind_in
 from worlds.household.boxes import ACTIONS, Boxes
 from worlds.household.simulator import touched
+from worlds.rooms.poses import GRID
 
 SCENE = "example:1"
 
@@ -60,6 +61,22 @@ def test_what_is_taken_is_held_and_what_is_put_lies_there_to_be_seen() -> None:
     put = event.object(apple)
     assert put is not None
     assert put.parents == (table,)
+
+
+@pytest.mark.parametrize("reference", ["example:1", "example:2", "example:3"])
+def test_what_is_put_into_a_basin_can_be_seen_again(reference: str) -> None:
+    """Also if one does not see into the basin from where it is put."""
+    house = scene(reference)
+    basins = [id for id in house.ids.values() if kind_in(id) == "SinkBasin"]
+    small = [one.id for one in house.things if one.pickupable and kind_in(one.id) in house.accepts["SinkBasin"]]
+    for basin in basins:
+        simulator = begun(reference)
+        _, x, _, z, *_ = basin.replace("|", " ").split()
+        cell = min(house.room.floor, key=lambda cell: abs(cell[0] * GRID - float(x)) + abs(cell[1] * GRID - float(z)))
+        assert simulator.act("TeleportFull", x=cell[0] * GRID, z=cell[1] * GRID, rotation=0.0, horizon=-30.0).ok
+        assert simulator.act("PickupObject", objectId=small[0], forceAction=True).ok
+        assert simulator.act("PutObject", objectId=basin, forceAction=True).ok
+        assert simulator.act("GetInteractablePoses", objectId=small[0]).returned
 
 
 def test_a_closed_receptacle_hides_what_it_holds_and_takes_nothing() -> None:

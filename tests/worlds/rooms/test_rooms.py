@@ -30,7 +30,7 @@ from worlds.alfworld.room import situation
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.household.belief import Belief
 from worlds.registry import make_world
-from worlds.rooms.floor import way
+from worlds.rooms.floor import way, with_way
 from worlds.rooms.furnish import MAX_FIXTURES, Located, furnish
 from worlds.rooms.kinds import kind_of
 from worlds.rooms.poses import GRID, Point, Pose, read_place, read_point
@@ -406,3 +406,13 @@ def test_numpy_is_not_imported_before_something_is_drawn() -> None:
         "world.room(world.task('example:1')); assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_where_somebody_stands_is_floor_and_so_is_the_shortest_way_to_it() -> None:
+    floor = frozenset({(0, 0), (1, 0), (2, 0)})
+    walls = Box(0.0, 0.0, 0.0, 1.0, 2.5, 1.0)
+    assert with_way(floor, walls, (1, 0)) is floor
+    joined = with_way(floor, walls, (2, 3))
+    assert joined == floor | {(2, 1), (2, 2), (2, 3)}
+    outside = with_way(floor, walls, (2, 7))
+    assert way(outside, (0, 0), (2, 7))

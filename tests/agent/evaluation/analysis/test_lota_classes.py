@@ -17,6 +17,7 @@ CLASSES = {
     "forgot_light": "action planning",
     "gave_up": "action planning",
     "planner": "action planning",
+    "replanned": "action planning",
     "looped": "action planning",
     "out_of_turns": "action planning",
 }
