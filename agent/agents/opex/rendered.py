@@ -130,10 +130,11 @@ class RobotBody:
         assert state.seen is not None and frame is not None
         outcome, seen = self._policy.next(state.seen)
         # What a skill failed for is the last that went wrong.
-        new = seen.errors[state.told :]
-        for left, mode in zip(range(len(new) - 1, -1, -1), new, strict=True):
-            failed = not left and isinstance(outcome, Failed)
-            emit_thought(events.POLICY, f"{mode}: {outcome.reason}" if failed else mode, emit)
+        modes: list[str] = [*seen.errors[state.told :]]
+        if modes and isinstance(outcome, Failed):
+            modes[-1] = f"{modes[-1]}: {outcome.reason}"
+        for mode in modes:
+            emit_thought(events.POLICY, mode, emit)
         state = replace(state, seen=seen, told=len(seen.errors))
         if not isinstance(outcome, LowLevelAction):
             return outcome, replace(state, skill=None)
