@@ -218,7 +218,7 @@ class World(ABC):
     """Changes when the same commands may give other texts."""
     Options: ClassVar[type[Any]] = NoOptions
     """A frozen dataclass with the options that can be set; see `worlds.options`."""
-    household: ClassVar[Household | None] = None
+    household: Household | None = None
     """Reads its texts; None if no belief can be formed from them."""
     preamble: ClassVar[str] = "a world"
     """What prompts call this world: a noun with its article, such as "a household"."""
@@ -237,7 +237,7 @@ class World(ABC):
     max_turns: int = 50
     """Turns until an episode is lost, if nobody says otherwise."""
     skills: tuple[str, ...] = ()
-    """Commands that are whole skills, where the world itself carries them out; planners select from them."""
+    """Commands that are whole skills, where the world itself carries them out; planners select from `skills_at`."""
     pictured: ClassVar[bool] = False
     """Whether its envs show pictures (`Pictured`)."""
     inline: bool = True
@@ -301,6 +301,11 @@ class World(ABC):
         """A player that needs no language model. Raises ``Unsupported`` if the world has none."""
         del settings
         raise Unsupported(f"The world {self.name!r} has no expert.")
+
+    def skills_at(self, opening: str) -> tuple[str, ...]:
+        """The skills of the task with this opening text: ``skills``, unless they are not the same in all tasks."""
+        del opening
+        return self.skills
 
     def sandbox(self, task: Task) -> Env:
         """A quick env over ``task`` in this process, to try commands beside the game.

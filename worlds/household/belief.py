@@ -64,8 +64,9 @@ class Belief:
     """All that is known: receptacles in the order of the opening, items in the order they were first seen.
 
     ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last
-    look here showed. ``apart`` holds the pairs of receptacles (in both orders) known not to share a location; it depends on
-    how this was found out, so comparisons ignore it.
+    look here showed. ``held`` is what was taken last; of somebody with several ``hands``, ``also`` is what the others hold.
+    ``apart`` holds the pairs of receptacles (in both orders) known not to share a location; it depends on how this was found
+    out, so comparisons ignore it.
     """
 
     receptacles: tuple[Receptacle, ...] = ()
@@ -74,6 +75,13 @@ class Belief:
     held: str | None = None
     beside: tuple[str, ...] = ()
     apart: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
+    hands: int = 1
+    also: tuple[str, ...] = ()
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """All that is held, what was taken last first."""
+        return (*(() if self.held is None else (self.held,)), *self.also)
 
     def receptacle(self, name: str | None) -> Receptacle | None:
         """The receptacle of this name, if known."""
@@ -127,13 +135,12 @@ def describe(belief: Belief) -> str:
     shared = [one.name for one in belief.here() if one.name != belief.at]
     where = f"at {belief.at}" if belief.at else "in the middle of the room"
     also = f" (also here: {', '.join(shared)})" if shared else ""
-    held = belief.item(belief.held)
-    holding = _item_words(held) if held else "nothing"
+    items = {one.name: one for one in belief.items}
+    holding = " and ".join(_item_words(items.get(name) or Item(name)) for name in belief.carried) or "nothing"
     lines = [f"You are {where}{also}, holding {holding}."]
     groups: dict[str, list[Receptacle]] = {}
     for one in belief.receptacles:
         groups.setdefault(one.kind, []).append(one)
-    items = {one.name: one for one in belief.items}
     for group, members in groups.items():
         lines.append(f"{group}: {'; '.join(_group_words(members, items))}")
     return "\n".join(lines)

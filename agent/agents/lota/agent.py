@@ -81,10 +81,9 @@ class Lota:
     ) -> None:
         self.name = "saycan" if selection == "each" else "lota"
         self._model, self._sampling = parts.model, parts.sampling
-        self._carrier: SkillCarrier = ByWorld(parts.world.skills) if parts.world.skills else Controlled(parts)
+        self._carrier: SkillCarrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         self._selection, self._replanning = selection, parts.settings.replanning
-        self._skills = self._carrier.skills
         self._prompt = load_prompt("agent.agents.lota", "selector")
 
     async def check(self) -> None:
@@ -109,7 +108,7 @@ class Lota:
                 emit_thought(self.name, said_next, emit)
                 if said_next == DONE:
                     return GiveUp("it takes the task for done"), memory
-                if said_next not in self._skills:
+                if said_next not in self._carrier.skills(memory.state):
                     return Idle(f"{shown(said_next)} is none of the skills"), self._failed(memory, "it is none of the skills")
                 memory = replace(memory, state=self._carrier.start(memory.state, said_next))
             begun = memory.state.given > 0
@@ -148,7 +147,7 @@ class Lota:
             if listed:
                 # Nothing else restricts the model to the skills.
                 whole = "whole" if selector.whole else "listed"
-                system.append(self._prompt.render(whole, skills=", ".join((*self._skills, DONE))))
+                system.append(self._prompt.render(whole, skills=", ".join((*self._carrier.skills(memory.state), DONE))))
                 notice = "the model cannot be held to given texts: it is shown the skills, and its replies are read"
                 emit_thought(self.name, "" if selector.whole else notice, emit)
             elif self._selection == "each" and not memory.grants.admissible:
@@ -182,10 +181,11 @@ class Lota:
         return Scored(self._model, each=self._selection == "each")
 
     def _possible(self, memory: LotaMemory, turn: Turn) -> dict[str, bool]:
+        skills = self._carrier.skills(memory.state)
         if turn.admissible is None:
-            return dict.fromkeys((*self._skills, DONE), True)
+            return dict.fromkeys((*skills, DONE), True)
         possible = self._carrier.possible(memory.state, turn.admissible)
-        return {**{text: text in possible for text in self._skills}, DONE: True}
+        return {**{text: text in possible for text in skills}, DONE: True}
 
     async def _opening(self, memory: LotaMemory, added: str) -> str:
         parts = [

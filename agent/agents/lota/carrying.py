@@ -18,7 +18,7 @@ from agent.skills.searcher import SearchingController
 from agent.skills.skill import Skill, example_skills
 from knowledge.examples import Example, ExampleSubgoal
 from knowledge.rules import Rule
-from worlds.base import Observation, Transition
+from worlds.base import Observation, Transition, World
 from worlds.household.skills import NamedSkill, treating
 
 if TYPE_CHECKING:
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 class SkillCarrier(Protocol):
     """Carries out one skill at a time. Its state is immutable: the ``skill`` in progress, and how often it was ``given``."""
 
-    @property
-    def skills(self) -> tuple[str, ...]:
-        """The skills, the same in every episode."""
+    def skills(self, state: Any) -> tuple[str, ...]:
+        """The skills of this episode."""
         ...
 
     def begin(self, observation: Observation, goal: str) -> Any: ...
@@ -51,7 +50,7 @@ class SkillCarrier(Protocol):
         ...
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
-        """The skills that win an example."""
+        """The skills that win an example, as this world has them."""
         ...
 
 
@@ -65,7 +64,11 @@ class Controlled:
         )
         self._set = fixed_skills(parts.household.counts())
         self._skills = {skill.text: skill for skill in self._set.skills}
-        self.skills = tuple(self._skills)
+        self._texts = tuple(self._skills)
+
+    def skills(self, state: ControllerState) -> tuple[str, ...]:
+        del state
+        return self._texts
 
     def begin(self, observation: Observation, goal: str) -> ControllerState:
         return self._controller.begin(observation, goal)
@@ -109,8 +112,9 @@ def _listed(skill: Skill) -> Skill:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A skill that the world carries out: how often it was given, and why it failed."""
+    """A skill that the world carries out: one of its ``skills``, how often it was given, and why it failed."""
 
+    skills: tuple[str, ...]
     skill: str | None = None
     given: int = 0
     failure: str | None = None
@@ -119,12 +123,15 @@ class Given:
 class ByWorld:
     """Skills that are the world's own commands."""
 
-    def __init__(self, skills: tuple[str, ...]) -> None:
-        self.skills = skills
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def skills(self, state: Given) -> tuple[str, ...]:
+        return state.skills
 
     def begin(self, observation: Observation, goal: str) -> Given:
-        del observation, goal
-        return Given()
+        del goal
+        return Given(self._world.skills_at(observation.text))
 
     def observe(self, state: Given, transitions: Sequence[Transition], hints: Sequence[str]) -> Given:
         del hints
@@ -134,15 +141,14 @@ class ByWorld:
         return replace(state, failure=None if answered.accepted else answered.text.rstrip("."))
 
     def start(self, state: Given, skill: str) -> Given:
-        del state
-        return Given(skill)
+        return Given(state.skills, skill)
 
     async def proceed(self, state: Given, goal: str, emit: Emitter, rules: Sequence[Rule]) -> tuple[Outcome, Given]:
         del goal, emit, rules
         if state.skill is not None and not state.given:
             return Execute(state.skill), replace(state, given=1)
         # Whether it was carried out is known from the answer, so what comes next is another skill.
-        return (Done("done") if state.failure is None else Failed(state.failure)), Given()
+        return (Done("done") if state.failure is None else Failed(state.failure)), Given(state.skills)
 
     def possible(self, state: Given, admissible: Sequence[str]) -> frozenset[str]:
         del state
@@ -155,7 +161,7 @@ class ByWorld:
     def demonstrated(self, example: Example) -> tuple[str, ...]:
         """Examples of this world are its skills; those of text games are put in their words."""
         commands = tuple(one.command for one in example.trajectory.transitions)
-        if set(commands) <= set(self.skills):
+        if set(commands) <= set(self._world.skills_at(example.trajectory.opening.text)):
             return commands
         skills = (str(skill) for subgoal in example.subgoals() for skill in _named(subgoal))
         return tuple(skill for skill, _ in groupby(skills))

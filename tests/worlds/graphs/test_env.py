@@ -1,0 +1,164 @@
+"""A task played command by command: what is told, what is refused and why, and what stays hidden."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.worlds.graphs.tables import home, task, written
+from worlds.base import Task
+from worlds.errors import OrderError
+from worlds.graphs.env import GraphEnv
+from worlds.graphs.files import parse_apartment, parse_tasks
+from worlds.graphs.goals import Condition, GraphGoal, met
+from worlds.graphs.houses import make_apartment
+from worlds.graphs.reader import begin, room_of, update
+from worlds.graphs.sentences import sentence
+from worlds.household.belief import kind
+
+PLATES = GraphGoal((Condition("inside", "plate", "dishwasher", 2), Condition("turnOn", "dishwasher")))
+
+
+def env(goal: GraphGoal = PLATES) -> GraphEnv:
+    return GraphEnv(
+        Task("t", "household-graph", "x", 1, "put_dishwasher", "wash."), parse_apartment(written(home()), "home"), goal
+    )
+
+
+def test_a_task_is_played_from_the_first_look_to_the_end() -> None:
+    game = env()
+    opening = game.reset().observation.text
+    assert opening == (
+        "You are in an apartment with a kitchen 1 and a livingroom 1. You are in the kitchen 1. Its furniture: a dishwasher 1 "
+        "(closed, off), a fridge 1 (closed, on) and a kitchentable 1. On the kitchentable 1, you see a plate 1. On the plate "
+        "1, you see a cupcake 1.\n\nYour task is to: wash."
+    )
+    answers = (
+        ("grab plate 1", "You are not close to the plate 1; go to it first."),
+        ("walk to kitchentable 1", "You walk to the kitchentable 1. On the kitchentable 1, you see a plate 1."),
+        ("grab cupcake 1", "You are not close to the cupcake 1; go to it first."),
+        ("walk to plate 1", "You walk to the plate 1."),
+        ("grab plate 1", "You grab the plate 1 from the kitchentable 1."),
+        ("put plate 1 in dishwasher 1", "You are not close to the dishwasher 1; go to it first."),
+        (
+            "walk to livingroom 1",
+            "You walk to the livingroom 1. You are in the livingroom 1. Its furniture: a sofa 1. Also in it: "
+            "a tv 1 (off). On the sofa 1, you see a plate 2.",
+        ),
+        ("walk to sofa 1", "You walk to the sofa 1. On the sofa 1, you see a plate 2."),
+        ("grab plate 2", "You grab the plate 2 from the sofa 1."),
+        ("inventory", "You hold a plate 1 and a plate 2."),
+        (
+            "walk to dishwasher 1",
+            "You walk to the dishwasher 1. You are in the kitchen 1. Its furniture: a dishwasher 1 (closed, "
+            "off), a fridge 1 (closed, on) and a kitchentable 1. The dishwasher 1 is closed and off.",
+        ),
+        ("open dishwasher 1", "You have no free hand: you hold the plate 1 and the plate 2."),
+        ("put plate 2 in dishwasher 1", "The dishwasher 1 is closed; open it first."),
+        ("walk to fridge 1", "You walk to the fridge 1. The fridge 1 is closed and on."),
+    )
+    refused = ("; ", "You have no")
+    for command, answer in answers:
+        step = game.step(command)
+        assert step.observation.text == answer
+        assert step.observation.accepted == (not any(mark in answer for mark in refused))
+    for command in (
+        "walk to kitchentable 1",
+        "put plate 2 on kitchentable 1",
+        "walk to dishwasher 1",
+        "open dishwasher 1",
+        "put plate 1 in dishwasher 1",
+        "walk to plate 2",
+        "grab plate 2",
+        "walk to dishwasher 1",
+        "put plate 2 in dishwasher 1",
+    ):
+        assert game.step(command).observation.accepted, command
+    assert game.goal_conditions() == (2, 3)
+    assert game.step("switch on dishwasher 1").observation.text == "The dishwasher 1 is open; close it first."
+    game.step("close dishwasher 1")
+    assert game.step("switch on dishwasher 1").won
+
+
+def test_what_was_not_seen_cannot_be_named_whether_it_is_there_or_not() -> None:
+    game = env()
+    game.reset()
+    for name in ("apple 1", "apple 2", "sofa 1", "dragon 1", "wall 1"):
+        assert game.step(f"walk to {name}").observation.text == f"You have seen no {name}."
+    assert not [command for command in game.admissible_commands() if "apple" in command or "sofa" in command]
+    game.step("walk to fridge 1")
+    assert game.step("open fridge 1").observation.text == "You open the fridge 1. In the fridge 1, you see an apple 1."
+    assert "grab apple 1" in game.admissible_commands()
+
+
+def test_what_lies_on_a_carried_thing_goes_along() -> None:
+    game = env()
+    game.reset()
+    for command in ("walk to plate 1", "grab plate 1", "walk to livingroom 1"):
+        game.step(command)
+    graph = game.moment.graph
+    cupcake = graph.apartment.named["cupcake 1"]
+    assert graph.room_of(cupcake) == graph.apartment.named["livingroom 1"]
+    assert graph.parents(cupcake, "ON") == (graph.apartment.named["plate 1"],)
+
+
+def test_a_copy_is_independent_and_a_step_before_the_first_reset_is_refused() -> None:
+    with pytest.raises(OrderError):
+        env().step("look")
+    game = env()
+    game.reset()
+    other = game.copy()
+    other.step("walk to livingroom 1")
+    assert game.step("look").observation.text.startswith("You are in the kitchen 1.")
+
+
+def test_goals_are_counted_at_the_one_place_where_most_is_reached() -> None:
+    table = home()
+    table["nodes"].append({"id": 24, "class_name": "kitchentable", "category": "Furniture", "properties": ["SURFACES"]})
+    table["edges"] += [
+        {"from_id": 24, "relation_type": "INSIDE", "to_id": 10},
+        {"from_id": 32, "relation_type": "ON", "to_id": 24},
+    ]
+    graph = parse_apartment(written(table), "home")
+    plates = GraphGoal((Condition("on", "plate", "kitchentable", 2), Condition("on", "apple", "kitchentable")))
+    # A plate is on each of the two tables: one counts, not both.
+    assert met(plates, graph) == (1, 3)
+    assert met(GraphGoal((Condition("turnOn", "fridge"),)), graph) == (1, 1)
+    # What is on a plate on the table is not on the table.
+    assert met(GraphGoal((Condition("on", "cupcake", "kitchentable"),)), graph) == (0, 1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_belief_is_what_was_seen_and_is_true(seed: int) -> None:
+    house, dice = make_apartment(seed), Random(seed)
+    game = GraphEnv(Task("g", "household-graph", "generated", seed, house.type, sentence(house.goal)), house.graph, house.goal)
+    belief = begin(game.reset().observation)
+    for _ in range(60):
+        command = dice.choice(
+            [one for one in game.admissible_commands() if dice.random() < 0.5 or not one.startswith("examine")]
+        )
+        belief = update(belief, command, game.step(command).observation)
+        graph = game.moment.graph
+        names = graph.apartment.names
+        assert set(belief.carried) == {names[id] for id in graph.held}
+        assert room_of(belief, belief.at) == names[graph.room_of(graph.robot) or 0]
+        for one in belief.receptacles:
+            id = graph.apartment.named[one.name]
+            if one.openness in ("open", "closed"):
+                assert one.openness.upper() in graph.state(id)
+            if one.contents is not None and not graph.node(id).room:
+                inside = {names[each] for each in graph.children(id) if each in names and each not in graph.held}
+                assert set(one.contents) <= inside
+                assert set(one.contents) == inside or one.openness == "closed"
+        assert all(item.kind == kind(item.name) for item in belief.items)
+
+
+def test_a_file_in_the_format_of_wah_nl_is_played_from_its_instruction_to_the_score() -> None:
+    file = parse_tasks(written([task()]), "wah")
+    one = file.tasks[0]
+    game = GraphEnv(Task("7", "household-graph", "test", 1, one.name, one.instructions[1]), file.graph(one), one.goal)
+    assert "You are in the livingroom 1." in game.reset().observation.text
+    for command in ("walk to sofa 1", "grab plate 1", "grab plate 2"):
+        game.step(command)
+    assert game.goal_conditions() == (0, 3)

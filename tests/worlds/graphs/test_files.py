@@ -1,0 +1,193 @@
+"""Files of VirtualHome and WAH-NL: read as they are, and refused with the line where they are damaged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.worlds.graphs.tables import home, task, written
+from worlds.errors import GameError
+from worlds.graphs.files import parse_apartment, parse_tasks, read_tasks
+from worlds.graphs.goals import Condition
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def line_of(text: str, part: str) -> int:
+    return text[: text.index(part)].count("\n") + 1
+
+
+def test_a_task_is_read_with_its_goal_its_instructions_and_its_room() -> None:
+    file = parse_tasks(written([task(task_goal={"on_cupcake_kitchentable": 1, "inside_plate_fridge": 0})]), "wah")
+    (one,) = file.tasks
+    assert one.goal.conditions == (Condition("on", "cupcake", "kitchentable", 1),)
+    assert len(one.instructions) == 2
+    graph = file.graph(one)
+    assert graph.apartment.names[graph.room_of(graph.robot) or 0] == "livingroom 1"
+    assert graph.state(22) == {"CLOSED", "OFF"}
+
+
+def test_the_goal_of_agent_0_and_a_single_task_are_read_too() -> None:
+    file = parse_tasks(written(task(task_goal={"0": {"turnOn_dishwasher": 1}}, nl_instructions="Wash.")), "wah")
+    assert file.tasks[0].goal.conditions == (Condition("turnOn", "dishwasher"),)
+    assert file.tasks[0].instructions == ("Wash.",)
+
+
+def test_a_graph_without_a_robot_gets_one_and_others_are_left_out() -> None:
+    table = home()
+    table["nodes"] = table["nodes"][1:]
+    table["edges"] = [one for one in table["edges"] if one["from_id"] != 1]
+    assert parse_apartment(written({"init_graph": table}), "g").robot == 36
+    table = home()
+    table["nodes"].append({"id": 2, "class_name": "character", "category": "Characters", "properties": [], "states": []})
+    table["edges"].append({"from_id": 2, "relation_type": "HOLDS_RH", "to_id": 31})
+    assert parse_apartment(written(table), "g").held == ()
+
+
+def test_what_the_robot_holds_at_first_is_in_its_hands() -> None:
+    table = home()
+    table["edges"].append({"from_id": 1, "relation_type": "HOLDS_LH", "to_id": 31})
+    graph = parse_apartment(written(table), "g")
+    assert graph.hands == (None, 31)
+    assert graph.parents(31) == (10,)
+
+
+def _node(number: int, **changed: Any) -> Change:
+    return lambda table: table["nodes"][number].update(changed)
+
+
+def _edge(**changed: Any) -> Change:
+    return lambda table: table["edges"].append({"from_id": 30, "relation_type": "ON", "to_id": 21, **changed})
+
+
+@pytest.mark.parametrize(
+    ("change", "part", "says"),
+    [
+        (_node(3, id=10), '"id": 10,\n   "class_name": "fridge"', "another node has the id 10"),
+        (_node(3, id=-1), '"id": -1', "-1 is no id"),
+        (_node(3, id=True), '"id": true', "True is no id"),
+        (_node(3, class_name="a\nb"), '"a\\nb"', "no name of a class"),
+        (_node(3, properties="CAN_OPEN"), '"properties": "CAN_OPEN"', "is no list"),
+        (_node(3, states=["OPEN", "CLOSED"]), '"OPEN"', "it is both CLOSED and OPEN"),
+        (_edge(to_id=99), '"to_id": 99', "no node has the id 99"),
+        (_edge(relation_type="UNDER"), '"UNDER"', "no relation of VirtualHome"),
+        (_edge(to_id=30), '"from_id": 30,\n   "relation_type": "ON",\n   "to_id": 30', "is ON itself"),
+        (_edge(from_id=1, relation_type="HOLDS_RH", to_id=21), '"HOLDS_RH"', "cannot hold node 21"),
+        (_edge(from_id=31, to_id=33), '"edges"', "on or inside of itself"),
+        (lambda table: table.pop("edges"), '"nodes"', "None is no list"),
+    ],
+)
+def test_a_damaged_graph_is_refused_with_the_line(change: Change, part: str, says: str) -> None:
+    table = home()
+    change(table)
+    text = written(table)
+    with pytest.raises(GameError) as refused:
+        parse_apartment(text, "home.json")
+    assert says in str(refused.value)
+    line = int(str(refused.value).partition("line ")[2].partition(":")[0])
+    at = line_of(text, part)
+    # An entry of several lines is named by its first, or by the line of what is wrong in it.
+    assert at - 2 <= line <= at + 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"task_goal": {}}, "a goal has 1 to"),
+        ({"task_goal": {"holds_book_character": 1}}, "is no condition"),
+        ({"task_goal": {"on_apple": 1}}, "does not say what is wanted where"),
+        ({"task_goal": {"on_apple_sofa": -1}}, "is wanted -1 times"),
+        ({"task_goal": {"on_apple_sofa": True}}, "is wanted True times"),
+        ({"nl_instructions": [3]}, "3 is no sentence"),
+        ({"task_id": None}, "None is no task_id"),
+        ({"task_name": "a b"}, "is no task_name"),
+    ],
+)
+def test_a_damaged_task_is_refused_with_the_line(changed: dict[str, Any], says: str) -> None:
+    (key,) = changed
+    text = written([task(), task(**({"task_id": 8} | changed))])
+    with pytest.raises(GameError) as refused:
+        parse_tasks(text, "wah.json")
+    line = text[: text.rindex(f'"{key}"')].count("\n") + 1
+    assert says in str(refused.value)
+    assert line <= int(str(refused.value).partition("line ")[2].partition(":")[0]) <= line + 1
+
+
+def test_a_task_is_refused_that_asks_for_what_is_not_there_and_two_of_one_id() -> None:
+    file = parse_tasks(written([task(task_goal={"on_dragon_sofa": 1})]), "wah")
+    with pytest.raises(GameError, match="wants a dragon, which is not in the graph"):
+        file.graph(file.tasks[0])
+    with pytest.raises(GameError, match="there is no room 'attic'"):
+        (file := parse_tasks(written([task(init_room="attic")]), "wah")).graph(file.tasks[0])
+    with pytest.raises(GameError, match="another task has the task_id '7'"):
+        parse_tasks(written([task(), task()]), "wah")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "line 1: this is no JSON"),
+        ("[\n{},", "line 2"),
+        ("[\n{}\n{}]", "line 2: None is no task_id"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"task_id": ' + "9" * 5_000 + "}", "too many digits"),
+        ('{"task_id": 1} x', "there is more after the end"),
+        ("7", "line 1: 7 is no table"),
+    ],
+)
+def test_what_is_no_json_is_refused_with_the_line(text: str, says: str) -> None:
+    with pytest.raises(GameError, match=says):
+        parse_tasks(text, "wah")
+
+
+def test_a_file_that_is_no_text_is_refused_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "wah_nl_test.json"
+    path.write_bytes(b"[\n\xff]")
+    with pytest.raises(GameError, match="line 2: this is no text in UTF-8"):
+        read_tasks(path)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    found = [path] if path else []
+    entries = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in entries:
+        found += _paths(inner, (*path, key))
+    return found
+
+
+@given(data=st.data(), value=_JSON)
+def test_any_change_of_a_file_is_read_or_refused_with_a_line_that_it_has(data: st.DataObject, value: object) -> None:
+    whole: Any = [task()]
+    *path, last = data.draw(st.sampled_from(_paths(whole)))
+    inner = whole
+    for key in path:
+        inner = inner[key]
+    inner[last] = value
+    text = json.dumps(whole, indent=1)
+    try:
+        file = parse_tasks(text, "wah")
+        for one in file.tasks:
+            file.graph(one)
+    except GameError as error:
+        assert 1 <= int(str(error).partition("line ")[2].partition(":")[0]) <= text.count("\n") + 1
+        assert str(error).isprintable()
+
+
+@given(st.data())
+def test_a_file_that_is_cut_off_is_refused(data: st.DataObject) -> None:
+    text = written([task()])
+    with pytest.raises(GameError):
+        parse_tasks(text[: data.draw(st.integers(0, len(text) - 1))], "wah")

@@ -1,0 +1,196 @@
+"""The world by its contract, its splits, its sentences, its expert and its planner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.worlds.graphs.tables import home, task, written
+from worlds.base import World
+from worlds.checking import check_world
+from worlds.errors import ConfigurationError, GameError, TaskNotFound
+from worlds.graphs.env import GraphEnv, advance, begun
+from worlds.graphs.goals import met
+from worlds.graphs.houses import LYING, make_apartment, written_counts
+from worlds.graphs.planner import Plan, plan
+from worlds.graphs.sentences import read_sentence, sentence
+from worlds.graphs.text import written as command_of
+from worlds.registry import make_world
+
+
+def world(**options: str) -> World:
+    return make_world("household-graph", **options)
+
+
+def play(one: World, reference: str, most: int = 100, **settings: str) -> tuple[bool, int, str]:
+    """Whether the expert wins a task, in how many commands, and its last thought."""
+    env, expert = one.open(one.task(reference)), one.expert(**settings)
+    step = env.reset()
+    memory, steps, thought = expert.begin(env.task.goal, step.observation), 0, ""
+    while not step.done and steps < most:
+        command, thought, memory = expert.decide(memory)
+        if command is None:
+            break
+        step, steps = env.step(command), steps + 1
+        memory = expert.observe(memory, command, step.observation)
+    return step.won, steps, thought
+
+
+@pytest.mark.parametrize("skills", ["none", "oracle"])
+def test_it_keeps_the_contract(skills: str) -> None:
+    assert check_world(world(skills=skills), split="example").broken == ()
+
+
+def test_tasks_of_the_users_files_are_splits_with_an_instruction_chosen_by_number_or_seed(tmp_path: Path) -> None:
+    for name in ("train", "test"):
+        (tmp_path / f"wah_nl_{name}.json").write_text(written([task(task_id=number) for number in range(3)]), "utf-8")
+    there = world(data=str(tmp_path))
+    assert tuple(there.splits()) == ("train", "test", "example")
+    assert there.default_split == "test"
+    assert {one.wording for one in there.tasks("test")} <= {"human:1", "human:2"}
+    second = world(data=str(tmp_path), goals="human:2").task("test:1")
+    assert (second.goal, second.wording) == ("Put two plates in the dishwasher and turn it on.", "human:2")
+    ours = world(data=str(tmp_path), goals="template").task("test:1")
+    assert (ours.goal, ours.wording) == ("put two plates in the dishwasher and switch it on.", "template")
+    seeded = [world(data=str(tmp_path), goals=f"human:seed={seed}").task("train/1").goal for seed in range(8)]
+    assert len(set(seeded)) == 2
+    alone = world(data=str(tmp_path / "wah_nl_test.json"))
+    assert tuple(alone.splits()) == ("test", "example")
+    assert play(second and world(data=str(tmp_path), goals="human:2"), "test:1")[0]
+
+
+def test_tasks_are_made_in_a_graph_of_virtualhome(tmp_path: Path) -> None:
+    path = tmp_path / "graph.json"
+    table = home()
+    bare = {
+        "nodes": [one for one in table["nodes"] if one["class_name"] != "cupcake"],
+        "edges": [one for one in table["edges"] if one["from_id"] != 33],
+    }
+    path.write_text(written(bare), "utf-8")
+    with pytest.raises(ConfigurationError, match="Nothing can be wanted in this apartment"):
+        world(apartment=str(path)).task("generated:1")
+    table["nodes"].append({"id": 40, "class_name": "waterglass", "category": "Props", "properties": ["GRABBABLE"]})
+    table["edges"].append({"from_id": 40, "relation_type": "INSIDE", "to_id": 11})
+    path.write_text(written(table), "utf-8")
+    there = world(apartment=str(path))
+    for seed in range(5):
+        assert play(there, f"generated:{seed}")[0]
+    assert there.fingerprint("generated") != world().fingerprint("generated")
+
+
+def test_what_is_not_there_is_refused_with_a_way_out(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds no tasks of WAH-NL"):
+        world(data=str(tmp_path))
+    with pytest.raises(TaskNotFound, match="WAH-NL's files come with LoTa-Bench"):
+        world().tasks("test")
+    with pytest.raises(TaskNotFound, match="generated:0 to generated"):
+        world().task("generated:x")
+    with pytest.raises(GameError, match="cannot be read"):
+        world(apartment=str(tmp_path / "none.json")).task("generated:1")
+
+
+def test_our_own_sentences_are_read_as_they_are_meant() -> None:
+    for seed in range(100):
+        goal = make_apartment(seed).goal
+        read = read_sentence(sentence(goal), [*LYING, "coffeetable", "dishwasher", "fridge", "kitchentable"])
+        assert read is not None
+        assert read.things == {one.kind: one.count for one in goal.conditions if one.where}
+        assert (read.place, read.switched) == (goal.at.at, goal.conditions[-1].how == "turnOn")
+
+
+@pytest.mark.parametrize(
+    ("said", "read"),
+    [
+        (
+            "put the following on the kitchen table - 1 cutlery fork, 1 wine glass, 1 water glass and one plate",
+            "put one cutlery fork, one wine glass, one water glass and one plate on the kitchen table",
+        ),
+        (
+            "Please get the apple, the pancake, the pound cake and the cupcake and put them all in the fridge.",
+            "put one apple, one pancake, one pound cake and one cupcake in the fridge",
+        ),
+        (
+            "Place one wine glass and one plate in the dishwasher and turn it on.",
+            "put one wine glass and one plate in the dishwasher and switch it on",
+        ),
+        ("Sing a song.", "None"),
+    ],
+)
+def test_instructions_that_people_wrote_are_read_by_the_words_in_them(said: str, read: str) -> None:
+    kinds = [*LYING, "coffeetable", "dishwasher", "fridge", "kitchentable"]
+    assert str(read_sentence(said, kinds)) == read
+
+
+def test_the_habits_are_a_table_of_chances() -> None:
+    counts = written_counts()
+    assert counts.chance("plate", "kitchencabinet", "apartment") > counts.chance("plate", "nightstand", "apartment")
+    assert counts.openable("fridge") == 1
+
+
+def solved(seed: int, greed: float) -> Plan:
+    """A way through a made-up apartment, walked by commands that the env takes."""
+    house = make_apartment(seed)
+    found = plan(house.graph, house.goal, seconds=60, greed=greed)
+    assert found is not None, f"seed {seed} is not solved"
+    moment = begun(house.graph)
+    env = GraphEnv(world().task(f"generated:{seed}"), house.graph, house.goal)
+    env.reset()
+    for action in found.actions:
+        assert env.step(command_of(moment.graph, action)).observation.accepted
+        moment = advance(moment, action)
+    assert met(house.goal, moment.graph) == (house.goal.total, house.goal.total)
+    return found
+
+
+@pytest.mark.heavy
+def test_made_up_apartments_can_be_solved_and_no_expert_is_shorter_than_the_shortest_way() -> None:
+    for seed in range(20):
+        assert len(solved(seed, greed=3).actions) <= play(world(), f"generated:{seed}")[1] + 10
+    for seed in (3, 7):
+        assert len(solved(seed, greed=1).actions) <= min(
+            play(world(), f"generated:{seed}", search=search)[1] for search in ("counts", "name", "random")
+        )
+
+
+@pytest.mark.slow
+def test_a_thousand_made_up_apartments_can_be_solved_by_proof() -> None:
+    for seed in range(1_000):
+        solved(seed, greed=3)
+
+
+@pytest.mark.heavy
+def test_the_expert_wins_made_up_apartments() -> None:
+    there = world()
+    lost = {seed: thought for seed in range(100) for won, _, thought in [play(there, f"generated:{seed}", 50)] if not won}
+    assert lost == {}
+
+
+def test_the_skills_of_a_task_are_composed_of_what_is_in_its_apartment_and_win_it() -> None:
+    there = world(skills="oracle")
+    assert there.max_turns == 30
+    for number in range(1, 6):
+        env = there.open(there.task(f"example:{number}"))
+        skills = there.skills_at(env.reset().observation.text)
+        assert set(env.admissible_commands() or ()) <= set(skills)
+        assert {"find a kitchen table", "pick up the wine glass", "switch on the dishwasher"} <= {
+            *skills,
+            "pick up the wine glass",
+        }
+        assert play(there, f"example:{number}", 30)[0]
+    first, second = (there.skills_at(there.open(there.task(f"generated:{seed}")).reset().observation.text) for seed in (0, 1))
+    assert first != second
+
+
+def test_a_skill_that_fails_says_why() -> None:
+    there = world(skills="oracle")
+    env = there.open(there.task("example:2"))
+    env.reset()
+    answers = {
+        "dance": "This is no skill of this apartment.",
+        "put down the plate": "You do not hold the plate.",
+        "pick up the plate": "You are not close to the plate",
+    }
+    for skill, answer in answers.items():
+        step = env.step(skill)
+        assert step.observation.text.startswith(answer) and not step.observation.accepted

@@ -1,0 +1,134 @@
+"""One running task of the world ``household-graph``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from worlds.base import Observation, Step, Task
+from worlds.errors import OrderError
+from worlds.graphs.actions import Action, Verb, after, problem
+from worlds.graphs.goals import GraphGoal, met
+from worlds.graphs.graph import Graph
+from worlds.graphs.sight import visible
+from worlds.graphs.text import (
+    NO_COMMAND,
+    read_command,
+    told_done,
+    told_held,
+    told_opening,
+    told_room,
+    told_thing,
+    verbs_of,
+    written,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An apartment now, and what the robot has seen of it, which alone it can name."""
+
+    graph: Graph
+    seen: frozenset[int]
+
+
+def begun(graph: Graph) -> Moment:
+    """The moment at which a task begins; the rooms are known."""
+    return Moment(graph, visible(graph) | frozenset(graph.apartment.rooms))
+
+
+def advance(moment: Moment, action: Action) -> Moment:
+    """The moment after an action that is possible."""
+    graph = after(moment.graph, action)
+    looks = action.verb in ("walk to", "open")
+    return Moment(graph, moment.seen | visible(graph) if looks else moment.seen)
+
+
+class GraphEnv:
+    """One running task. The robot is told what is in its room and not behind a closed door, and can name what it has seen."""
+
+    def __init__(self, task: Task, graph: Graph, goal: GraphGoal) -> None:
+        self.task = task
+        self.goal = goal
+        self._start = graph
+        self._moment: Moment | None = None
+
+    def reset(self) -> Step:
+        self._moment = begun(self._start)
+        return Step(Observation(f"{self._opening(self._moment)}\n\nYour task is to: {self.task.goal}"))
+
+    def step(self, command: str) -> Step:
+        moment, read = self._running(), read_command(command)
+        if read is None:
+            return self._answer(NO_COMMAND, accepted=False)
+        ids = [moment.graph.apartment.named.get(name) for name in read[1:]]
+        for name, id in zip(read[1:], ids, strict=True):
+            if id not in moment.seen:
+                # Whether there is such a thing somewhere is not told.
+                return self._answer(f"You have seen no {name}.", accepted=False)
+        graph = moment.graph
+        match read[0]:
+            case "look":
+                return self._answer(told_room(graph))
+            case "inventory":
+                return self._answer(told_held(graph))
+            case "examine":
+                id = cast("int", ids[0])
+                if id not in visible(graph) or not (graph.reached(id) or graph.node(id).room):
+                    return self._answer(f"You are not close to the {read[1]}; go to it first.", accepted=False)
+                return self._answer(told_thing(graph, id))
+            case verb:
+                return self._act(moment, Action(cast("Verb", verb), *cast("list[int]", ids)))
+
+    def admissible_commands(self) -> tuple[str, ...]:
+        moment = self._running()
+        near = frozenset(id for id in visible(moment.graph) if moment.graph.reached(id) or moment.graph.node(id).room)
+        acts = (written(moment.graph, action) for action in possible(moment, near))
+        looks = (f"examine {moment.graph.apartment.names[id]}" for id in near)
+        return tuple(sorted(("look", "inventory", *looks, *acts)))
+
+    def goal_conditions(self) -> tuple[int, int]:
+        return met(self.goal, self._running().graph)
+
+    @property
+    def moment(self) -> Moment:
+        """Hidden: the state now. Raises ``OrderError`` before the first reset."""
+        return self._running()
+
+    def copy(self) -> GraphEnv:
+        other = type(self)(self.task, self._start, self.goal)
+        other._moment = self._moment
+        return other
+
+    def close(self) -> None:
+        self._moment = None
+
+    def _opening(self, moment: Moment) -> str:
+        return told_opening(moment.graph)
+
+    def _act(self, moment: Moment, action: Action) -> Step:
+        if (wrong := problem(moment.graph, action)) is not None:
+            return self._answer(f"{wrong}.", accepted=False)
+        self._moment = advance(moment, action)
+        return self._answer(told_done(moment.graph, action, self._moment.graph))
+
+    def _running(self) -> Moment:
+        if self._moment is None:
+            raise OrderError("This env was used before its first reset; call reset() first.")
+        return self._moment
+
+    def _answer(self, text: str, *, accepted: bool = True) -> Step:
+        reached, total = self.goal_conditions()
+        return Step(Observation(text, accepted), won=reached == total, terminated=reached == total)
+
+
+def possible(moment: Moment, near: frozenset[int]) -> Iterator[Action]:
+    """The actions that are possible now, where ``near`` is in reach and in sight."""
+    graph = moment.graph
+    yield from (Action("walk to", id) for id in moment.seen if problem(graph, Action("walk to", id)) is None)
+    for id in near:
+        yield from (action for verb in verbs_of(graph, id) if problem(graph, action := Action(verb, id)) is None)
+        for held in graph.held:
+            puts = (Action("put in", held, id), Action("put on", held, id))
+            yield from (action for action in puts if problem(graph, action) is None)

@@ -1,0 +1,220 @@
+"""The expert: plays from the goal sentence and the texts alone, two things at a time, and searches where things likely are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from worlds.base import Observation
+from worlds.graphs.houses import LYING, STANDING, written_counts
+from worlds.graphs.reader import begin, is_room, refused, room_of, update
+from worlds.graphs.sentences import Wanted, read_sentence, spoken
+from worlds.household.belief import Belief, Receptacle, kind
+from worlds.household.search import SearchPrior, drawn, salt_of
+
+ROOM = "apartment"
+VOCABULARY = frozenset(LYING) | {one.kind for standing in STANDING.values() for one in standing}
+"""The kinds that made-up apartments have; those of others are known once they were seen."""
+_ROOMS = {one.kind: room for room, standing in STANDING.items() for one in standing}
+_MAX_FAILED = 200
+
+
+class Move(NamedTuple):
+    """A command, None to give up, and the thought behind it."""
+
+    command: str | None
+    thought: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphExpertMemory:
+    """The goal sentence, what is known, and the commands that were refused since."""
+
+    goal: str
+    belief: Belief
+    failed: frozenset[str] = field(default=frozenset())
+    chosen: str | None = None
+    salt: str = ""
+
+
+class GraphExpert:
+    """A ``Policy`` without a model. ``search`` says by what places are looked into; ``seed`` draws a random order."""
+
+    def __init__(self, search: SearchPrior = "counts", seed: int = 0) -> None:
+        self._search: SearchPrior = search
+        self._seed = seed
+
+    def begin(self, goal: str, observation: Observation) -> GraphExpertMemory:
+        belief = begin(observation)
+        places = (one.name for one in belief.receptacles)
+        return GraphExpertMemory(goal, belief, salt=salt_of(self._seed, places) if self._search == "random" else "")
+
+    def observe(self, memory: GraphExpertMemory, command: str, observation: Observation) -> GraphExpertMemory:
+        failed = memory.failed
+        if refused(observation):
+            failed |= {command.strip()} if len(failed) < _MAX_FAILED else frozenset()
+        elif command.strip().startswith("walk to "):
+            # From close by, what was refused may be taken.
+            name = command.strip().removeprefix("walk to ")
+            failed = frozenset(one for one in failed if not one.endswith(f" {name}"))
+        return replace(memory, belief=update(memory.belief, command, observation), failed=failed)
+
+    def decide(self, memory: GraphExpertMemory) -> tuple[str | None, str, GraphExpertMemory]:
+        wanted = _wanted(memory.goal, _kinds(memory.belief))
+        moves = _Decision(memory, wanted, self._search).moves() if wanted else iter(())
+        lost = Move(None, "nothing is left to try" if wanted else "this goal is in words that the expert cannot read")
+        move = next((move for move in moves if move.command not in memory.failed), lost)
+        return move.command, move.thought, replace(memory, chosen=move.command)
+
+
+def _kinds(belief: Belief) -> frozenset[str]:
+    return VOCABULARY | {one.kind for one in belief.receptacles} | {one.kind for one in belief.items}
+
+
+_wanted = lru_cache(maxsize=256)(read_sentence)
+
+
+class _Decision:
+    """The next moves, best first; the first that was not refused is made."""
+
+    def __init__(self, memory: GraphExpertMemory, wanted: Wanted, search: SearchPrior) -> None:
+        self.memory, self.belief, self.wanted = memory, memory.belief, wanted
+        self.search = search
+        targets = [one for one in self.belief.receptacles if one.kind == wanted.place and not is_room(one)]
+        self.target = max(targets, key=lambda one: (self._settled(one).total(), one.name == self.belief.at), default=None)
+        there = self._settled(self.target) if self.target else Counter[str]()
+        self.missing = Counter(wanted.things) - there
+        self.useful = self._useful()
+
+    def moves(self) -> Iterator[Move]:
+        target, carried = self.target, self.belief.carried
+        if not self.missing:
+            yield from self._finish()
+            return
+        for name in carried:
+            if name not in self.useful:
+                yield from self._lay_down(name, f"the {name} is not needed; put it down")
+        if target is None:
+            yield from self._seek([self.wanted.place], f"find the {spoken(self.wanted.place)}")
+        more = self.missing - Counter(kind(name) for name in self.useful)
+        full = len(carried) >= self.belief.hands
+        shut = target is not None and target.openness == "closed"
+        if target and self.useful and (full or not more or shut or self.belief.at == target.name):
+            yield from self._deliver(target)
+        if more and not full:
+            yield from self._fetch(more)
+            yield from self._seek(sorted(more), f"look for {' or '.join(_a(one) for one in sorted(more))}")
+        if target and self.useful:
+            yield from self._deliver(target)
+
+    def _settled(self, one: Receptacle) -> Counter[str]:
+        """What lies at a place that is wanted there."""
+        return Counter(kind(name) for name in one.contents or () if kind(name) in self.wanted.things)
+
+    def _useful(self) -> tuple[str, ...]:
+        left, useful = Counter(self.missing), list[str]()
+        for name in self.belief.carried:
+            if left[kind(name)] > 0:
+                left[kind(name)] -= 1
+                useful.append(name)
+        return tuple(useful)
+
+    def _finish(self) -> Iterator[Move]:
+        if self.wanted.switched and self.target:
+            for name in self.belief.carried[: max(0, 1 + len(self.belief.carried) - self.belief.hands)]:
+                yield from self._lay_down(name, "a hand must be free")
+            thought = f"switch the {self.target.name} on"
+            if self.target.openness == "open":
+                yield from self._at(self.target, f"close {self.target.name}", thought)
+            yield from self._at(self.target, f"switch on {self.target.name}", thought)
+        yield Move(None, f"as far as the expert can tell the goal is reached ({self.wanted})")
+
+    def _deliver(self, target: Receptacle) -> Iterator[Move]:
+        name = self.useful[0]
+        thought = f"bring the {name} to the {target.name}"
+        if target.openness == "closed" and self.wanted.how == "inside":
+            if len(self.belief.carried) >= self.belief.hands:
+                yield from self._lay_down(name, f"a hand must be free to open the {target.name}")
+            yield from self._at(target, f"open {target.name}", thought)
+        for how in ("in", "on") if self.wanted.how == "inside" else ("on", "in"):
+            yield from self._at(target, f"put {name} {how} {target.name}", thought)
+
+    def _lay_down(self, name: str, thought: str) -> Iterator[Move]:
+        """Put something somewhere, but not where such things are wanted: here if that is possible."""
+        places = [one for one in self.belief.receptacles if one.openness == "surface" and one.kind != self.wanted.place]
+        for one in sorted(places, key=self._nearness):
+            for how in ("on", "in"):
+                yield from self._at(one, f"put {name} {how} {one.name}", thought)
+
+    def _fetch(self, more: Counter[str]) -> Iterator[Move]:
+        """Grab what is wanted and was seen, the nearest first; what is where it should be stays."""
+        found: list[tuple[Receptacle, str]] = []
+        for one in self.belief.receptacles:
+            if self.target is not None and one.name == self.target.name:
+                continue
+            found += [(one, name) for name in one.contents or () if more[kind(name)] > 0]
+        for item in self.belief.items:
+            # What lies on a plate is not told with the table under it.
+            holder = next((one for one in self.belief.items if item.name in (one.inside or ())), None)
+            place = self.belief.receptacle(holder.where) if holder else None
+            if place and more[item.kind] > 0 and item.name not in self.belief.carried:
+                found.append((place, item.name))
+        for one, name in sorted(found, key=lambda each: (*self._nearness(each[0]), each[1])):
+            thought = f"take the {name}"
+            if one.openness == "closed":
+                yield from self._at(one, f"open {one.name}", thought)
+            elif is_room(one) or name not in (one.contents or ()):
+                yield from self._near(name, f"grab {name}", thought)
+            else:
+                yield from self._at(one, f"grab {name}", thought)
+                yield from self._near(name, f"grab {name}", thought)
+
+    def _seek(self, kinds: list[str], thought: str) -> Iterator[Move]:
+        """Look into rooms and closed furniture that were not looked into yet."""
+        unseen = [one for one in self.belief.receptacles if one.contents is None]
+        for one in sorted(unseen, key=lambda one: self._promise(one, kinds)):
+            if is_room(one):
+                yield Move(f"walk to {one.name}", thought)
+            else:
+                yield from self._at(one, f"open {one.name}", thought)
+
+    def _promise(self, one: Receptacle, kinds: list[str]) -> tuple[float, tuple[str, int]]:
+        """The order of a search: cost over chance."""
+        if self.search != "counts":
+            return 0.0 if self.search == "name" else float(int(drawn(self.memory.salt, one.name)[:12], 16)), _by_name(one.name)
+        counts = written_counts()
+        chance = sum(float(_ROOMS.get(each) == one.kind) + 0.01 for each in kinds if each not in LYING)
+        chance += sum(counts.chance(each, one.kind, ROOM) for each in kinds if each in LYING)
+        return self._cost(one) / chance, _by_name(one.name)
+
+    def _cost(self, one: Receptacle) -> float:
+        return float(self.belief.at != one.name) + float(not is_room(one))
+
+    def _nearness(self, one: Receptacle) -> tuple[bool, bool, bool, tuple[str, int]]:
+        here = room_of(self.belief, self.belief.at)
+        away = self.belief.at != one.name
+        return away, room_of(self.belief, one.name) != here, one.openness == "closed", _by_name(one.name)
+
+    def _at(self, one: Receptacle, command: str, thought: str) -> Iterator[Move]:
+        """The next step towards a command at a place."""
+        if command in self.memory.failed:
+            return
+        yield Move(command if self.belief.at == one.name else f"walk to {one.name}", thought)
+
+    def _near(self, name: str, command: str, thought: str) -> Iterator[Move]:
+        """The next step towards a command with a thing that was seen: it is refused once from too far away."""
+        yield Move(command, thought)
+        yield Move(f"walk to {name}", thought)
+
+
+def _by_name(name: str) -> tuple[str, int]:
+    stem, _, number = name.rpartition(" ")
+    return stem, int(number) if number.isdecimal() else 0
+
+
+def _a(thing: str) -> str:
+    word = spoken(thing)
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"

@@ -1,0 +1,278 @@
+"""Made-up apartments without end, and the tasks in them: five families, as Watch-And-Help and LoTa-Bench have them.
+
+The habits here, what stands in which room and where things lie, were counted nowhere: they are written below. The families and
+what each is about are those of Watch-And-Help (Puig et al., ICLR 2021) in LoTa-Bench's reading (Choi et al., ICLR 2024, table
+5), with "wash dishes" ending in a dishwasher that runs, and without what only a second person can do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from random import Random
+from typing import NamedTuple
+
+from worlds.errors import ConfigurationError
+from worlds.graphs.goals import Condition, GraphGoal, How, met
+from worlds.graphs.graph import ROOMS, Apartment, Graph, Node, Placing
+from worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount
+
+VERSION = "1"
+"""Changes when a seed gives another apartment."""
+SEEDS = 1_000_000_000
+
+
+class Family(NamedTuple):
+    """What a family of tasks wants: ``least`` to ``most`` kinds of ``things``, up to ``each`` of one kind, at a place."""
+
+    how: How
+    place: str
+    things: tuple[str, ...]
+    least: int = 2
+    most: int = 4
+    each: int = 2
+    switched: bool = False
+
+
+_DISHES = ("cutleryfork", "plate", "waterglass", "wineglass")
+_FOOD = ("apple", "cupcake", "juice", "pancake", "poundcake", "pudding", "wine")
+FAMILIES: Mapping[str, Family] = {
+    "setup_table": Family("on", "kitchentable", _DISHES),
+    "put_dishwasher": Family("inside", "dishwasher", _DISHES, switched=True),
+    "put_fridge": Family("inside", "fridge", _FOOD),
+    "prepare_food": Family("on", "kitchentable", ("coffeepot", *_FOOD)),
+    "prepare_snack": Family("on", "coffeetable", ("apple", "chips", "cupcake", "juice", "pudding", "wine"), most=3),
+}
+"""The families of tasks by name."""
+
+
+class Furniture(NamedTuple):
+    """What stands in a room: between ``least`` and ``most`` of it."""
+
+    kind: str
+    properties: tuple[str, ...]
+    least: int = 1
+    most: int = 1
+
+
+_IN, _ON, _BOTH = ("CAN_OPEN", "CONTAINERS"), ("SURFACES",), ("CONTAINERS", "SURFACES")
+_MACHINE = ("CAN_OPEN", "CONTAINERS", "HAS_SWITCH")
+STANDING: Mapping[str, tuple[Furniture, ...]] = {
+    "bathroom": (
+        Furniture("bathroomcabinet", _IN),
+        Furniture("bathroomcounter", _ON),
+        Furniture("sink", _BOTH),
+        Furniture("toilet", ("CAN_OPEN",)),
+        Furniture("washingmachine", _MACHINE, 0, 1),
+    ),
+    "bedroom": (
+        Furniture("bed", _ON),
+        Furniture("closet", _IN, 0, 1),
+        Furniture("desk", _ON),
+        Furniture("computer", ("HAS_SWITCH",)),
+        Furniture("nightstand", _IN, 1, 2),
+    ),
+    "kitchen": (
+        Furniture("dishwasher", _MACHINE),
+        Furniture("fridge", _MACHINE),
+        Furniture("kitchencabinet", _IN, 2, 5),
+        Furniture("kitchencounter", _ON, 1, 2),
+        Furniture("kitchentable", _ON),
+        Furniture("microwave", _MACHINE),
+        Furniture("sink", _BOTH),
+        Furniture("stove", (*_MACHINE, "SURFACES")),
+    ),
+    "livingroom": (
+        Furniture("bookshelf", _BOTH, 1, 2),
+        Furniture("coffeetable", _ON),
+        Furniture("desk", _ON, 0, 1),
+        Furniture("sofa", _ON, 1, 2),
+        Furniture("tv", ("HAS_SWITCH",)),
+        Furniture("tvstand", _BOTH),
+    ),
+}
+"""What stands in each room."""
+_DISH = {"kitchencabinet": 8, "kitchencounter": 4, "kitchentable": 2, "dishwasher": 1, "sink": 1, "coffeetable": 1}
+_COLD = {"fridge": 8, "kitchencounter": 3, "kitchentable": 2, "coffeetable": 1, "desk": 1}
+_SWEET = {
+    "kitchencabinet": 4,
+    "kitchencounter": 4,
+    "fridge": 4,
+    "kitchentable": 2,
+    "coffeetable": 1,
+    "stove": 1,
+    "microwave": 1,
+}
+LYING: Mapping[str, Mapping[str, int]] = {
+    "apple": {**_COLD, "bookshelf": 1},
+    "barsoap": {"sink": 3, "bathroomcabinet": 3, "bathroomcounter": 3},
+    "book": {"bookshelf": 8, "nightstand": 3, "desk": 3, "coffeetable": 2, "bed": 1, "sofa": 1},
+    "cellphone": {"desk": 3, "nightstand": 3, "coffeetable": 2, "sofa": 1, "kitchencounter": 1},
+    "chips": {"kitchencabinet": 5, "kitchencounter": 3, "tvstand": 1, "desk": 1},
+    "coffeepot": {"kitchencounter": 6, "kitchencabinet": 3, "stove": 1},
+    "cupcake": _SWEET,
+    "cutleryfork": _DISH,
+    "folder": {"desk": 4, "bookshelf": 3},
+    "hairproduct": {"bathroomcabinet": 5, "bathroomcounter": 4, "closet": 1},
+    "juice": _COLD,
+    "magazine": {"coffeetable": 4, "sofa": 2, "nightstand": 2, "bookshelf": 2},
+    "mug": {**_DISH, "desk": 2},
+    "pancake": _SWEET,
+    "pillow": {"bed": 6, "sofa": 5, "closet": 1},
+    "plate": _DISH,
+    "poundcake": _SWEET,
+    "pudding": {**_COLD, "kitchencabinet": 3},
+    "remotecontrol": {"tvstand": 4, "sofa": 3, "coffeetable": 4},
+    "toothpaste": {"bathroomcabinet": 5, "bathroomcounter": 3, "sink": 2},
+    "towel": {"bathroomcabinet": 4, "closet": 3, "bathroomcounter": 2},
+    "waterglass": {**_DISH, "nightstand": 1},
+    "wine": {"fridge": 4, "kitchencabinet": 4, "kitchencounter": 3, "coffeetable": 1},
+    "wineglass": _DISH,
+}
+"""Where each kind of thing lies, by weight."""
+_NUMBERS = {0: 2, 1: 5, 2: 3}
+"""How many of a kind of thing there are, by weight; at least what the goal wants."""
+
+
+@dataclass(frozen=True)
+class House:
+    """A made-up task: its apartment and what is wanted."""
+
+    graph: Graph
+    type: str
+    goal: GraphGoal
+
+
+def make_apartment(seed: int) -> House:
+    """The apartment and task of a seed."""
+    dice = Random(f"household-graph {VERSION} {seed}")
+    type = dice.choice(list(FAMILIES))
+    goal = _goal(dice, FAMILIES[type], dict.fromkeys(LYING, 2))
+    builder = _Builder(dice)
+    builder.furnish()
+    builder.strew(goal)
+    return House(builder.graph(), type, goal)
+
+
+def make_task(graph: Graph, seed: int) -> House:
+    """A task of one of the families in somebody's own apartment. Raises ``ConfigurationError`` if it allows of none."""
+    dice = Random(f"household-graph {VERSION} {seed}")
+    kinds = graph.apartment.kinds
+    for type in dice.sample(list(FAMILIES), len(FAMILIES)):
+        family = FAMILIES[type]
+        places = frozenset(kinds.get(family.place, ()))
+        there = {kind: sum(_free(graph, id, places) for id in kinds.get(kind, ())) for kind in family.things}
+        there = {kind: number for kind, number in there.items() if number}
+        if places and len(there) >= family.least:
+            goal = _goal(dice, family, there)
+            if met(goal, graph)[0] < goal.total:
+                return House(graph, type, goal)
+    wanted = ", ".join(sorted({family.place for family in FAMILIES.values()}))
+    raise ConfigurationError(
+        f"Nothing can be wanted in this apartment: there must be a {wanted}, and food or dishes elsewhere."
+    )
+
+
+def _free(graph: Graph, id: int, places: frozenset[int]) -> bool:
+    return graph.node(id).carried and places.isdisjoint(graph.parents(id)) and graph.room_of(id) is not None
+
+
+def _goal(dice: Random, family: Family, there: Mapping[str, int]) -> GraphGoal:
+    things = [one for one in family.things if there.get(one)]
+    chosen = dice.sample(things, min(len(things), dice.randint(family.least, family.most)))
+    conditions = [
+        Condition(family.how, kind, family.place, min(there[kind], dice.choice((1,) * 3 + (family.each,)))) for kind in chosen
+    ]
+    if family.switched:
+        conditions.append(Condition("turnOn", family.place))
+    return GraphGoal(tuple(conditions))
+
+
+class _Builder:
+    """An apartment in the making. What lies at a place is close to it, and nothing is close to anything else."""
+
+    def __init__(self, dice: Random) -> None:
+        self.dice = dice
+        self.nodes: dict[int, Node] = {}
+        self.placed: dict[int, frozenset[tuple[Placing, int]]] = {}
+        self.close: dict[int, frozenset[int]] = {}
+        self.states: dict[int, frozenset[str]] = {}
+        self.rooms: dict[str, int] = {}
+
+    def add(self, kind: str, category: str, properties: Sequence[str] = (), *placed: tuple[Placing, int]) -> int:
+        """A new node, with its id."""
+        id = len(self.nodes) + 1
+        self.nodes[id] = Node(id, kind, category, frozenset(properties))
+        if placed:
+            self.placed[id] = frozenset(placed)
+        opened = frozenset({"CLOSED" if self.dice.random() < 0.9 else "OPEN"}) if "CAN_OPEN" in properties else frozenset[str]()
+        switched = frozenset({"ON" if kind == "fridge" else "OFF"}) if "HAS_SWITCH" in properties else frozenset[str]()
+        if opened or switched:
+            self.states[id] = opened | switched
+        return id
+
+    def furnish(self) -> None:
+        """The robot, the rooms and what stands in them."""
+        robot = self.add("character", "Characters")
+        for kind in STANDING:
+            self.rooms[kind] = self.add(kind, ROOMS)
+        self.placed[robot] = frozenset({("INSIDE", self.rooms[self.dice.choice(list(STANDING))])})
+        for kind, standing in STANDING.items():
+            for one in standing:
+                for _ in range(self.dice.randint(one.least, one.most)):
+                    self.add(one.kind, "Furniture", one.properties, ("INSIDE", self.rooms[kind]))
+
+    def strew(self, goal: GraphGoal) -> None:
+        """What lies about: at least what the goal wants, and none of that where it is wanted."""
+        wanted = {one.kind: one.count for one in goal.conditions if one.where}
+        for kind, places in LYING.items():
+            number = max(self.dice.choices(list(_NUMBERS), list(_NUMBERS.values()))[0], wanted.get(kind, 0))
+            for _ in range(number):
+                known = [node.id for node in self.nodes.values() if node.kind in places]
+                known = [id for id in known if not (kind in wanted and self.nodes[id].kind == goal.at.at)]
+                weights = [places[self.nodes[id].kind] for id in known]
+                self._lay(kind, self.dice.choices(known, weights)[0])
+
+    def _lay(self, kind: str, where: int) -> None:
+        properties = self.nodes[where].properties
+        inside = "CONTAINERS" in properties and ("SURFACES" not in properties or self.dice.random() < 0.5)
+        room = next(room for _, room in self.placed[where])
+        id = self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", room), ("INSIDE" if inside else "ON", where))
+        self.close[id] = frozenset({where})
+        self.close[where] = self.close.get(where, frozenset()) | {id}
+
+    def graph(self) -> Graph:
+        """The apartment."""
+        holds: dict[int, frozenset[int]] = {}
+        for id, above in self.placed.items():
+            for _, other in above:
+                holds[other] = holds.get(other, frozenset()) | {id}
+        return Graph(Apartment(self.nodes, robot=1), self.placed, holds, self.close, self.states)
+
+
+@cache
+def written_counts() -> Counts:
+    """The habits as a table: what a search by likelihood takes for the chance that a thing is at a place, or in a room."""
+    number = {one.kind: (one.least + one.most) / 2 for standing in STANDING.values() for one in standing}
+    opened = {one.kind: "CAN_OPEN" in one.properties for standing in STANDING.values() for one in standing}
+    room_of = {one.kind: room for room, standing in STANDING.items() for one in standing}
+    objects: dict[str, ObjectCount] = {}
+    for kind, places in LYING.items():
+        total = sum(places.values())
+        found = {place: Placement(weight, weight, round(total * max(1.0, number[place]))) for place, weight in places.items()}
+        for room in STANDING:
+            # What an unseen room shows at once.
+            weight = sum(weight for place, weight in places.items() if room_of[place] == room and not opened[place])
+            found[room] = Placement(weight, weight, total)
+        objects[kind] = ObjectCount(total, total, found)
+    places = {kind: ReceptacleCount(1, 1, int(opened[kind]), 1, 1) for kind in number}
+    places |= {room: ReceptacleCount(1, 1, 0, 1, 1) for room in STANDING}
+    can = dict.fromkeys(LYING, ("pickupable",))
+    return Counts(
+        "generated",
+        1,
+        "worlds/graphs/houses.py",
+        {"apartment": RoomCount(1, 1, places, objects)},
+        can | {"tv": ("toggleable",)},
+    )

@@ -1,0 +1,176 @@
+"""The shortest way to a goal, found by A* over real actions; it sees the whole apartment, so it is for proofs and metrics
+alone.
+
+Only what can help is tried: walking to rooms, to what is wanted, to what that lies in or on and to where it should be; opening
+that; grabbing and putting what is wanted. Closing is tried only of what is to be switched on, and of things that are alike in
+one place the first is taken. A way found among these actions can be played; that there is no shorter one holds as long as
+nothing else helps.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+from worlds.graphs.actions import Action, problem
+from worlds.graphs.env import Moment, advance, begun
+from worlds.graphs.goals import GraphGoal, met
+from worlds.graphs.graph import Graph
+from worlds.graphs.sight import visible
+
+SECONDS = 1.5
+MOST_STATES = 300_000
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The actions of a way to the goal, and whether it is known to be a shortest one."""
+
+    actions: tuple[Action, ...]
+    shortest: bool
+
+
+class _Step(NamedTuple):
+    """The last action of a way, and the way before it."""
+
+    action: Action
+    before: _Step | None
+
+
+_Way = _Step | None
+
+
+def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: float = 1.0) -> Plan | None:
+    """A way from ``graph`` to ``goal``, at most ``greed`` times as long as the shortest; None if none was found in time."""
+    search = _Search(graph, goal)
+    until = time.monotonic() + (SECONDS if seconds is None else seconds)
+    start = begun(graph)
+    number = count()
+    waiting: list[tuple[float, int, int, Moment, _Way]] = [(greed * search.left(start.graph), next(number), 0, start, None)]
+    best: dict[Hashable, int] = {search.key(start): 0}
+    while waiting:
+        _, turn, steps, moment, way = heapq.heappop(waiting)
+        if met(goal, moment.graph)[0] == goal.total:
+            return Plan(_unwound(way), greed <= 1.0)
+        if best[search.key(moment)] < steps:
+            continue
+        if turn > MOST_STATES or time.monotonic() > until:
+            return None
+        for action in search.actions(moment):
+            after = advance(moment, action)
+            key = search.key(after)
+            if steps + 1 < best.get(key, steps + 2):
+                best[key] = steps + 1
+                cost = steps + 1 + greed * search.left(after.graph)
+                heapq.heappush(waiting, (cost, -next(number), steps + 1, after, _Step(action, way)))
+    return None
+
+
+def _unwound(way: _Way) -> tuple[Action, ...]:
+    actions: list[Action] = []
+    while way is not None:
+        actions.append(way.action)
+        way = way.before
+    return tuple(reversed(actions))
+
+
+class _Search:
+    """What is worth trying for one goal."""
+
+    def __init__(self, graph: Graph, goal: GraphGoal) -> None:
+        classes = graph.apartment.classes
+        self.goal = goal
+        self.wanted = {one.kind for one in goal.conditions if one.how != "turnOn"}
+        self.things = tuple(id for kind in sorted(self.wanted) for id in classes.get(kind, ()) if graph.node(id).carried)
+        self.switched = tuple(id for one in goal.conditions if one.how == "turnOn" for id in classes.get(one.kind, ()))
+        self.targets = tuple(dict.fromkeys(id for one in goal.conditions for id in classes.get(one.at, ())))
+        self.apart = all(
+            graph.node(id).carried
+            or all(graph.node(other).carried and id in graph.parents(other) for other in near - {graph.robot})
+            for id, near in graph.close.items()
+            if id != graph.robot
+        )
+        self.how = {one.kind: one.how for one in goal.conditions if one.how != "turnOn"}
+
+    def left(self, graph: Graph) -> int:
+        """Never more than the actions that are left until the goal is reached."""
+        reached, total = met(self.goal, graph)
+        switching = int(bool(self.switched) and not any("ON" in graph.state(id) for id in self.switched))
+        missing = max(0, total - reached - switching)
+        held = min(missing, sum(graph.node(id).kind in self.wanted for id in graph.held))
+        return missing + (missing - held) + switching + (self._walks(graph, missing - held, held) if self.apart else 0)
+
+    def _walks(self, graph: Graph, unheld: int, held: int) -> int:
+        """How often one must still walk and open, where nothing is within reach of two places: two things go in a trip."""
+        near = graph.close.get(graph.robot, frozenset())
+        at_target = not near.isdisjoint(self.targets)
+        arrivals = -(-(unheld + (0 if at_target else held)) // 2)
+        offered: dict[int, int] = {}
+        for id in self.things:
+            if id not in graph.held and not self._settled(graph, id):
+                for place in graph.parents(id):
+                    if not graph.node(place).room:
+                        offered[place] = offered.get(place, 0) + 1
+        here = sum(offered.get(id, 0) for id in near)
+        elsewhere = sorted((number for place, number in offered.items() if place not in near), reverse=True)
+        places, short = 0, unheld - here
+        while short > 0 and places < len(elsewhere):
+            short -= elsewhere[places]
+            places += 1
+        fetches = max(places, -(-(unheld - min(here, 2 - len(graph.held))) // 2))
+        shut = [id for id in self.targets if "CLOSED" in graph.state(id)]
+        opening = int(unheld + held > 0 and "inside" in self.how.values() and len(shut) == len(self.targets))
+        # What is to be switched on is closed first.
+        closing = int(bool(self.switched) and (bool(opening) or not shut))
+        return arrivals + fetches + opening + closing
+
+    def key(self, moment: Moment) -> Hashable:
+        """What tells one state from another, as far as the goal is concerned."""
+        graph = moment.graph
+        near = graph.close.get(graph.robot, frozenset())
+        lying = tuple(sorted((graph.node(id).kind, *_at(graph, id)) for id in self.things))
+        opened = frozenset(id for id, states in graph.states.items() if "OPEN" in states)
+        lit = frozenset(id for id in self.switched if "ON" in graph.state(id))
+        held = tuple(sorted(graph.node(id).kind for id in graph.held))
+        rooms = frozenset(room for room in graph.apartment.rooms if not moment.seen.isdisjoint(graph.holds.get(room, ())))
+        fixed = frozenset(id for id in near if not graph.node(id).carried)
+        return lying, fixed, opened, lit, held, rooms, graph.room_of(graph.robot)
+
+    def actions(self, moment: Moment) -> Iterator[Action]:
+        """The actions worth trying."""
+        graph = moment.graph
+        useful = [id for id in self.things if id not in graph.held and not self._settled(graph, id)]
+        holders = {other for id in useful for other in graph.parents(id) if not graph.node(other).room}
+        places = dict.fromkeys((*self.targets, *sorted(holders)))
+        seen_rooms = {graph.room_of(id) for id in moment.seen if not graph.node(id).room}
+        rooms = (room for room in graph.apartment.rooms if room not in seen_rooms)
+        walks = (*rooms, *places, *(id for id in useful if not graph.parents(id, "ON") and not graph.enclosed(id)))
+        tried: list[Action] = [Action("walk to", id) for id in walks if id in moment.seen and not self._there(graph, id)]
+        tried += [Action("open", id) for id in places]
+        tried += [Action("close", id) for id in self.switched]
+        tried += [Action("switch on", id) for id in self.switched]
+        first: dict[Hashable, int] = {}
+        in_sight = visible(graph)
+        for id in useful:
+            if id in in_sight and graph.reached(id):
+                first.setdefault((graph.node(id).kind, graph.placed.get(id)), id)
+        tried += [Action("grab", id) for id in first.values()]
+        for id in graph.held:
+            if (how := self.how.get(graph.node(id).kind)) is not None:
+                tried += [Action("put in" if how == "inside" else "put on", id, target) for target in self.targets]
+        yield from (action for action in tried if problem(graph, action) is None)
+
+    def _settled(self, graph: Graph, id: int) -> bool:
+        how = self.how[graph.node(id).kind]
+        return any(target in self.targets for target in graph.parents(id, "INSIDE" if how == "inside" else "ON"))
+
+    def _there(self, graph: Graph, id: int) -> bool:
+        return id in graph.close.get(graph.robot, frozenset())
+
+
+def _at(graph: Graph, id: int) -> tuple[str, ...]:
+    return tuple(sorted(f"{how} {other}" for how, other in graph.placed.get(id, ()))) if id not in graph.held else ("held",)

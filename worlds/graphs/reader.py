@@ -1,0 +1,207 @@
+"""Reads the texts of the world into a belief. Rooms are receptacles there, and hold their furniture and what lies in none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from worlds.base import Observation
+from worlds.household.belief import Belief, Item, Openness, Receptacle
+
+MAX_TEXT = 50_000
+MAX_NAMES = 3_000
+HANDS = 2
+_NAME = r"[A-Za-z0-9_-]{1,60} [0-9]{1,6}"
+_ENTRY = re.compile(rf"\b(?:a|an) (?P<name>{_NAME})(?: \((?P<states>[a-z, ]{{1,30}})\))?", re.ASCII)
+_FORMS = {
+    word: re.compile(pattern, re.ASCII)
+    for word, pattern in {
+        "apartment": r"You are in an apartment with (?P<list>.*)",
+        "room": rf"You are in the (?P<one>{_NAME})",
+        "furniture": r"Its furniture: (?P<list>.*)",
+        "loose": r"Also in it: (?P<list>.*)",
+        "contents": rf"(?P<how>On|In) the (?P<one>{_NAME}), you see (?P<list>.*)",
+        "walked": rf"You walk to the (?P<one>{_NAME})",
+        "opened": rf"You (?P<how>open|close) the (?P<one>{_NAME})",
+        "switched": rf"You switch (?P<how>on|off) the (?P<one>{_NAME})",
+        "grabbed": rf"You grab the (?P<one>{_NAME})(?: from the (?P<where>{_NAME}))?",
+        "put": rf"You put the (?P<one>{_NAME}) (?P<how>in|on) the (?P<where>{_NAME})",
+        "state": rf"The (?P<one>{_NAME}) is (?P<list>(?:open|closed|on|off)(?: and (?:on|off))?)",
+        "hold": r"You hold (?P<list>.*)",
+    }.items()
+}
+
+
+def refused(observation: Observation) -> bool:
+    """Whether the world did not take the command; its answers are in words, so the observation says it."""
+    return not observation.accepted
+
+
+def begin(opening: Observation) -> Belief:
+    """The belief after the opening text; the goal sentence is not read."""
+    return _read(Belief(hands=HANDS), opening.text.partition("Your task is to:")[0])
+
+
+def update(belief: Belief, command: str, observation: Observation) -> Belief:
+    """The belief after ``command`` was answered; any text at all gives a belief."""
+    del command
+    return belief if refused(observation) else _read(belief, observation.text)
+
+
+def is_room(one: Receptacle) -> bool:
+    """Whether a receptacle is a room: what stands in one is known to be open, closed, or neither."""
+    return one.openness is None
+
+
+def room_of(belief: Belief, name: str | None) -> str | None:
+    """The room in which a receptacle is, as far as the belief knows."""
+    there = belief.receptacle(name)
+    if there is None or is_room(there):
+        return name if there else None
+    return next((one.name for one in belief.receptacles if is_room(one) and name in (one.contents or ())), None)
+
+
+def _read(belief: Belief, text: str) -> Belief:
+    reading = _Reading(belief)
+    for sentence in (one.strip().rstrip(".") for one in text[:MAX_TEXT].replace("\n", " ").split(". ")):
+        for word, form in _FORMS.items():
+            if (found := form.fullmatch(sentence)) is not None:
+                reading.take(word, found)
+                break
+    return reading.belief()
+
+
+class _Reading:
+    """A belief in the making."""
+
+    def __init__(self, belief: Belief) -> None:
+        self._before = belief
+        self._places = {one.name: one for one in belief.receptacles}
+        self._items = {one.name: one for one in belief.items}
+        self._carried = list(belief.carried)
+        self._at, self._told = belief.at, set[str]()
+        self._room: str | None = None
+        self._shown: list[str] | None = None
+
+    def belief(self) -> Belief:
+        """The belief as read so far."""
+        at = self._at
+        if at is not None and at not in self._places:
+            item = self._items.get(at)
+            at = item.where if item and item.where in self._places else self._room or self._before.at
+        places = tuple(replace(one, visited=True) if one.name in (at, self._room) else one for one in self._places.values())
+        return replace(
+            self._before,
+            receptacles=places,
+            items=tuple(self._items.values()),
+            at=at if at is not None else self._room,
+            held=self._carried[0] if self._carried else None,
+            also=tuple(self._carried[1:]),
+            beside=self._before.beside if self._shown is None else tuple(self._shown),
+        )
+
+    def take(self, word: str, found: re.Match[str]) -> None:
+        """Take in a sentence."""
+        said = found.groupdict()
+        one = said.get("one") or ""
+        entries = _entries(said["list"]) if "list" in said and word not in ("state",) else ()
+        match word:
+            case "apartment":
+                for name, _ in entries:
+                    self._places.setdefault(name, Receptacle(name, place=name))
+            case "room":
+                self._room, self._shown = one, []
+                self._places[one] = replace(self._places.get(one) or Receptacle(one, place=one), contents=())
+            case "furniture":
+                for name, states in entries:
+                    self._stands(name, states)
+            case "loose":
+                for name, states in entries:
+                    self._lies(name, self._room, states)
+            case "contents":
+                self._contents(one, entries)
+            case "walked":
+                self._at = one
+            case "opened":
+                self._change(one, openness="open" if said["how"] == "open" else "closed")
+            case "switched":
+                self._learn(one, lit=said["how"] == "on")
+            case "grabbed":
+                self._leave(one)
+                self._items[one] = replace(self._items.get(one) or Item(one), where=None)
+                self._carried.insert(0, one)
+                del self._carried[HANDS:]
+            case "put":
+                self._carried = [name for name in self._carried if name != one]
+                self._lies(one, said["where"], ())
+            case "state":
+                self._state(one, said["list"].split(" and "))
+            case _:
+                self._carried = [name for name, _ in entries][:HANDS]
+
+    def _stands(self, name: str, states: Sequence[str]) -> None:
+        """Furniture of the room: all that lies on it or in it is told after it, unless it is closed."""
+        openness: Openness = "closed" if "closed" in states else "open" if "open" in states else "surface"
+        known = self._places.get(name) or Receptacle(name, place=name)
+        contents = known.contents if openness == "closed" else ()
+        self._places[name] = replace(known, openness=openness, contents=contents)
+        self._told.add(name)
+        self._add(self._room, name)
+        if not {"on", "off"}.isdisjoint(states):
+            self._learn(name, lit="on" in states, where=self._room)
+
+    def _state(self, name: str, states: Sequence[str]) -> None:
+        if name in self._places and not {"open", "closed"}.isdisjoint(states):
+            self._change(name, openness="open" if "open" in states else "closed")
+        if not {"on", "off"}.isdisjoint(states):
+            self._learn(name, lit="on" in states)
+
+    def _contents(self, name: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
+        names = [one for one, _ in entries]
+        if name in self._places:
+            # What lies on a thing and what lies in it are told apart, one after the other.
+            self._change(name, contents=() if name not in self._told else self._places[name].contents)
+            self._told.add(name)
+        elif name in self._items:
+            self._learn(name, inside=tuple(names))
+        for one, states in entries:
+            self._lies(one, name, states)
+
+    def _lies(self, name: str, where: str | None, states: Sequence[str]) -> None:
+        self._leave(name)
+        self._add(where, name)
+        if self._shown is not None:
+            self._shown.append(name)
+        self._learn(name, where=where if where in self._places else self._place_of(where))
+        if not {"on", "off"}.isdisjoint(states):
+            self._learn(name, lit="on" in states)
+
+    def _place_of(self, name: str | None) -> str | None:
+        item = self._items.get(name or "")
+        return item.where if item else None
+
+    def _leave(self, name: str) -> None:
+        for place, one in self._places.items():
+            if one.contents and name in one.contents:
+                self._places[place] = replace(one, contents=tuple(other for other in one.contents if other != name))
+
+    def _add(self, where: str | None, name: str) -> None:
+        place = self._places.get(where or "")
+        if place is not None and name not in (place.contents or ()) and len(place.contents or ()) < MAX_NAMES:
+            self._change(place.name, contents=(*(place.contents or ()), name))
+
+    def _change(self, name: str, **known: Any) -> None:
+        if (place := self._places.get(name)) is not None:
+            self._places[name] = replace(place, **known)
+
+    def _learn(self, name: str, **known: Any) -> None:
+        if name in self._items or len(self._items) < MAX_NAMES:
+            self._items[name] = replace(self._items.get(name) or Item(name), **known)
+
+
+def _entries(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The names in a list such as "a plate 1 and a tv 2 (off)", each with how it is said to stand."""
+    found = list(_ENTRY.finditer(text))[:MAX_NAMES]
+    return tuple((one["name"], tuple((one["states"] or "").split(", "))) for one in found)

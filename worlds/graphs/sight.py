@@ -1,0 +1,36 @@
+"""What the robot sees: all that is in its room and not behind a closed door."""
+
+from __future__ import annotations
+
+from worlds.graphs.graph import Graph, Placed, Placing
+
+
+def visible(graph: Graph) -> frozenset[int]:
+    """What can be named and is in sight, with the room itself and what is held."""
+    room = graph.room_of(graph.robot)
+    assert room is not None
+    names, held = graph.apartment.names, graph.held
+    there = (id for id in graph.load(room) if id in names and not graph.enclosed(id))
+    return frozenset((room, *there, *held))
+
+
+def lies(graph: Graph, id: int) -> tuple[Placing, int] | None:
+    """Where a thing is, as people say it: in what holds it, else on what is under it; None if it is only in a room."""
+    placed: Placed = graph.placed.get(id, frozenset())
+    named = [one for one in placed if one[1] in graph.apartment.names]
+    return min((one for one in named if not graph.node(one[1]).room), default=None)  # INSIDE sorts before ON
+
+
+def beside(graph: Graph, id: int, seen: frozenset[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What of ``seen`` lies on something, and what in it, by name."""
+    names = graph.apartment.names
+    inner = [one for one in graph.children(id) if one in seen and one not in graph.held]
+    found = [(how[0], one) for one in inner if (how := lies(graph, one)) is not None and how[1] == id]
+    on, inside = ([one for how, one in found if how == wanted] for wanted in ("ON", "INSIDE"))
+    return tuple(sorted(on, key=lambda one: by_name(names[one]))), tuple(sorted(inside, key=lambda one: by_name(names[one])))
+
+
+def by_name(name: str) -> tuple[str, int]:
+    """A sort key that puts plate 2 before plate 10."""
+    stem, _, number = name.rpartition(" ")
+    return stem, int(number)

@@ -1,0 +1,163 @@
+"""LoTa-Bench's skills for VirtualHome as commands: find, pick up, put down, open, close and switch on, each with a class of
+thing.
+
+They are composed of the classes in an apartment, and a robot carries them out that knows where everything is, as LoTa-Bench's
+does ("we assume that the agent is fully aware of object locations", section 4.2). So figures tell what a planner is worth, and
+nothing of searching.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from worlds.base import Step
+from worlds.graphs.actions import Action, problem
+from worlds.graphs.env import GraphEnv, Moment
+from worlds.graphs.graph import Apartment, Graph
+from worlds.graphs.sentences import spoken
+from worlds.graphs.text import told_opening
+
+SkillVerb = Literal["find", "pick up", "put down", "open", "close", "switch on"]
+_NEEDED: Mapping[SkillVerb, str] = {
+    "pick up": "GRABBABLE",
+    "put down": "GRABBABLE",
+    "open": "CAN_OPEN",
+    "close": "CAN_OPEN",
+    "switch on": "HAS_SWITCH",
+}
+TURNS = 30
+"""Skills until an episode is lost, as in LoTa-Bench."""
+FORMS = ("find a THING", "pick up the THING", "put down the THING", "open the THING", "close the THING", "switch on the THING")
+NO_SKILL = f"This is no skill of this apartment. Skills are: {', '.join(FORMS)}."
+_LISTS: Mapping[str, tuple[SkillVerb, ...]] = {
+    "You can find": ("find",),
+    "You can pick up and put down": ("pick up", "put down"),
+    "You can open and close": ("open", "close"),
+    "You can switch on": ("switch on",),
+}
+_LIST = re.compile(rf"({'|'.join(_LISTS)}): ([^.\n]*)\.")
+
+
+class NamedSkill(NamedTuple):
+    """A skill: a verb, and what the class is called that it is about."""
+
+    verb: SkillVerb
+    name: str
+
+    def __str__(self) -> str:
+        article = ("an" if self.name[0] in "aeiou" else "a") if self.verb == "find" else "the"
+        return f"{self.verb} {article} {self.name}"
+
+
+def skills_in(opening: str) -> tuple[str, ...]:
+    """The skills of an apartment, as its opening lists what they are about, verb by verb."""
+    found = {verb: said.split(", ") for kind, said in _LIST.findall(opening) for verb in _LISTS[kind]}
+    verbs: tuple[SkillVerb, ...] = ("find", *_NEEDED)
+    return tuple(str(NamedSkill(verb, name)) for verb in verbs for name in found.get(verb, ()))
+
+
+def named_skills(apartment: Apartment) -> dict[str, tuple[SkillVerb, str]]:
+    """The skills of an apartment by their text, each with its verb and class."""
+    return {
+        str(NamedSkill(verb, spoken(kind))): (verb, kind) for verb in ("find", *_NEEDED) for kind in _kinds(apartment, verb)
+    }
+
+
+def _kinds(apartment: Apartment, verb: SkillVerb) -> list[str]:
+    needed = _NEEDED.get(verb)
+    return sorted(
+        kind
+        for kind, ids in apartment.kinds.items()
+        if needed is None or any(needed in apartment.nodes[id].properties for id in ids)
+    )
+
+
+class SkillEnv(GraphEnv):
+    """One running task, played by skills. Hidden state tells where things are, so nothing is searched for."""
+
+    _found: int | None = None
+    _put: frozenset[int] = frozenset()
+
+    def reset(self) -> Step:
+        self._found, self._put = None, frozenset()
+        return super().reset()
+
+    def step(self, command: str) -> Step:
+        moment = self._running()
+        skill = self._skills().get(" ".join(command[:200].split()))
+        if skill is None:
+            return self._answer(NO_SKILL, accepted=False)
+        verb, kind = skill
+        action = self._action(moment.graph, verb, kind)
+        if isinstance(action, str):
+            return self._answer(action, accepted=False)
+        step = self._act(moment, action)
+        if step.observation.accepted and verb == "find":
+            self._found = action.thing
+        elif step.observation.accepted and verb == "put down":
+            self._put |= {action.thing}
+        return step
+
+    def admissible_commands(self) -> tuple[str, ...]:
+        graph = self._running().graph
+        return tuple(sorted(text for text, (verb, kind) in self._skills().items() if self._can(graph, verb, kind)))
+
+    def copy(self) -> SkillEnv:
+        other = super().copy()
+        assert isinstance(other, SkillEnv)
+        other._found, other._put = self._found, self._put
+        return other
+
+    def _opening(self, moment: Moment) -> str:
+        apartment = moment.graph.apartment
+        lists = {word: ", ".join(map(spoken, _kinds(apartment, verbs[0]))) for word, verbs in _LISTS.items()}
+        known = " ".join(f"{word}: {names}." for word, names in lists.items() if names)
+        return f"{told_opening(moment.graph)} You know where everything is. {known}"
+
+    def _skills(self) -> Mapping[str, tuple[SkillVerb, str]]:
+        if self._known is None:
+            self._known = named_skills(self._running().graph.apartment)
+        return self._known
+
+    _known: Mapping[str, tuple[SkillVerb, str]] | None = None
+
+    def _can(self, graph: Graph, verb: SkillVerb, kind: str) -> bool:
+        action = self._action(graph, verb, kind)
+        return not isinstance(action, str) and problem(graph, action) is None
+
+    def _action(self, graph: Graph, verb: SkillVerb, kind: str) -> Action | str:
+        """What a skill does now, or why it does nothing."""
+        if verb == "put down":
+            return self._putting(graph, kind)
+        needed = _NEEDED.get(verb)
+        alike = [id for id in graph.apartment.kinds[kind] if needed is None or needed in graph.node(id).properties]
+        id = next(self._nearest(graph, alike))
+        match verb:
+            case "find":
+                return Action("walk to", id)
+            case "pick up":
+                return Action("grab", id)
+            case "open" | "close" | "switch on":
+                return Action(verb, id)
+
+    def _putting(self, graph: Graph, kind: str) -> Action | str:
+        held = next((id for id in graph.held if graph.node(id).kind == kind), None)
+        if held is None:
+            return f"You do not hold the {spoken(kind)}."
+        if self._found is None:
+            return "You have found no place where it could be put down."
+        properties = graph.node(self._found).properties
+        shut = "CAN_OPEN" in properties and "OPEN" not in graph.state(self._found)
+        inside = "CONTAINERS" in properties and not (shut and "SURFACES" in properties)
+        return Action("put in" if inside else "put on", held, self._found)
+
+    def _nearest(self, graph: Graph, alike: list[int]) -> Iterator[int]:
+        """Things of one class, the best first: not in a hand nor put down before, not behind a closed door, within reach."""
+        here = graph.room_of(graph.robot)
+
+        def order(id: int) -> tuple[bool, bool, bool, bool, int]:
+            return id in graph.held or id in self._put, graph.enclosed(id), not graph.reached(id), graph.room_of(id) != here, id
+
+        yield from sorted(alike, key=order)

@@ -1,0 +1,240 @@
+"""Household graphs as a world: WAH-NL from the user's files, made-up apartments without end, and some of our own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal, overload
+
+from worlds.alfworld.data.annotations import parse_goal_source, plain_sentence
+from worlds.base import Env, Policy, Task, World
+from worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
+from worlds.graphs.env import GraphEnv
+from worlds.graphs.expert import GraphExpert
+from worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
+from worlds.graphs.goals import GraphGoal
+from worlds.graphs.graph import Graph
+from worlds.graphs.household import HOUSEHOLD
+from worlds.graphs.houses import SEEDS, VERSION, House, make_apartment, make_task
+from worlds.graphs.metrics import METRICS
+from worlds.graphs.planner import plan
+from worlds.graphs.sentences import sentence
+from worlds.graphs.skill_expert import SkillExpert
+from worlds.graphs.skills import FORMS, TURNS, SkillEnv, skills_in
+from worlds.graphs.text import MANUAL
+from worlds.household.search import SearchPrior
+from worlds.options import option
+from worlds.paths import read_file
+
+_NAME = "household-graph"
+PUBLISHED = {"train": 250, "test": 100}
+"""How many tasks WAH-NL has."""
+EXAMPLE, GENERATED = "example", "generated"
+GET_DATA = (
+    "WAH-NL's files come with LoTa-Bench (github.com/lbaa2022/LLMTaskPlanning): name the folder that holds wah_nl_train.json "
+    "and wah_nl_test.json with --world-option data=FOLDER."
+)
+_PREFIX = "wah_nl_"
+_KEPT = 64
+_SEARCHES: tuple[SearchPrior, ...] = ("counts", "random", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """What can be set of household graphs."""
+
+    data: str | None = option(
+        None, "A file in WAH-NL's format, or the folder that holds wah_nl_train.json and wah_nl_test.json."
+    )
+    apartment: str | None = option(None, "A VirtualHome graph, in which the tasks of generated:SEED take place.")
+    goals: str = option("human", "Whose goal: template, human, human:N (instruction N) or human:seed=N.")
+    skills: Literal["none", "oracle"] = option("none", "oracle: commands are LoTa-Bench's skills, by a robot that knows all.")
+
+
+class GraphWorld(World):
+    """The tasks in the user's files and, as the splits ``example`` and ``generated``, apartments of our own.
+
+    ``data`` is a file in WAH-NL's format or a folder of such, ``apartment`` a graph of VirtualHome's in which the made-up
+    tasks take place, and ``goals`` says whose sentence is the goal (`parse_goal_source`); a task without one has ours. With
+    ``skills`` "oracle", commands are LoTa-Bench's skills. Raises ``ConfigurationError`` and ``GameError``.
+    """
+
+    name = _NAME
+    Options = GraphOptions
+    household = HOUSEHOLD
+    preamble = "an apartment"
+    manual = MANUAL
+    metrics = METRICS
+    task_types: ClassVar[Mapping[str, str]] = {
+        "setup_table": "table",
+        "put_dishwasher": "dishes",
+        "put_fridge": "fridge",
+        "prepare_food": "food",
+        "prepare_snack": "snack",
+    }
+    published_splits = PUBLISHED
+    endless_splits = (GENERATED,)
+    first_task = f"{EXAMPLE}:1"
+    get_data = GET_DATA
+
+    def __init__(
+        self,
+        data: str | Path | None = None,
+        apartment: str | Path | None = None,
+        goals: str = "human",
+        skills: Literal["none", "oracle"] = "none",
+    ) -> None:
+        self._goals = parse_goal_source(goals)
+        self._paths = {EXAMPLE: Path(__file__).with_name("example.json"), **({} if data is None else _files(Path(data)))}
+        self._apartment = None if apartment is None else Path(apartment)
+        self._file = lru_cache(_KEPT)(read_tasks)
+        self._listed: dict[str, tuple[Task, ...]] = {}
+        if skills == "oracle":
+            self.skills, self.max_turns, self.manual = FORMS, TURNS, "\n".join(FORMS)
+
+    @property
+    def engine(self) -> str:
+        return f"graphs 1{', skills by an oracle that reads the graph' if self.skills else ''}"
+
+    @property
+    def default_split(self) -> str:
+        return next((split for split in ("test", "train") if split in self._paths), self.splits()[0])
+
+    @property
+    def example_split(self) -> str:
+        return EXAMPLE
+
+    @property
+    def training_split(self) -> str:
+        return "train" if "train" in self._paths else EXAMPLE
+
+    def splits(self) -> Sequence[str]:
+        known = [split for split in PUBLISHED if split in self._paths]
+        return (*known, *sorted(self._paths.keys() - {*known, EXAMPLE}), EXAMPLE)
+
+    def tasks(self, split: str) -> Sequence[Task]:
+        if split == GENERATED:
+            return self._generated
+        if split not in self._paths:
+            there = ", ".join(self.splits())
+            hint = f" {GET_DATA}" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, GENERATED))
+            raise TaskNotFound(f"There is no split {shown(split)}; there are: {there}.{hint}")
+        if split not in self._listed:
+            file = self._file(self._paths[split])
+            self._listed[split] = tuple(self._task(split, number, one) for number, one in enumerate(file.tasks, start=1))
+        return self._listed[split]
+
+    def task(self, reference: str) -> Task:
+        for mark in (":", "/"):
+            if reference.startswith(f"{GENERATED}{mark}"):
+                return self._generated.named(reference)
+        return super().task(reference)
+
+    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
+        if diagnosis:
+            raise Unsupported("Household graphs say why a command is refused, so there is no diagnosis; leave it out.")
+        graph, goal = self._begun(task)
+        return (SkillEnv if self.skills else GraphEnv)(self.task(task.id), graph, goal)
+
+    def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
+        if self.skills:
+            return None
+        found = plan(*self._begun(task), seconds=seconds)
+        return None if found is None else len(found.actions)
+
+    def skills_at(self, opening: str) -> tuple[str, ...]:
+        return skills_in(opening) if self.skills else ()
+
+    def expert(self, /, **settings: Any) -> Policy:
+        search: SearchPrior
+        search, seed = settings.pop("search", "counts"), settings.pop("seed", 0)
+        if settings or search not in _SEARCHES or not isinstance(seed, int):
+            raise ConfigurationError(
+                f"The expert of household graphs searches by {', '.join(_SEARCHES)}, and has a seed; leave out "
+                f"{shown(min(settings, default=str(search)))}."
+            )
+        return SkillExpert() if self.skills else GraphExpert(search, seed)
+
+    def fingerprint(self, split: str) -> str:
+        """A SHA-256 over the split's file and its goals; of made-up tasks over what makes them."""
+        if split == GENERATED:
+            apartment = b"" if self._apartment is None else read_file(self._apartment)
+            return hashlib.sha256(f"{VERSION} {self.engine} ".encode() + apartment).hexdigest()
+        lines = [self.engine, *(f"{task.id} {task.goal}" for task in self.tasks(split))]
+        content = hashlib.sha256(self._file(self._paths[split]).text.encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256("\n".join((*lines, content)).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _task(self, split: str, number: int, one: WahTask) -> Task:
+        told = tuple(plain_sentence(said) for said in one.instructions)
+        chosen = self._goals.choose(f"{split}/{one.id}", told)
+        wording = "template" if chosen is None else self._goals.wording(chosen[0])
+        said = sentence(one.goal) if chosen is None else chosen[1]
+        return Task(f"{split}/{one.id}", _NAME, split, number, one.name, said, wording, self._paths[split])
+
+    def _begun(self, task: Task) -> tuple[Graph, GraphGoal]:
+        """Hidden: where a task begins, and what it wants. Raises ``GameError``."""
+        if task.split == GENERATED:
+            house = self._generated.house(task.number)
+            return house.graph, house.goal
+        file: TaskFile = self._file(self._paths[self.task(task.id).split])
+        one = file.tasks[self.task(task.id).number - 1]
+        return file.graph(one), one.goal
+
+    @cached_property
+    def _generated(self) -> GeneratedTasks:
+        return GeneratedTasks(None if self._apartment is None else read_apartment(self._apartment))
+
+
+def _files(data: Path) -> dict[str, Path]:
+    """The files of tasks at a path, by split."""
+    try:
+        found = sorted(data.glob(f"{_PREFIX}*.json")) if data.is_dir() else [data] if data.exists() else []
+    except (OSError, ValueError):
+        found = []
+    names = {path.stem.removeprefix(_PREFIX): path for path in found}
+    splits = {name: path for name, path in names.items() if name.isprintable() and ":" not in name and "/" not in name}
+    if not splits or not splits.keys().isdisjoint({EXAMPLE, GENERATED}):
+        raise ConfigurationError(f"{shown(str(data), 400)} holds no tasks of WAH-NL. {GET_DATA}")
+    return splits
+
+
+class GeneratedTasks(Sequence[Task]):
+    """The split ``generated``: all made-up tasks, made on demand; a task's number is its seed, from 0."""
+
+    def __init__(self, apartment: Graph | None) -> None:
+        self.house = lru_cache(_KEPT)(make_apartment if apartment is None else partial(make_task, apartment))
+        """What a seed makes. Raises what `make_task` raises."""
+
+    def __len__(self) -> int:
+        return SEEDS
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
+    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
+        if isinstance(index, slice):
+            return tuple(self._task(seed) for seed in range(*index.indices(SEEDS)))
+        seed = index + SEEDS if index < 0 else index
+        if not 0 <= seed < SEEDS:
+            raise IndexError(f"there is no made-up apartment {index}")
+        return self._task(seed)
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, Task) and value.split == GENERATED and self.named(value.id) == value
+
+    def named(self, reference: str) -> Task:
+        """The task ``generated/SEED`` or ``generated:SEED``. Raises ``TaskNotFound``."""
+        seed = reference[len(GENERATED) + 1 :]
+        if not (seed.isascii() and seed.isdecimal() and len(seed) < 20 and int(seed) < SEEDS):
+            raise TaskNotFound(
+                f"There is no task {shown(reference)}: a made-up one is {GENERATED}:0 to {GENERATED}:{SEEDS - 1}."
+            )
+        return self._task(int(seed))
+
+    def _task(self, seed: int) -> Task:
+        house: House = self.house(seed)
+        return Task(f"{GENERATED}/{seed}", _NAME, GENERATED, seed, house.type, sentence(house.goal))
