@@ -155,7 +155,7 @@ class _Decision:
         for one in self.belief.receptacles:
             if self.target is not None and one.name == self.target.name:
                 continue
-            found += [(one, name) for name in one.contents or () if more[kind(name)] > 0]
+            found += [(one, name) for name in self.belief.inside(one) if more[kind(name)] > 0]
         for item in self.belief.items:
             # What lies on a plate is not told with the table under it.
             holder = next((one for one in self.belief.items if item.name in (one.inside or ())), None)
@@ -166,7 +166,7 @@ class _Decision:
             thought = f"take the {name}"
             if one.openness == "closed":
                 yield from self._at(one, f"open {one.name}", thought)
-            elif is_room(one) or name not in (one.contents or ()):
+            elif is_room(one) or name not in self.belief.inside(one):
                 yield from self._near(name, f"grab {name}", thought)
             else:
                 yield from self._at(one, f"grab {name}", thought)

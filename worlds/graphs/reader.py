@@ -125,7 +125,8 @@ class _Reading:
             case "walked":
                 self._at = one
             case "opened":
-                self._change(one, openness="open" if said["how"] == "open" else "closed")
+                known = self._before.inside(place) if (place := self._before.receptacle(one)) else ()
+                self._change(one, openness="open" if said["how"] == "open" else "closed", contents=known)
             case "switched":
                 self._learn(one, lit=said["how"] == "on")
             case "grabbed":
@@ -160,7 +161,7 @@ class _Reading:
 
     def _contents(self, name: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
         names = [one for one, _ in entries]
-        if name in self._places:
+        if name in self._places and not self._unknown(name):
             # What lies on a thing and what lies in it are told apart, one after the other.
             self._change(name, contents=() if name not in self._told else self._places[name].contents)
             self._told.add(name)
@@ -189,8 +190,15 @@ class _Reading:
 
     def _add(self, where: str | None, name: str) -> None:
         place = self._places.get(where or "")
-        if place is not None and name not in (place.contents or ()) and len(place.contents or ()) < MAX_NAMES:
+        if place is None or self._unknown(place.name):
+            return
+        if name not in (place.contents or ()) and len(place.contents or ()) < MAX_NAMES:
             self._change(place.name, contents=(*(place.contents or ()), name))
+
+    def _unknown(self, name: str) -> bool:
+        """Whether nobody has looked into what is closed; what lies on top of it says nothing of that."""
+        place = self._places[name]
+        return place.openness == "closed" and place.contents is None
 
     def _change(self, name: str, **known: Any) -> None:
         if (place := self._places.get(name)) is not None:
