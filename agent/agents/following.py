@@ -1,7 +1,7 @@
 """What LLM-Planner and the Socratic Planner share: they write a high-level plan and follow it, one subgoal after the other.
 
 The low-level planner, which LLM-Planner (section 4.5) and the Socratic Planner (section 3.5) both take from HLSM, is the shared
-controller: it goes to a subgoal's object, and searches for it if it was not seen yet.
+body: it goes to a subgoal's object, and searches for it if it was not seen yet, in text or by a camera.
 """
 
 from __future__ import annotations
@@ -10,19 +10,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from agent.agents.bodies import make_body
 from agent.agents.examples import make_example_selector
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from agent.episodes import events
+from agent.impression import Impression
 from agent.roles.subgoals import PlanExample, Subgoal, plan_example
-from agent.skills.controller import ControllerState, Done, Execute, Failed
-from agent.skills.naming import resolve
-from agent.skills.searcher import SearchingController
+from agent.skills.controller import Done, Execute, Failed
 from agent.skills.skill import Skill, Verb
 from knowledge.rules import Rule
-from worlds.household.belief import Belief, kind
 
 if TYPE_CHECKING:
     from agent.agents.llm_planner import LlmPlannerSettings
@@ -39,23 +38,18 @@ _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
 class PlanProgress:
     """How far a plan is carried out; immutable plain data.
 
-    ``at`` is the index of the present subgoal, ``ahead`` the skills left of it (None before it was begun), ``steps`` the
-    commands executed for it, and ``unknown`` why it cannot begin while it is looked for what it names. ``completed`` are the
-    subgoals completed in the episode, in this plan or an earlier one.
+    ``state`` is the body's. ``at`` is the index of the present subgoal, ``ahead`` the skills left of it (None before it was
+    begun), ``steps`` the commands executed for it, and ``unknown`` why it cannot begin while it is looked for what it names.
+    ``completed`` are the subgoals completed in the episode, in this plan or an earlier one.
     """
 
-    state: ControllerState
+    state: Any
     plan: tuple[Subgoal, ...] = ()
     at: int = 0
     ahead: tuple[Skill, ...] | None = None
     steps: int = 0
     unknown: str | None = None
     completed: tuple[Subgoal, ...] = ()
-
-    @property
-    def belief(self) -> Belief:
-        """What is known of the house."""
-        return self.state.belief
 
     @property
     def subgoal(self) -> Subgoal | None:
@@ -105,11 +99,11 @@ class PlanFollower(ABC, Generic[M]):
 
     def __init__(self, parts: AgentParts[LlmPlannerSettings] | AgentParts[SocraticSettings]) -> None:
         self._model, self._sampling = parts.model, parts.sampling
-        self._controller = SearchingController(
-            parts.household, parts.model, parts.sampling, search=parts.settings.search, seed=parts.seed
-        )
+        self._body = make_body(parts, parts.settings.search)
+        self.picture_size = self._body.picture_size
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
-        self._patience, self._revisions = parts.settings.patience, parts.settings.revisions
+        self._patience = parts.settings.actions if parts.world.pictured else parts.settings.patience
+        self._revisions = parts.settings.revisions
         self._replanning = parts.settings.replanning
 
     @abstractmethod
@@ -120,10 +114,17 @@ class PlanFollower(ABC, Generic[M]):
     async def _recover(self, memory: M, failed: Subgoal, reason: str, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:
         """What comes of the subgoal that ``failed``, if the plan may be revised."""
 
+    def doing(self, memory: M) -> str:
+        skill: Skill | None = memory.progress.state.skill
+        return skill.text if skill is not None else ""
+
+    def impression(self, memory: M) -> Impression | None:
+        return self._body.impression(memory.progress.state)
+
     async def decide(self, memory: M, turn: Turn, emit: Emitter) -> tuple[Decision, M]:
         """Plan if need be, then follow the plan up to its next command."""
         progress = memory.progress
-        state = self._controller.observe(progress.state, turn.transitions, turn.hints)
+        state = self._body.observe(progress.state, turn)
         memory = replace(memory, progress=replace(progress, state=state, steps=progress.steps + len(turn.transitions)))
         failure, memory = await self._prepare(memory, turn, emit)
         while failure is None:
@@ -150,7 +151,7 @@ class PlanFollower(ABC, Generic[M]):
         """``memory`` with the examples for its task."""
         if memory.shots:
             return memory
-        chosen = await self._examples.choose(memory.goal, seen_kinds(memory.progress.belief))
+        chosen = await self._examples.choose(memory.goal, self._body.told(memory.progress.state).seen)
         return replace(memory, shots=tuple(map(plan_example, chosen)))
 
     def _planned(self, memory: M, plan: tuple[Subgoal, ...], reason: str, emit: Emitter) -> M:
@@ -180,48 +181,44 @@ class PlanFollower(ABC, Generic[M]):
                 progress = self._begun(replace(progress, steps=0), skills_of(subgoal))
             if not progress.ahead:
                 if progress.unknown is not None:
-                    progress = self._explored(progress, skills_of(subgoal))
+                    # It was looked into a place for what is unknown: it may have been there.
+                    progress = self._begun(progress, skills_of(subgoal))
                     continue
                 done = (*progress.completed, subgoal) if progress.advanced(subgoal) else progress.completed
                 progress = replace(progress, completed=done[-MOST_COMPLETED:]).moved(progress.at + 1)
                 continue
-            outcome, state = await self._controller.proceed(progress.state, goal, emit, rules)
+            ahead = progress.ahead
+            outcome, state = await self._body.proceed(progress.state, goal, emit, rules)
+            heard = not (isinstance(outcome, Failed) and outcome.unknown)
+            exploring = ahead == (EXPLORE,)
+            if progress.unknown is not None and heard and not exploring:
+                progress = replace(progress, unknown=None)
             if isinstance(outcome, Done):
-                progress = self._begun(replace(progress, state=state), progress.ahead[1:])
+                progress = self._begun(replace(progress, state=state), ahead[1:])
                 continue
             spent = bool(self._patience) and progress.steps >= self._patience
-            if progress.unknown is not None and (spent or isinstance(outcome, Failed)):
+            if exploring and progress.unknown is not None and (spent or isinstance(outcome, Failed)):
                 looked = f"{progress.steps} commands of looking around did not show it" if progress.steps else ""
                 reason = "; ".join(filter(None, (progress.unknown.rstrip("."), looked)))
                 return Failed(reason), replace(progress, state=state).moved(progress.at)
             if isinstance(outcome, Failed) and outcome.unknown and self._replanning:
-                emit(events.Thought(role=PLANNER, text=f"{outcome.reason.rstrip('.')}; the room is explored for it."))
-                progress = self._begun(replace(progress, state=state, unknown=outcome.reason), (EXPLORE,))
+                if progress.unknown is None:
+                    emit(events.Thought(role=PLANNER, text=f"{outcome.reason.rstrip('.')}; the room is explored for it."))
+                progress = self._begun(replace(progress, state=state, unknown=progress.unknown or outcome.reason), (EXPLORE,))
                 continue
             if isinstance(outcome, Failed):
                 return outcome, replace(progress, state=state).moved(progress.at)
             if spent:
-                return Failed(f"{progress.steps} commands were not enough{_unsearched(state)}"), progress.moved(progress.at)
+                left = ", ".join(self._body.unsearched(state))
+                more = f"; not looked into yet: {left}" if left else ""
+                reason = f"{progress.steps} commands were not enough{more}"
+                return Failed(reason), replace(progress, state=state).moved(progress.at)
             return outcome, replace(progress, state=state)
         return None, progress
 
-    def _explored(self, progress: PlanProgress, skills: tuple[Skill, ...]) -> PlanProgress:
-        """What comes after looking into a place for what was unknown: the subgoal, if it was seen there, or another place."""
-        begun = self._begun(progress, skills)
-        heard = begun.state.problem is None or not begun.state.problem.unknown
-        return replace(begun, unknown=None) if heard else self._begun(progress, (EXPLORE,))
-
     def _begun(self, progress: PlanProgress, skills: tuple[Skill, ...]) -> PlanProgress:
-        state = self._controller.start(progress.state, skills[0]) if skills else progress.state
+        state = self._body.start(progress.state, skills[0]) if skills else progress.state
         return replace(progress, state=state, ahead=skills)
-
-
-def _unsearched(state: ControllerState) -> str:
-    """What is said of a search that took too long: the kinds of place that are left."""
-    if state.skill is None or state.skill.verb != "find":
-        return ""
-    left = dict.fromkeys(one.kind for one in state.belief.receptacles if one.contents is None)
-    return f"; not looked into yet: {', '.join(left)}" if left else ""
 
 
 def skills_of(subgoal: Subgoal) -> tuple[Skill, ...]:
@@ -237,13 +234,3 @@ def skills_of(subgoal: Subgoal) -> tuple[Skill, ...]:
             return (Skill(verb, subgoal.object, subgoal.receptacle),)
         case action:
             return (Skill("find", subgoal.object), Skill(_VERBS[action], subgoal.object))
-
-
-def seen_kinds(belief: Belief) -> tuple[str, ...]:
-    """The kinds of things seen so far, in the order they were first seen: the papers' list of observed objects."""
-    return tuple(dict.fromkeys(kind(one.name) for one in (*belief.receptacles, *belief.items)))
-
-
-def was_seen(belief: Belief, said: str) -> bool:
-    """Whether something that ``said`` can refer to was seen."""
-    return resolve(said, seen_kinds(belief), [one.name for one in (*belief.receptacles, *belief.items)]) is not None

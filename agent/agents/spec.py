@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent.models.base import Model
     from agent.roles.base import Sampling
 
-S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
 
 Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
 """How examples are chosen for a task (`knowledge.selection`)."""
@@ -59,12 +59,12 @@ class ExampleSettings(ModelSettings):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentParts(Generic[S]):
+class AgentParts(Generic[S_co]):
     """What an agent is made from. ``asks`` asks a person for a command; only ``housequest play`` gives one."""
 
     name: str
     world: World
-    settings: S
+    settings: S_co
     seed: int = 0
     given_model: Model | None = None
     asks: AskPerson | None = None

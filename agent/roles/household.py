@@ -43,11 +43,6 @@ def seen_in(belief: Belief, left: Collection[str]) -> str:
     return ", ".join(found) or "none yet"
 
 
-def place_kinds(belief: Belief) -> str:
-    """The kinds of receptacle in the house, in the order of the opening."""
-    return ", ".join(dict.fromkeys(one.kind for one in belief.receptacles)) or NOTHING
-
-
 def _contents(belief: Belief, one: Receptacle) -> str:
     if one.openness == "closed":
         return f"{one.name} (closed)"

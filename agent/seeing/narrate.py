@@ -27,12 +27,6 @@ def held_kind(state: SeeingState) -> str:
     return state.held or NOTHING
 
 
-def places_found(state: SeeingState, receptacles: Iterable[str]) -> str:
-    """The kinds of receptacle that were found so far."""
-    known = frozenset(receptacles)
-    return _listed(kind for kind in state.map.found if kind in known)
-
-
 def room_kind(state: SeeingState, counts: Counts) -> str:
     """The kind of room that has such things, as far as was seen."""
     return counts.room_of(state.map.found).replace("livingroom", "living room")

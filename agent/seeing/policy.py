@@ -212,7 +212,7 @@ class ActionPolicy:
             # There is no other, so it is the one that was refused.
             return None, replace(state, avoided=(), tried=frozenset[Stand]())
         if not search.looked:
-            turns = 3 if self._has.around else 0
+            turns = 3 if self._has.look_around else 0
             return None, replace(state, search=replace(search, looked=True), turns=turns)
         if self._has.corners and search.corners is None:
             found = corners(state.map, self._targets.ground(state))

@@ -29,7 +29,7 @@ class Heuristics:
     traversable: bool = option(True, "walk to a place from which a thing can be acted on, rather than to the thing")
     corners: bool = option(True, "explore the four corners of the room first")
     replay: bool = option(True, "go back to where something was sliced, to find the slices")
-    around: bool = option(True, "look round where it is before exploring")
+    look_around: bool = option(True, "look round where it is before exploring")
     adjust: bool = option(True, "try from another place what failed from one")
     peek: bool = option(True, "open closed receptacles to look for things")
 

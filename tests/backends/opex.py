@@ -24,6 +24,7 @@ _TAKE = re.compile(r"Pick up the (?P<thing>\w+)\.")
 _TREAT = re.compile(r"(?P<verb>Heat|Cool|Clean) the (?P<thing>\w+)\.")
 _PUT = re.compile(r"Put the (?P<thing>\w+) in the (?P<place>\w+)\.")
 _USE = re.compile(r"Turn on the (?P<thing>\w+)\.")
+_SLICE = re.compile(r"Slice the (?P<thing>\w+)\.")
 
 
 def opex(messages: Messages, *, wrong_first_plan: bool = False) -> str | None:
@@ -94,6 +95,8 @@ def _skill(objective: str) -> str:
         return f"Play[Put, {found['place']}]"
     if found := _USE.fullmatch(objective):
         return f"Play[Use, {found['thing']}]"
+    if found := _SLICE.fullmatch(objective):
+        return f"Play[Slice, {found['thing']}]"
     return "Play[RequireReplan, None]"
 
 

@@ -14,13 +14,13 @@ from tests.backends.surfaces import surface
 from worlds.alfworld.text.goals import read_goal
 from worlds.household.goals import APPLIANCES, Goal
 
-_TASK = re.compile(r"^Task(?: description)?: (?P<goal>.+)$", re.MULTILINE)
-_PAIR = re.compile(r"(?P<action>\w+) (?P<object>\w+)")
-_TRIPLE = re.compile(r"\((?P<action>\w+), (?P<object>\w+)(?:, (?P<place>\w+))?\)")
+TASK = re.compile(r"^Task(?: description)?: (?P<goal>.+)$", re.MULTILINE)
+PAIR = re.compile(r"(?P<action>\w+) (?P<object>\w+)")
+TRIPLE = re.compile(r"\((?P<action>\w+), (?P<object>\w+)(?:, (?P<place>\w+))?\)")
 _HELD = re.compile(r"holding (?:(?:clean|hot|cool|sliced) )*(?P<thing>\w+) \d+\.")
 _PAIRS = {"pick": "PickupObject", "put": "PutObject", "toggle": "ToggleObject"}
 _TREATMENTS = {"heat": "HeatObject", "cool": "CoolObject", "clean": "CleanObject"}
-_NAVIGATION = "Navigation"
+NAVIGATION = "Navigation"
 
 Doing = tuple[str, ...]
 """An action with its object and, where something is put, the place."""
@@ -41,7 +41,7 @@ class Planners:
         if system.startswith("You take household tasks apart"):
             return _questions(_goal(asked[0])) if "Things to discover" in system else _reasoning(_goal(asked[0]))
         if system.startswith("You stand beside a robot"):
-            return _advice(asked)
+            return advice(asked)
         if system.startswith("You plan household tasks for a robot"):
             return self._triples(asked)
         return None
@@ -49,30 +49,28 @@ class Planners:
     def _pairs(self, asked: list[str]) -> str:
         text = next(text for text in reversed(asked) if "Task description: " in text)
         goal = _goal(text)
-        told = _line(text, "Completed plan: ")
-        completed = [(action, thing) for action, thing in _PAIR.findall(told) if action != _NAVIGATION]
+        told = told_line(text, "Completed plan: ")
+        completed = [(action, thing) for action, thing in PAIR.findall(told) if action != NAVIGATION]
         if self.wrong_first_plan and told in {"", "nothing yet"}:
             return f"Navigation {_seen(text)}, PickupObject {_seen(text)}"
-        left = _left([_pair(doing) for doing in doings(goal)], completed)
-        held = _line(text, "Holding: ")
-        place = surface(held, _line(text, "Visible objects: ").split(", ")) if held else ""
-        away = [f"{_NAVIGATION} {place}, PutObject {place}"] if held and held != goal.object else []
-        return ", ".join(
-            [*away, *(f"{_NAVIGATION} {_target(goal, action, thing)}, {action} {thing}" for action, thing in left)]
-        )
+        left = without([_pair(doing) for doing in doings(goal)], completed)
+        held = told_line(text, "Holding: ")
+        place = surface(held, told_line(text, "Visible objects: ").split(", ")) if held else ""
+        away = [f"{NAVIGATION} {place}, PutObject {place}"] if held and held != goal.object else []
+        return ", ".join([*away, *(f"{NAVIGATION} {_target(goal, action, thing)}, {action} {thing}" for action, thing in left)])
 
     def _triples(self, asked: list[str]) -> str:
         goal = _goal(asked[0])
         last = next(text for text in reversed(asked) if "could not be read" not in text)
-        told = _line(last, "Carried out so far: ")
-        completed = [tuple(part for part in found if part) for found in _TRIPLE.findall(told)]
+        told = told_line(last, "Carried out so far: ")
+        completed = [tuple(part for part in found if part) for found in TRIPLE.findall(told)]
         first = len([text for text in asked if "could not be read" not in text]) == 1
         if first and self.wrong_first_plan:
             return "Plan:\n1. (Pickup, sinkbasin)"
-        left = _left([(doing[0].capitalize(), *doing[1:]) for doing in doings(goal)], completed)
+        left = without([(doing[0].capitalize(), *doing[1:]) for doing in doings(goal)], completed)
         held = _HELD.search(last)
         if held and held["thing"] != goal.object:
-            place = surface(held["thing"], _line(last, "Observed so far: ").split(", "))
+            place = surface(held["thing"], told_line(last, "Observed so far: ").split(", "))
             left = [("Put", held["thing"], place), *left]
         plan = "\n".join(f"{number}. ({', '.join(doing)})" for number, doing in enumerate(left, 1))
         return f"Plan:\n{plan}" if first else f"Change: what is left is done in order\nPlan:\n{plan}"
@@ -87,12 +85,12 @@ def doings(goal: Goal) -> list[Doing]:
 
 
 def _goal(text: str) -> Goal:
-    goal = read_goal(list(_TASK.finditer(text))[-1]["goal"])
+    goal = read_goal(list(TASK.finditer(text))[-1]["goal"])
     assert goal is not None, "the planners read template goals alone"
     return goal
 
 
-def _line(text: str, label: str) -> str:
+def told_line(text: str, label: str) -> str:
     """What stands behind the last ``label``, up to the end of its line."""
     _, found, rest = text.rpartition(label)
     return rest.partition("\n")[0] if found else ""
@@ -100,7 +98,7 @@ def _line(text: str, label: str) -> str:
 
 def _seen(text: str) -> str:
     """A kind of place that the prompt says was seen, and that nobody can carry."""
-    return _line(text, "Visible objects: ").split(", ")[0] or "sinkbasin"
+    return told_line(text, "Visible objects: ").split(", ")[0] or "sinkbasin"
 
 
 def _pair(doing: Doing) -> Doing:
@@ -113,7 +111,7 @@ def _target(goal: Goal, action: str, thing: str) -> str:
     return appliance.get(action, thing)
 
 
-def _left(plan: list[Doing], completed: list[Doing]) -> list[Doing]:
+def without(plan: list[Doing], completed: list[Doing]) -> list[Doing]:
     """The plan without what was completed, in its order."""
     left = list(plan)
     for doing in completed:
@@ -131,7 +129,7 @@ def _reasoning(goal: Goal) -> str:
     return "\n".join(f"Then I {' '.join(doing)}." for doing in doings(goal))
 
 
-def _advice(asked: list[str]) -> str:
+def advice(asked: list[str]) -> str:
     last = next(text for text in reversed(asked) if "could not be read" not in text)
     if "Valid: yes or no" not in last:
         return "Cause: it stands firm, or is not where it was looked for."

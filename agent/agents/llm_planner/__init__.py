@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agent.agents.spec import AgentParts, ExampleSettings, declare_agent
+from agent.agents.bodies import CameraSettings
+from agent.agents.spec import AgentParts, declare_agent
 from agent.skills.controller import PlannerSearch
 from worlds.options import option
 
@@ -17,7 +18,7 @@ Wording = Literal["pairs", "lines"]
 
 
 @dataclass(frozen=True, slots=True)
-class LlmPlannerSettings(ExampleSettings):
+class LlmPlannerSettings(CameraSettings):
     """How plans are worded, and what ties them to the house.
 
     ``bias`` is what the tokens of allowed actions and seen objects are favoured by, in nats (section 5.3: 0.1), where the model
@@ -32,6 +33,7 @@ class LlmPlannerSettings(ExampleSettings):
     replanning: bool = option(True, "plan again when a subgoal fails")
     feedback: bool = option(True, "tell what is held and which subgoal failed when planning again")
     patience: int = option(10, "commands after which a subgoal has failed (0: any number)")
+    actions: int = option(150, "by a camera: actions after which a subgoal has failed (0: any number)", later=True)
     revisions: int = option(10, "plan again so often in an episode at most")
 
 
@@ -41,6 +43,7 @@ class LlmPlannerSettings(ExampleSettings):
     settings=LlmPlannerSettings,
     prompts=__name__,
     needs_household=True,
+    by_camera=True,
     searches=True,
     takes_images=True,
     rerenders=True,

@@ -11,12 +11,12 @@ the goal sentence, if the world was made to show them (goals ``human+steps``), a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress, seen_kinds
+from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
 from agent.agents.spec import AgentParts
 from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
 from agent.models.base import Message
@@ -24,7 +24,6 @@ from agent.roles.base import Role, ask, load_prompt
 from agent.roles.messages import additions, emit_rules
 from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, read_subgoals
 from worlds.base import Observation
-from worlds.household.belief import Belief, kind
 
 if TYPE_CHECKING:
     from agent.agents.llm_planner import LlmPlannerSettings, Wording
@@ -77,7 +76,7 @@ LLM_PLANNER: Role[tuple[Subgoal, ...]] = Role(PLANNER, partial(read_subgoals, na
 class LlmPlannerMemory(PlannerMemory):
     """What the planner was asked, each time with what was known of the house then."""
 
-    requests: frozenset[tuple[str, Belief]] = frozenset()
+    requests: frozenset[tuple[str, Hashable]] = frozenset()
 
 
 class LlmPlanner(PlanFollower[LlmPlannerMemory]):
@@ -99,7 +98,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         self._system = Message("system", planner_message(self._wording))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LlmPlannerMemory:
-        return LlmPlannerMemory(goal=goal, grants=grants, progress=PlanProgress(self._controller.begin(observation, goal)))
+        return LlmPlannerMemory(goal=goal, grants=grants, progress=PlanProgress(self._body.begin(goal, observation)))
 
     async def _prepare(self, memory: LlmPlannerMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LlmPlannerMemory]:
         if memory.revision < 0:
@@ -113,7 +112,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
     ) -> tuple[Decision | None, LlmPlannerMemory]:
         del failed
         # Asked the same again, nothing having been learnt since, a model that is not to vary plans the same and fails for ever.
-        asked_before = (self._request(memory, turn, reason), _known(memory)) in memory.requests
+        asked_before = (self._request(memory, turn, reason), self._known(memory)) in memory.requests
         if asked_before and not self._sampling.temperature:
             return None, self._skipped(memory, reason, emit)
         return await self._plan(memory, turn, reason, emit, failed=reason)
@@ -123,7 +122,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
     ) -> tuple[Decision | None, LlmPlannerMemory]:
         """Another plan; or what comes of there being none."""
         request = self._request(memory, turn, failed)
-        memory = replace(memory, requests=memory.requests | {(request, _known(memory))})
+        memory = replace(memory, requests=memory.requests | {(request, self._known(memory))})
         sampling = replace(self._sampling, bias=await self._bias(memory))
         emit_rules(turn.rules, (), emit)
         answer = await ask(LLM_PLANNER, self._model, (self._system,), request, emit, sampling, image=turn.image)
@@ -136,13 +135,14 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         if not (self._favoured and (await self._model.capabilities()).bias):
             return ()
         # Within a plan, a name stands behind a space, which many vocabularies make part of its first token.
-        objects = (f" {name}" for name in seen_kinds(memory.progress.belief)) if self._replanning else ()
+        objects = (f" {name}" for name in self._body.told(memory.progress.state).seen) if self._replanning else ()
         return tuple((text, self._favoured) for text in (*_NAMES, *objects))
 
     def _request(self, memory: LlmPlannerMemory, turn: Turn, failed: str = "") -> str:
         added = additions(replace(turn, admissible=None), (), memory.grants, first=True).strip()
         completed = prompted_plan(memory.progress.completed, self._wording) or "nothing yet"
-        objects = ", ".join(seen_kinds(memory.progress.belief)) or "none yet"
+        known = self._body.told(memory.progress.state)
+        objects = ", ".join(known.seen) or "none yet"
         grounding = (completed, objects) if self._replanning else None
         told = self._feedback and grounding is not None
         return request_text(
@@ -151,11 +151,10 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
             self._wording,
             added=added,
             grounding=grounding,
-            holding=kind(memory.progress.belief.held or "") if told else "",
+            holding=known.holding if told else "",
             failed=failed.replace(" failed: ", ": ", 1) if told else "",
         )
 
-
-def _known(memory: LlmPlannerMemory) -> Belief:
-    """What is known of the house, wherever the robot stands: going to and fro teaches nothing."""
-    return replace(memory.progress.belief, at=None, beside=())
+    def _known(self, memory: LlmPlannerMemory) -> Hashable:
+        """What is known of the house, wherever the robot stands: going to and fro teaches nothing."""
+        return self._body.known(memory.progress.state)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agent.agents.spec import AgentParts, ExampleSettings, declare_agent
+from agent.agents.bodies import CameraSettings, make_body
+from agent.agents.spec import AgentParts, declare_agent
 from agent.skills.controller import PlannerSearch
 from worlds.options import option
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class OpexSettings(ExampleSettings):
+class OpexSettings(CameraSettings):
     """Which parts of OPEx play: without its planner, observer or single skills it is the paper's ablation (table 2).
 
     Without the planner the task is the only subtask; without the observer the executor reads the observations' text. In a world
@@ -31,13 +32,6 @@ class OpexSettings(ExampleSettings):
     revisions: int = option(6, "make the plan again so often in an episode at most")
     on_hint: bool = option(True, "make it again when a person gives a hint")
     tries: int = option(8, "ask the executor so often within a turn at most", least=1, most=50)
-    seeing: str = option("truth", "by a camera: what perception makes of frames (truth, noisy:miss=0.2,...)", later=True)
-    votes: bool = option(True, "by a camera: look for things on the map by votes of viewpoints first", later=True)
-    traversable: bool = option(True, "by a camera: walk to where a thing can be acted on, not to the thing", later=True)
-    corners: bool = option(True, "by a camera: explore the four corners of the room first", later=True)
-    replay: bool = option(True, "by a camera: go back to where something was sliced", later=True)
-    adjust: bool = option(True, "by a camera: try from another place what failed from one", later=True)
-    peek: bool = option(True, "by a camera: open closed receptacles to look for things", later=True)
 
 
 @declare_agent(
@@ -53,11 +47,10 @@ class OpexSettings(ExampleSettings):
     rerenders=True,
 )
 def opex(parts: AgentParts[OpexSettings]) -> Agent:
+    if parts.world.pictured and parts.settings.planner == "oracle":
+        from agent.agents.opex.oracle import OraclePlayer
+
+        return OraclePlayer(parts)
     from agent.agents.opex.agent import Opex
-    from agent.agents.opex.body import TextBody
 
-    if not parts.world.pictured:
-        return Opex(parts, TextBody(parts, parts.settings.search))
-    from agent.agents.opex.rendered import OraclePlayer, RobotBody
-
-    return OraclePlayer(parts) if parts.settings.planner == "oracle" else Opex(parts, RobotBody(parts))
+    return Opex(parts, make_body(parts, parts.settings.search))

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from agent.agents.bodies.base import Body, Told
 from agent.agents.examples import make_example_selector
-from agent.agents.opex.body import Body
 from agent.agents.opex.roles import (
     EXECUTOR,
     KINDS,
@@ -31,6 +31,7 @@ from agent.episodes import events
 from agent.impression import Impression
 from agent.models.base import Message
 from agent.roles.base import ask, load_prompt
+from agent.roles.household import NOTHING
 from agent.roles.messages import RoleMemory, emit_thought, numbered
 from agent.skills.controller import Done, Execute, Failed
 from agent.skills.skill import Skill, example_skills
@@ -184,10 +185,10 @@ class Opex:
 
     async def _task(self, memory: OpexMemory) -> str:
         prompt, told = self._plans, self._body.told(memory.state)
-        chosen = await self._examples.choose(memory.goal, told.kinds)
+        chosen = await self._examples.choose(memory.goal, told.places)
         shown = "\n\n".join(_shown(example, survey=self._settings.explore) for example in chosen)
         examples = prompt.render("examples", examples=shown) + "\n" if chosen else ""
-        text = prompt.render("opening", examples=examples, room=told.room, places=told.places, goal=memory.goal)
+        text = prompt.render("opening", examples=examples, room=told.room, places=_places(told), goal=memory.goal)
         return f"{text}\n\n{self._body.story(memory.state, memory.unplanned)}" if memory.unplanned else text
 
     def _review(self, memory: OpexMemory, reason: str) -> str:
@@ -227,7 +228,7 @@ class Opex:
             turn, memory = replace(turn, image=None), replace(memory, described=description)
         text = self._executes.render("user", observation=description, **state)
         if not memory.executor.started:
-            text = f"{self._executes.render('places', places=told.places)}\n{text}"
+            text = f"{self._executes.render('places', places=_places(told))}\n{text}"
         answer, executor = await memory.executor.ask(EXECUTOR, self._model, text, turn, Grants(), emit, self._sampling)
         memory, call = replace(memory, executor=executor, unseen=()), answer.value
         if call is None:
@@ -249,6 +250,10 @@ class Opex:
         if call.skill not in self._library:
             return None, replace(memory, note=f"it failed: there is no skill {call.skill}")
         return None, replace(memory, state=self._body.start(memory.state, call.as_skill()))
+
+
+def _places(told: Told) -> str:
+    return ", ".join(told.places) or NOTHING
 
 
 def _noted(memory: OpexMemory, skill: Skill, outcome: Done | Failed) -> OpexMemory:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agent.agents.spec import AgentParts, ExampleSettings, declare_agent
+from agent.agents.bodies import CameraSettings
+from agent.agents.spec import AgentParts, declare_agent
 from agent.skills.controller import PlannerSearch
 from worlds.options import option
 
@@ -17,7 +18,7 @@ Decomposition = Literal["questions", "chain-of-thought", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class SocraticSettings(ExampleSettings):
+class SocraticSettings(CameraSettings):
     """Decomposition, re-planning, and limits on re-planning, which the paper does not set.
 
     ``retries``: in a text household the same commands fail again, where the paper's controller may just have had bad luck.
@@ -29,6 +30,7 @@ class SocraticSettings(ExampleSettings):
     decompose: Decomposition = option("questions", "how a task is taken apart")
     replanning: bool = option(True, "revise the plan when a subgoal fails")
     patience: int = option(25, "commands after which a subgoal has failed (0: any number)")
+    actions: int = option(150, "by a camera: actions after which a subgoal has failed (0: any number)", later=True)
     retries: int = option(1, "try a subgoal that was judged valid again so often in a row at most")
     revisions: int = option(10, "revise the plan so often in an episode at most")
 
@@ -39,6 +41,7 @@ class SocraticSettings(ExampleSettings):
     settings=SocraticSettings,
     prompts=__name__,
     needs_household=True,
+    by_camera=True,
     searches=True,
     takes_images=True,
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress, seen_kinds, was_seen
+from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
 from agent.agents.socratic.roles import (
     CAUSE,
     DECOMPOSER,
@@ -32,7 +32,6 @@ from agent.agents.spec import AgentParts
 from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
 from agent.models.base import Message
 from agent.roles.base import Conversation, Role, ask, load_prompt
-from agent.roles.household import held_text, here_text
 from agent.roles.messages import additions, emit_rules, emit_thought, rules_after
 from agent.roles.subgoals import Subgoal, as_triple, without_navigation
 from knowledge.rules import Rule
@@ -77,7 +76,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         return SocraticMemory(
             goal=goal,
             grants=grants,
-            progress=PlanProgress(self._controller.begin(observation, goal)),
+            progress=PlanProgress(self._body.begin(goal, observation)),
             scene=observation.text.partition("Your task is to:")[0].strip(),
             decomposer=(self._decomposer,),
             planner=(self._planner,),
@@ -90,7 +89,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         if memory.revision >= 0:
             if not (turn.hints and self._replanning):
                 return None, memory
-            text = self._prompt.render("hint", **_progress(memory))
+            text = self._prompt.render("hint", **self._progress(memory))
             return await self._plan(memory, turn, text, "the person beside you gave a hint", emit)
         if self._decomposition != "none" and memory.found is None:
             failure, memory = await self._discover(memory, turn, emit)
@@ -127,11 +126,11 @@ class Socratic(PlanFollower[SocraticMemory]):
         self, memory: SocraticMemory, failed: Subgoal, reason: str, turn: Turn, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
         """Algorithm 1, lines 9 to 18: another try where the failure was bad luck, else a revised plan."""
-        subgoal, scene, how = as_triple(failed), _caption(memory), reason.partition(" failed: ")[2]
+        subgoal, scene, how = as_triple(failed), self._caption(memory), reason.partition(" failed: ")[2]
         text = self._advise.render("validity", scene=scene, subgoal=subgoal, how=how)
         judged = await ask(VALIDITY, self._model, memory.advisor, text, emit, self._sampling, image=turn.image)
         memory = replace(memory, advisor=judged.conversation)
-        seen = was_seen(memory.progress.belief, failed.object)
+        seen = self._body.was_seen(memory.progress.state, failed.object)
         if judged.value and seen and memory.retried < self._retries:
             emit_thought(VALIDITY.name, f"{reason}. It is valid, and its target was seen: it is tried again.", emit)
             return None, replace(memory, retried=memory.retried + 1)
@@ -140,7 +139,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         explained = await ask(CAUSE, self._model, memory.advisor, text, emit, self._sampling, image=turn.image)
         emit_thought(CAUSE.name, explained.value or "", emit)
         memory, cause = replace(memory, advisor=explained.conversation), explained.value or "It is not known."
-        text = self._prompt.render("revise", subgoal=subgoal, how=how, scene=scene, cause=cause, **_progress(memory))
+        text = self._prompt.render("revise", subgoal=subgoal, how=how, scene=scene, cause=cause, **self._progress(memory))
         return await self._plan(memory, turn, text, reason, emit)
 
     async def _plan(
@@ -157,23 +156,18 @@ class Socratic(PlanFollower[SocraticMemory]):
         emit_thought(PLANNER, answer.value.change, emit)
         return None, self._planned(memory, answer.value.subgoals, reason, emit)
 
+    def _progress(self, memory: SocraticMemory) -> dict[str, str]:
+        progress = memory.progress
+        return {
+            "objects": ", ".join(self._body.told(progress.state).seen) or "nothing yet",
+            "completed": ", ".join(map(as_triple, progress.completed)) or "nothing",
+            "left": ", ".join(map(as_triple, progress.plan[progress.at :])) or "nothing",
+        }
+
+    def _caption(self, memory: SocraticMemory) -> str:
+        """What is seen, in words."""
+        return self._body.caption(memory.progress.state, memory.scene)
+
 
 def _additions(turn: Turn, memory: SocraticMemory, *, first: bool) -> str:
     return additions(replace(turn, admissible=None), memory.shown_rules, memory.grants, first=first)
-
-
-def _progress(memory: SocraticMemory) -> dict[str, str]:
-    progress = memory.progress
-    return {
-        "objects": ", ".join(seen_kinds(progress.belief)) or "nothing yet",
-        "completed": ", ".join(map(as_triple, progress.completed)) or "nothing",
-        "left": ", ".join(map(as_triple, progress.plan[progress.at :])) or "nothing",
-    }
-
-
-def _caption(memory: SocraticMemory) -> str:
-    """What is seen, in words: the latest text, where the robot is, what it holds, and what is known to be there."""
-    belief = memory.progress.belief
-    where = f"at the {belief.at}" if belief.at else "in the middle of the room"
-    there = f" There: {here_text(belief)}." if belief.at else ""
-    return f"{memory.scene} The robot is {where}, holding {held_text(belief)}.{there}"

@@ -136,7 +136,7 @@ def test_a_thing_that_is_nowhere_is_looked_for_and_given_up() -> None:
     assert isinstance(outcome, Failed) and "unicorn" in outcome.reason
     assert any(name.startswith("OpenObject") for name in played.actions)
     assert played.state.errors[-1] in ("not found", "closed receptacle")
-    shut = robot(heuristics=Heuristics(peek=False, corners=False, around=False))
+    shut = robot(heuristics=Heuristics(peek=False, corners=False, look_around=False))
     shut.carry_out(Skill("pick", "unicorn"))
     assert not any(name.startswith("OpenObject") for name in shut.actions)
 
@@ -235,7 +235,7 @@ def test_what_was_sliced_is_a_slice_from_then_on() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("off", ["votes", "corners", "replay", "around", "adjust", "peek"])
+@pytest.mark.parametrize("off", ["votes", "corners", "replay", "look_around", "adjust", "peek"])
 def test_each_heuristic_can_be_left_out(off: str) -> None:
     played = robot(heuristics=replace(Heuristics(), **{off: False}))
     assert isinstance(played.carry_out(Skill("pick", "egg")), Done)

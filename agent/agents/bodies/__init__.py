@@ -1,0 +1,40 @@
+"""What planners of skills move: a household in text, or ALFRED's robot by a camera. OPEx, LLM-Planner and the Socratic Planner
+plan for either alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from agent.agents.spec import AgentParts, ExampleSettings
+from worlds.options import option
+
+if TYPE_CHECKING:
+    from agent.agents.bodies.base import Body
+    from agent.skills.controller import PlannerSearch
+
+
+@dataclass(frozen=True, slots=True)
+class CameraSettings(ExampleSettings):
+    """The settings of an agent that plays by a camera where its world shows pictures: each heuristic can be left out."""
+
+    seeing: str = option("truth", "by a camera: what perception makes of frames (truth, noisy:miss=0.2,...)", later=True)
+    votes: bool = option(True, "by a camera: look for things on the map by votes of viewpoints first", later=True)
+    traversable: bool = option(True, "by a camera: walk to where a thing can be acted on, not to the thing", later=True)
+    corners: bool = option(True, "by a camera: explore the four corners of the room first", later=True)
+    replay: bool = option(True, "by a camera: go back to where something was sliced", later=True)
+    look_around: bool = option(True, "by a camera: look round before exploring", later=True)
+    adjust: bool = option(True, "by a camera: try from another place what failed from one", later=True)
+    peek: bool = option(True, "by a camera: open closed receptacles to look for things", later=True)
+
+
+def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
+    """What an agent's skills move in its world; ``search`` is by what places are searched in text."""
+    if parts.world.pictured:
+        from agent.agents.bodies.robot import RobotBody
+
+        return RobotBody(parts)
+    from agent.agents.bodies.text import TextBody
+
+    return TextBody(parts, search)

@@ -1,0 +1,214 @@
+"""ALFRED's robot as a body: skills become low-level actions by what its camera sees.
+
+Perception, the semantic maps and the deterministic action policy are `agent.seeing`. Prompts are told the kinds that perception
+has reported, what is in the hand, and how actions went: no name, no id and no coordinate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from agent.agents.bodies.base import Told
+from agent.agents.spec import AgentParts
+from agent.base import Emitter, Turn
+from agent.episodes import events
+from agent.impression import Impression
+from agent.roles.messages import emit_thought
+from agent.seeing.impression import impression_of
+from agent.seeing.narrate import found_kinds, held_kind, room_kind, seen_kinds
+from agent.seeing.oracle import sliced
+from agent.seeing.perception import kind_in
+from agent.seeing.policy import ActionPolicy
+from agent.seeing.primitives import OPENABLE
+from agent.seeing.registry import make_perception
+from agent.seeing.state import Heuristics, LowLevelAction, SeeingState
+from agent.skills.controller import Execute, Failed, Outcome
+from agent.skills.naming import kinds_ending, resolve
+from agent.skills.skill import Skill
+from knowledge.rules import Rule
+from worlds.base import Observation, Transition
+from worlds.errors import Unsupported, shown
+from worlds.household.simulator import touched
+from worlds.registry import DEFAULT_WORLD, household
+from worlds.rooms.frame import Frame
+
+if TYPE_CHECKING:
+    from agent.agents.bodies import CameraSettings
+
+SIZE = (150, 150)
+"""Columns and rows of the frames: half of ALFRED's each way, at a quarter of the cost."""
+_NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
+_NOTHING_HAPPENED = "Nothing happened yet."
+_SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)
+"""Words by which people and models call a slice."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RobotState:
+    """The robot's state: what it knows by ``seen``, the ``skill`` in progress and the action that was ``given`` last.
+
+    ``problem`` is why the skill cannot begin. ``frame`` is the present one. ``log`` has what was done, each with its kind of
+    thing and whether it was accepted; ``told`` counts the errors that were emitted.
+    """
+
+    skill: Skill | None = None
+    seen: SeeingState | None = None
+    problem: str | None = None
+    frame: Frame | None = None
+    given: LowLevelAction | None = None
+    log: tuple[tuple[str, str, bool], ...] = ()
+    told: int = 0
+
+    @property
+    def knowledge(self) -> SeeingState:
+        """What it knows. Only after it has seen something."""
+        assert self.seen is not None
+        return self.seen
+
+
+class RobotBody:
+    """ALFRED's robot. Its states are `RobotState`."""
+
+    def __init__(self, parts: AgentParts[CameraSettings]) -> None:
+        settings, world = parts.settings, household(DEFAULT_WORLD)
+        assert world is not None
+        self._counts = world.counts()
+        self._receptacles = frozenset(kind for room in self._counts.rooms.values() for kind in room.receptacles)
+        things = frozenset(self._counts.objects())
+        self._kinds = things | self._receptacles | {sliced(kind) for kind in things} | {"faucet"}
+        self._heuristics = Heuristics(**{one.name: getattr(settings, one.name) for one in fields(Heuristics)})
+        perception = make_perception(settings.seeing, pictures=parts.world.engine)
+        self.picture_size = SIZE
+        self._policy = ActionPolicy(perception, self._heuristics, self._chance, seed=parts.seed)
+
+    def _chance(self, thing: str, receptacle: str) -> float:
+        """How likely a receptacle of this kind holds the thing, in the rooms that have such receptacles."""
+        rooms = [name for name, room in self._counts.rooms.items() if receptacle in room.receptacles]
+        return max((self._counts.chance(thing, receptacle, room) for room in rooms), default=0.0)
+
+    def begin(self, goal: str, observation: Observation) -> RobotState:
+        del goal, observation
+        return RobotState()
+
+    def observe(self, state: RobotState, turn: Turn) -> RobotState:
+        frame, pose = turn.frame, turn.pose
+        if frame is None or pose is None:
+            raise Unsupported(_NO_PICTURES)
+        if state.seen is None:
+            return replace(state, seen=self._policy.begin(frame, pose), frame=frame)
+        seen, log = state.seen, state.log
+        for transition in turn.transitions:
+            name, _, thing = transition.command.partition(" ")
+            action = state.given if state.given is not None and state.given.name == name else LowLevelAction(name)
+            seen = self._policy.carried_out(seen, action, accepted=transition.observation.accepted)
+            kind = action.spot.kind if action.spot is not None else kind_in(thing)
+            log = (*log, (name, kind, transition.observation.accepted))
+        if turn.transitions:
+            seen = self._policy.see(seen, frame, pose)
+        return replace(state, seen=seen, frame=frame, given=None, log=log)
+
+    def start(self, state: RobotState, skill: Skill) -> RobotState:
+        cut = {} if skill.verb == "slice" else {kind: sliced(kind) for kind, _ in state.knowledge.sliced}
+        known = self._kinds.union(state.knowledge.map.found)
+        named = {said: _kind(said, known, state.knowledge.map.found) for said in (skill.object, skill.receptacle) if said}
+        strange = next((said for said, kind in named.items() if kind is None), None)
+        thing, place = (named.get(said or "") for said in (skill.object, skill.receptacle))
+        # What was sliced is a slice from then on.
+        skill = Skill(skill.verb, cut.get(thing or "", thing), place)
+        problem = None if strange is None else _strange(strange, known)
+        return replace(state, skill=skill, problem=problem, seen=self._policy.start(state.knowledge, skill))
+
+    async def proceed(
+        self, state: RobotState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
+    ) -> tuple[Outcome, RobotState]:
+        del goal, rules
+        frame = state.frame
+        assert frame is not None
+        outcome, seen = self._policy.next(state.knowledge)
+        if state.problem is not None:
+            outcome, seen = Failed(state.problem), state.knowledge.erred("planner's fault")
+        # What a skill failed for is the last that went wrong.
+        modes: list[str] = [*seen.errors[state.told :]]
+        if modes and isinstance(outcome, Failed):
+            modes[-1] = f"{modes[-1]}: {outcome.reason}"
+        for mode in modes:
+            emit_thought(events.POLICY, mode, emit)
+        state = replace(state, seen=seen, told=len(seen.errors))
+        if not isinstance(outcome, LowLevelAction):
+            return outcome, replace(state, skill=None)
+        if outcome.mask is None:
+            return Execute(outcome.name), replace(state, given=outcome)
+        # The mask is the robot's; whose pixels it has most of is the simulator's to say, as in ALFRED.
+        name = touched(frame, outcome.mask)
+        if name is None:
+            reason = "there is nothing where it reached"
+            emit_thought(events.POLICY, f"interaction failed: {reason}", emit)
+            return Failed(reason), replace(state, skill=None)
+        return Execute(f"{outcome.name} {name}"), replace(state, given=replace(outcome, mask=None))
+
+    def impression(self, state: RobotState) -> Impression | None:
+        spot = None if state.given is None else state.given.spot
+        return None if state.seen is None else impression_of(state.seen, voted=self._heuristics.votes, spot=spot)
+
+    def told(self, state: RobotState) -> Told:
+        seen = state.knowledge
+        return Told(
+            found=found_kinds(seen),
+            here=seen_kinds(seen),
+            held=held_kind(seen),
+            room=room_kind(seen, self._counts),
+            places=tuple(kind for kind in seen.map.found if kind in self._receptacles),
+            seen=seen.map.found,
+            holding=seen.held or "",
+        )
+
+    def story(self, state: RobotState, transitions: Sequence[Transition]) -> str:
+        recent = state.log[len(state.log) - min(len(state.log), len(transitions)) :]
+        lines = [_line(done, len(list(same))) for done, same in groupby(recent)]
+        return "\n".join(lines) or _NOTHING_HAPPENED
+
+    def caption(self, state: RobotState, text: str) -> str:
+        del text
+        return f"{seen_kinds(state.knowledge)}. The robot holds {held_kind(state.knowledge)}."
+
+    def was_seen(self, state: RobotState, said: str) -> bool:
+        found = state.knowledge.map.found
+        return _kind(said, found, found) is not None
+
+    def unsearched(self, state: RobotState) -> tuple[str, ...]:
+        seen = state.knowledge
+        opened = {spot.kind for spot in (*seen.peeked, *seen.opened)}
+        return tuple(kind for kind in seen.map.found if kind in OPENABLE and kind not in opened) if seen.search.looked else ()
+
+    def known(self, state: RobotState) -> Hashable:
+        seen = state.knowledge
+        return seen.map.found, seen.held, seen.placed, seen.opened, seen.peeked, seen.sliced
+
+
+def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | None:
+    """The one of ``kinds`` that a model's word means, rather one that was ``found``; None if it is none of them."""
+    plain = "".join(said.lower().split()).rstrip("0123456789")
+    if plain in kinds:
+        return plain
+    whole = resolve(_SLICE.sub(" ", said), kinds) if _SLICE.search(said) else None
+    if whole is not None and sliced(whole) in kinds:
+        return sliced(whole)
+    named = resolve(said, kinds) or resolve(said, found)
+    return named and kind_in(named)
+
+
+def _strange(said: str, kinds: Collection[str]) -> str:
+    several = kinds_ending("".join(said.lower().split()), kinds)
+    if len(several) > 1:
+        return f"{shown(said, 60)} may be the {' or the '.join(several)}; say which"
+    return f"there is no kind of thing called {shown(said, 60)}"
+
+
+def _line(done: tuple[str, str, bool], times: int) -> str:
+    name, kind, accepted = done
+    often = f" {times} times" if times > 1 else ""
+    return f"{name}{f' on the {kind}' if kind else ''}{often}: {'done' if accepted else 'failed'}"
