@@ -85,7 +85,7 @@ def make_cast(
 
 async def _screens(path: Path, size: tuple[int, int], pace: float, view: ViewMode, true: bool) -> list[list[list[Cell]]]:
     """What the screen shows at each stop of the replay."""
-    app = HousequestApp(lambda: ReplayScreen(path, pace, playing=False))
+    app = HousequestApp(lambda: ReplayScreen(path, pace, playing=False, moving=False))
     # A cast has every colour, whatever the terminal has in which it is made.
     app.console = Console(file=app.console.file, color_system="truecolor", force_terminal=True, legacy_windows=False)
     screens: list[list[list[Cell]]] = []

@@ -240,6 +240,8 @@ class World(ABC):
     """Commands that are whole skills, where the world itself carries them out; planners select from `skills_at`."""
     pictured: ClassVar[bool] = False
     """Whether its envs show pictures (`Pictured`)."""
+    enacts: bool = False
+    """Whether its commands are also carried out in a simulator, for people to watch (`worlds.household.enacted`)."""
     inline: bool = True
     """Whether a step takes milliseconds. If not, steps run in a thread."""
     keys: tuple[CommandKey, ...] = ()
@@ -251,6 +253,12 @@ class World(ABC):
     def from_options(cls, options: Any) -> Self:
         """Make the world with ``options``, an instance of ``Options``; they are its keyword arguments unless overridden."""
         return cls(**{name: getattr(options, name) for name in cls.Options.__dataclass_fields__})
+
+    @classmethod
+    def options_of(cls, engine: str) -> dict[str, str]:
+        """The options under which a record was played that names this ``engine``, as far as its replay has a use for them."""
+        del engine
+        return {}
 
     @property
     def engine(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from worlds.errors import ConfigurationError, shown
+from worlds.errors import ConfigurationError, HousequestError, shown
 from worlds.options import read_options
 from worlds.plugins import load_plugin, plugins
 
@@ -50,6 +50,14 @@ def shows_pictures(name: str) -> bool:
     try:
         return world_class(name).pictured
     except ConfigurationError:
+        return False
+
+
+def enacts(name: str, engine: str) -> bool:
+    """Whether commands are enacted where the world of this name has this ``engine``."""
+    try:
+        return make_world(name, **world_class(name).options_of(engine)).enacts
+    except HousequestError:
         return False
 
 

@@ -14,12 +14,13 @@ from agent.episodes.goals import goal_kinds
 from worlds.base import Env, Observation, Pictured, Task, Transition, World
 from worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from worlds.household.belief import Belief, kind
-from worlds.registry import household, make_world
+from worlds.household.enacted import Enacted, Move, enacting
+from worlds.registry import household, make_world, world_class
 from worlds.rooms.frame import Frame
 from worlds.rooms.plans import make_up
 from worlds.rooms.poses import Pose
 from worlds.rooms.room import Room, Situation, believed
-from worlds.rooms.view import Drawing, picture
+from worlds.rooms.view import Drawing, draw, picture
 
 _GLANCE = (100, 100)
 _LEAST = 2
@@ -33,6 +34,8 @@ class Scene:
     ``came`` is where the last turn's move began, None without one. ``new`` names the things and receptacles of which the last
     turn told something new, and ``kinds`` are the kinds that the goal names. ``true``: the situation is the true state, not
     what is believed. ``camera`` is the player's own, None in a world without pictures.
+    ``enacted`` is what became of the commands so far in a simulator, where they are enacted; ``move`` is the one that is drawn,
+    None for what follows the last one.
     """
 
     room: Room
@@ -42,6 +45,8 @@ class Scene:
     kinds: frozenset[str] = frozenset()
     true: bool = False
     camera: Pictured | None = None
+    enacted: Enacted | None = None
+    move: Move | None = None
 
     def wants(self, name: str) -> bool:
         """Whether the goal names things like this one."""
@@ -51,6 +56,8 @@ class Scene:
         """The ``drawing`` of this moment in so many columns and rows of pixels, ``aspect`` as wide as they are high."""
         if drawing == "eyes" and self.camera is not None:
             return self.camera.frame((size[0], round(size[1] / aspect))).in_rows(size[1])
+        if drawing == "eyes" and self.move is not None:
+            return draw(self.room, self.situation, self.move.pose, size, aspect=aspect)
         return picture(drawing, self.room, self.situation, size, self.came, aspect)
 
 
@@ -78,7 +85,8 @@ class EpisodeDrawing:
         Raises ``HousequestError`` where the game cannot be played beside the episode.
         """
         if belief is not None:
-            return self.scene(belief, before)
+            enacted = self.states.enacted_after(turns) if self.states is not None and self.states.enacts else None
+            return replace(self.scene(belief, before), enacted=enacted)
         turns = list(turns)
         now = self.states.seen_after(turns) if self.states is not None else None
         if self.states is None or now is None:
@@ -90,6 +98,13 @@ class EpisodeDrawing:
         room = replace(self.room, fixtures=fixtures, scenery=scenery)
         new = seen - old.names if turns else frozenset[str]()
         return Scene(room, now.situation, came, new, self.kinds, camera=now.camera)
+
+    def moving_scene(self, turns: Sequence[Transition], before: Belief, move: Move, *, true: bool) -> Scene:
+        """The scene while the last of ``turns`` is enacted, just after ``move``; ``before`` is what was believed before it."""
+        scene = self.scene(before)
+        if true and (found := self.true_scene(turns[:-1], before)) is not None:
+            scene = found
+        return replace(scene, situation=replace(scene.situation, pose=move.pose), came=None, move=move)
 
     def true_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> Scene | None:
         """The same scene with the true state after ``turns``; None where that is not known."""
@@ -118,6 +133,12 @@ class TrueStates:
         self._played: list[Transition] = []
         self._states: list[Situation | None] = []
         self._cameras: list[tuple[Pictured, frozenset[str]]] = []
+        self._enacted: list[Enacted | None] = []
+        self.enacts = world.enacts
+
+    def enacted_after(self, turns: Sequence[Transition]) -> Enacted | None:
+        """What was enacted by the end of ``turns``; None as for `after`."""
+        return None if self.after(turns) is None else self._enacted[len(turns)]
 
     def seen_after(self, turns: Sequence[Transition]) -> Seen | None:
         """What the pictures up to the end of ``turns`` have shown; None as for `after`, and in a world without pictures."""
@@ -149,10 +170,11 @@ class TrueStates:
         return self._states[len(turns)]
 
     def _begun(self, env: Env | None) -> Env:
-        env = env or self._world.sandbox(self._task)
+        # What is enacted is watched, so it is played again as it is.
+        env = env or (self._world.open(self._task) if self.enacts else self._world.sandbox(self._task))
         env.reset()
         self._played, self._states = [], [self._world.situation(env, self._room)]
-        self._cameras = []
+        self._cameras, self._enacted = [], []
         self._look(env)
         return env
 
@@ -168,6 +190,8 @@ class TrueStates:
         self._look(env)
 
     def _look(self, env: Env) -> None:
+        found = enacting(env)
+        self._enacted.append(None if found is None else found.enacted)
         if isinstance(env, Pictured):
             camera, frame = env.copy(), env.frame(_GLANCE)
             assert isinstance(camera, Pictured), "a copy is what it was copied from"
@@ -245,7 +269,7 @@ def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:
 
 def recorded_game(started: Started) -> tuple[World, Task]:
     """The game of a record among the listed ones: an id may be a path, and a record somebody else's, so none is opened."""
-    world = make_world(started.world)
+    world = make_world(started.world, **world_class(started.world).options_of(started.engine))
     if started.split in world.endless_splits:
         return world, world.task(f"{started.split}:{started.number}")
     tasks = world.tasks(started.split) if started.split in world.splits() else ()

@@ -53,21 +53,22 @@ class Ending(Card):
     _assisted = False
     _par: PathLengths | None = None
     _failure: Failure | None = None
+    _enacted = ""
 
-    def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None) -> None:
+    def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, enacted: str = "") -> None:
         """Show how the game in ``state`` ended; nothing while it goes on.
 
-        ``par`` None: it is being measured. ``failure`` is why it was not won.
+        ``par`` None: it is being measured. ``failure`` is why it was not won; ``enacted``: what a simulator made of it.
         """
-        if (state.moment, state.assisted, par, failure) != (self._moment, self._assisted, self._par, self._failure):
-            self._moment, self._assisted = state.moment, state.assisted
-            self._par, self._failure = par, failure
+        now = state.moment, state.assisted, par, failure, enacted
+        if now != (self._moment, self._assisted, self._par, self._failure, self._enacted):
+            self._moment, self._assisted, self._par, self._failure, self._enacted = now
             self.refresh()
         ended = state.moment.ended
         self.display = ended is not None
         if ended is not None:
             mark, word, _ = _LOOKS[ended.outcome]
-            self.border_title = Content(f"{mark} {word}")
+            self.border_title, self.border_subtitle = Content(f"{mark} {word}"), Content(enacted)
             for outcome in _LOOKS:
                 self.set_class(outcome == ended.outcome, f"-{outcome}")
 

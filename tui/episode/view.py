@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
@@ -45,6 +46,10 @@ _NAMES: dict[ViewMode, str] = {
 }
 _CORNERS = 6
 """Columns of a frame that have no title."""
+_LONGEST_MOVE = 0.12
+"""Seconds that a move is seen, at most."""
+_SHARE = 0.8
+"""How much of a turn's time its moves take together, at most."""
 _KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far", "false", "quiet")
 
 
@@ -78,6 +83,13 @@ class ViewPane(LinesPane):
         self.reach: Reach | None = None
         """What can be done with what is in the middle of the picture; of the present one once all is `settled`."""
         self._acting = False
+        self.enacts = game is not None and game[0].enacts
+        """Whether commands are enacted here, so that each move of the last one is drawn, one after the other."""
+        self.pace: float | None = None
+        """Turns a second, which leave so much time to moves; None draws none."""
+        self.moving = False
+        """Whether the moves of the last command are being drawn."""
+        self._skipped = asyncio.Event()
         self._mode: ViewMode = "off"
         self._true = False
         self._whose = ""
@@ -115,6 +127,10 @@ class ViewPane(LinesPane):
         while not self.settled:
             self._drawn_out.clear()
             await self._drawn_out.wait()
+
+    def skip(self) -> None:
+        """Draw no more moves of the last command."""
+        self._skipped.set()
 
     def choose(self, mode: ViewMode) -> None:
         """Show ``mode``."""
@@ -189,6 +205,7 @@ class ViewPane(LinesPane):
             paper,
             self._glimpse(),
             self._acting,
+            self.enacts,
         )
         if self._wish is None or not wish.same(self._wish):
             self._wish = wish
@@ -218,11 +235,36 @@ class ViewPane(LinesPane):
                 await painted.wait()
                 wish = self._wish
                 assert wish is not None, "what is not done was wished for"
+                await self._move(wish)
+                if wish is not self._wish:
+                    continue
                 self._take(await in_thread(partial(self._drawn, wish)))
                 self._done = wish
         finally:
             self._drawing = False
             self._drawn_out.set()
+
+    async def _move(self, wish: ViewWish) -> None:
+        """Draw the moves of the last command one after the other, if it is what follows the drawing that is there."""
+        done, artist = self._done, self._artist
+        if not (self.enacts and self.pace) or done is None or artist is None or wish.drawing is None:
+            return
+        if len(wish.moment.story) != len(done.moment.story) + 1 or wish.moment.started is not done.moment.started:
+            return
+        moves = await in_thread(partial(artist.moves, wish))
+        self._skipped.clear()
+        self.moving = bool(moves)
+        try:
+            for number, move in enumerate(moves, start=1):
+                words = f"{number} of {len(moves)}: {move.action}"
+                self._take(await in_thread(partial(artist.draw_move, wish, move, words)))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(_LONGEST_MOVE, _SHARE / self.pace / len(moves))):
+                        await self._skipped.wait()
+                if self._skipped.is_set() or wish is not self._wish:
+                    return
+        finally:
+            self.moving = False
 
     def _drawn(self, wish: ViewWish) -> Drawn:
         if self._artist is None:
@@ -254,7 +296,9 @@ class ViewPane(LinesPane):
         titles = [Content(" · ").join([*(Content(flat(word)) for word in lead if word), *marks]) for lead in leads]
         title = next((one for one in titles if one.cell_length <= room), titles[-1])
         keys = [f"v {_NAMES[self.next_mode]}"]
-        if self.watched:
+        if self.moving:
+            keys = ["space skips"]
+        elif self.watched:
             keys.append(f"V {'belief' if self._true else 'true state'}")
         said = title, Content("  ".join((*keys, self._hidden) if self._hidden else keys))
         # A title that is set draws the whole pane again.

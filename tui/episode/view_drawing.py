@@ -21,6 +21,7 @@ from tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
 from tui.widgets.lines import flat, hung
 from worlds.base import Observation, Reach, Reaching, Task, Transition, World
 from worlds.errors import HousequestError, Unsupported
+from worlds.household.enacted import Move, moves_in_words
 from worlds.rooms.view import Drawing, text_plan
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class ViewWish:
 
     ``styles`` are those of names; ``paper`` is the colour beside the room. ``glimpse`` is what an agent by a camera made of
     this moment's picture, or of the last before it. ``acting``: a person may act on what is in the middle of the picture.
+    ``enacted``: commands are carried out in a simulator, too, so that each has moves of its own.
     """
 
     drawing: Drawing | Literal["camera"] | None
@@ -52,6 +54,7 @@ class ViewWish:
     paper: tuple[int, int, int]
     glimpse: Glimpse | None = None
     acting: bool = False
+    enacted: bool = False
 
     def same(self, other: ViewWish) -> bool:
         """Whether both come to the same drawing."""
@@ -61,7 +64,7 @@ class ViewWish:
             and now.started is then.started
             and (now.belief is then.belief or now.belief == then.belief)
             and (now.before is then.before or now.before == then.before)
-            and (not (self.true or now.belief is None) or now.story == then.story)
+            and (not (self.true or self.enacted or now.belief is None) or now.story == then.story)
             and (self.styles, self.paper) == (other.styles, other.paper)
             and (self.glimpse is other.glimpse and self.acting == other.acting)
         )
@@ -99,8 +102,25 @@ class ViewArtist:
         except Exception as error:  # noqa: BLE001 (the world may be another package's, and the game goes on without its drawing)
             return _sentence(f"The house cannot be drawn, because of a fault in the code: {fault(error)}", wish)
 
+    def moves(self, wish: ViewWish) -> tuple[Move, ...]:
+        """The low-level actions by which the last command was enacted; none where nothing can be drawn. Blocks."""
+        try:
+            enacted = _scene(self._drawing_of(wish.moment), wish)[0].enacted
+        except Exception:  # noqa: BLE001 (the drawing that follows says what is wrong)
+            return ()
+        return () if enacted is None else enacted.moves
+
+    def draw_move(self, wish: ViewWish, move: Move, words: str) -> Drawn:
+        """The drawing just after a ``move`` of the last command; ``words`` are for the title. Blocks."""
+        episode, before = self._drawing_of(wish.moment), wish.moment.before
+        assert before is not None and wish.drawing not in (None, "camera"), "only pictures of what is believed move"
+        scene = episode.moving_scene(_turns(wish.moment), before, move, true=wish.true)
+        return Drawn(tuple(_picture(scene, wish.drawing, wish)), (), (words,), scene.true)
+
     def _drawn(self, wish: ViewWish) -> Drawn:
         scene, remarks = _scene(self._drawing_of(wish.moment), wish)
+        if scene.enacted is not None:
+            remarks = (*remarks, f"enacted: {scene.enacted.count}")
         if scene.room.made_up:
             remarks = ("made-up plan", *remarks)
         if scene.camera is not None:
@@ -135,13 +155,14 @@ class ViewArtist:
         return self._episode[1]
 
 
+def _turns(moment: EpisodeMoment) -> list[Transition]:
+    answers = ((entry.command, Observation(entry.observation, entry.accepted)) for entry in moment.story)
+    return [Transition(command, answer) for command, answer in answers if command is not None]
+
+
 def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[Scene, tuple[str, ...]]:
     moment = wish.moment
-    turns = [
-        Transition(entry.command, Observation(entry.observation, entry.accepted))
-        for entry in moment.story
-        if entry.command is not None
-    ]
+    turns = _turns(moment)
     believed = episode.known_scene(turns, moment.belief, moment.before)
     if not wish.true:
         return believed, ()
@@ -178,6 +199,9 @@ def _plan(scene: Scene, size: tuple[int, int]) -> tuple[Content, ...]:
     lines = hung(Content("  "), Content(f"{at}, holding {flat(now.held) if now.held else 'nothing'}"), width)
     if scene.new:
         lines += hung(Content.styled("+ ", "$new"), Content.styled(", ".join(map(flat, sorted(scene.new))), "$new"), width)
+    if (enacted := scene.enacted) is not None:
+        said = (("moves", moves_in_words(enacted.moves)), ("so far", flat(enacted.words)))
+        lines += [line for lead, text in said for line in hung(Content.styled(f"{lead}  ", "$quiet"), Content(text), width)]
     side = width >= 2 * _KEYS + _GAP
     room = (width - _KEYS - _GAP, max(5, height - len(lines))) if side else (width, max(5, height * 3 // 5))
     drawn = text_plan(scene.room, now, room)

@@ -53,6 +53,7 @@ class LiveScreen(ViewScreen):
         super().__init__()
         self._game = game
         self.par: PathLengths | None = None
+        self.enacted = ""
         self._measured = False
         self._note = ""
         self._typing = False

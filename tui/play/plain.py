@@ -20,6 +20,7 @@ from tui.play.game import HUMAN, GameConfig, partial_file, record_file
 from tui.text import TextLayout, TextStyle, cut, plural
 from worlds.base import Env, World
 from worlds.errors import ConfigurationError, shown
+from worlds.household.enacted import enacting, moves_in_words
 
 LONGEST_THOUGHT = 1_200
 
@@ -86,12 +87,24 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.End
                     record(event)
                 if isinstance(event, events.Event):
                     terminal.show(formatter.lines(event))
+                    terminal.show(_enacted_lines(event, env, layout))
 
             return await run_episode(env, agent, setup.episode, listen, overseer, world=game.world)
     finally:
         env.close()
         if model is not None:
             await model.aclose()
+
+
+def _enacted_lines(event: events.Event, env: Env, layout: TextLayout) -> Iterator[str]:
+    """What became of a command in the simulator and, at the end, of all of them; nothing where none is enacted."""
+    found = enacting(env)
+    lines: list[str] = []
+    if found is not None and isinstance(event.body, events.Stepped) and found.enacted.moves:
+        lines = layout.wrapped(f"moves: {moves_in_words(found.enacted.moves)}", "     ", "       ")
+    elif found is not None and isinstance(event.body, events.Ended):
+        lines = layout.wrapped(f"It was {found.enacted.words}.")
+    yield from (layout.paint("dim", line) for line in lines)
 
 
 class PacedOverseer(Unattended):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import ClassVar
@@ -28,6 +29,7 @@ from tui.play.status import Waiting
 from tui.play.viewing import PaneScreen
 from tui.text import printable
 from worlds.errors import HousequestError
+from worlds.household.enacted import enacted_game
 
 _TEACHING = {
     "watch": "The agent plays and you watch. space stops it before its next command, t takes over, + and - set the pace.",
@@ -103,9 +105,9 @@ class PlayScreen(PaneScreen, LiveScreen):
         view, status = self._view, self.session.status
         self.panes.mind.destinations = status.destinations
         watched, acting = self.play_state.refusal("true_state") is None, self.play_state.refusal("interact") is None
-        self.panes.view.glimpses = self.session.glimpses
+        self.panes.view.glimpses, self.panes.view.pace = self.session.glimpses, status.pace
         self.panes.show(view.state, _MODES[status.mode], view.cursor, watched=watched, acting=acting)
-        self.panes.ending.show(view.state, self.par, view.failure)
+        self.panes.ending.show(view.state, self.par, view.failure, self.enacted)
         if status.waiting == "closed":
             self.panes.story.teach(status.trouble or "This game is closed.")
         super().show()
@@ -119,7 +121,20 @@ class PlayScreen(PaneScreen, LiveScreen):
         if message.session is self.session:  # not one that was closed for another
             if self._view.apply(message.update):
                 self.measure()
+                if self.session.game.world.enacts:
+                    self.run_worker(self._enact(), group="enacted", exclusive=True)
             self.say("")
+
+    async def _enact(self) -> None:
+        """Find out what became of the game in the simulator."""
+        game, story = self.session.game, self._view.state.moment.story
+        commands = [entry.command for entry in story if entry.command is not None]
+        try:
+            enacted = await self.in_thread(partial(enacted_game, game.world, game.task, commands))
+        except HousequestError:  # the game itself has reported what is wrong with the task
+            return
+        self.enacted = "" if enacted is None else enacted.count
+        self.say(printable(f"It was {enacted.words}.") if enacted is not None and enacted.divergences else "")
 
     def on_story_picked(self, message: Story.Picked) -> None:
         self._view.look_at(message.event_id)
@@ -133,6 +148,9 @@ class PlayScreen(PaneScreen, LiveScreen):
             self.session.hint(message.text)
 
     def action_step(self) -> None:
+        if self.panes.view.moving:
+            self.panes.view.skip()
+            return
         self._to_present()
         if self.session.status.waiting == "verdict":
             self.session.accept()

@@ -29,7 +29,7 @@ from tui.replay.recording import Recording, ReplayBranch, ReplayStop, read_recor
 from tui.text import cut, plural, printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import shows_pictures
+from worlds.registry import enacts, shows_pictures
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Turns a second."""
@@ -135,7 +135,7 @@ class ReplayScreen(PaneScreen):
     """Replays the record ``path``; a damaged one as far as it can be read.
 
     With ``speed``, in turns a second, it plays at once, unless ``playing`` is off. With ``at``, the id of an event, it opens at
-    the turn which that event ended, on whichever branch has it.
+    the turn which that event ended, on whichever branch has it. Without ``moving``, no move of an enacted command is drawn.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -174,7 +174,9 @@ class ReplayScreen(PaneScreen):
     }
     """
 
-    def __init__(self, path: Path, speed: float | None = None, at: int | None = None, *, playing: bool = True) -> None:
+    def __init__(
+        self, path: Path, speed: float | None = None, at: int | None = None, *, playing: bool = True, moving: bool = True
+    ) -> None:
         super().__init__()
         self.panes = EpisodePanes(_TEACHING)
         self.place = 0
@@ -184,6 +186,7 @@ class ReplayScreen(PaneScreen):
         self._speed = speed or DEFAULT_PACE
         self._begins = playing and speed is not None
         self._at = at
+        self._moving = moving
         self._timer: Timer | None = None
         self._said = ""
 
@@ -226,6 +229,8 @@ class ReplayScreen(PaneScreen):
         self._branch = min(self._branch, last) if self.stops else last
         first, self._recording = not self._recording.events, recording
         started = recording.state.moment.started
+        if started is not None:
+            self.view.enacts = await self.in_thread(partial(enacts, started.world, started.engine))
         if started is not None and shows_pictures(started.world):
             self.view.pictured = True
             if first:
@@ -273,6 +278,7 @@ class ReplayScreen(PaneScreen):
         if self._at_end:
             self._pause()
         state = self._recording.state.at(self.stops[self.place].id)
+        self.view.pace = self._speed if self._moving else None
         self.panes.show(state, "REPLAY", watched=True)
         self._note(state.moment)
         self._show_timeline()
@@ -334,7 +340,10 @@ class ReplayScreen(PaneScreen):
             self.say("The episode was never rewound: it has one branch.")
 
     def action_play(self) -> None:
-        """Play, from the beginning if at the end; or pause."""
+        """Play, from the beginning if at the end; or pause. While the moves of a command are drawn: show where they lead."""
+        if self.view.moving and not self.playing:
+            self.view.skip()
+            return
         if self.playing:
             self._pause()
         elif len(self.stops) > 1:

@@ -52,6 +52,7 @@ FAILURES = 10
 TURNS = 1_000
 """ALFRED's limits: failed actions, and actions."""
 EVERY = "every"
+_BY_ORACLE = ", skills by an oracle that reads its metadata"
 _TRAJECTORIES_KEPT = 64
 
 
@@ -141,9 +142,13 @@ class AlfredWorld(World):
         self._begun = lru_cache(_TRAJECTORIES_KEPT)(self._episode)
         self._shown = lru_cache(_TRAJECTORIES_KEPT)(self._commands)
 
+    @classmethod
+    def options_of(cls, engine: str) -> dict[str, str]:
+        return {"skills": "oracle"} if engine.endswith(_BY_ORACLE) else {}
+
     @property
     def engine(self) -> str:
-        return f"{self._version}, skills by an oracle that reads its metadata" if self.skills else self._version
+        return f"{self._version}{_BY_ORACLE}" if self.skills else self._version
 
     @property
     def default_split(self) -> str:

@@ -7,7 +7,7 @@ does is a *divergence*: it is counted, forced through, and changes nothing of th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from worlds.alfworld.engine.game import Action, Game
@@ -15,6 +15,7 @@ from worlds.alfworld.engine.native import NativeEnv, commands
 from worlds.base import Step, Task
 from worlds.household.affordances import SLICES, kind_in
 from worlds.household.boxes import HIGHEST, LOWEST, Boxes
+from worlds.household.enacted import Divergence, Enacted, Move
 from worlds.household.layout import State
 from worlds.household.sight import visible
 from worlds.household.simulator import Event, Scene
@@ -26,23 +27,6 @@ from worlds.wrappers import Wrapper
 _TILT = 15.0
 _NEAR = 1.8
 _APART = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Divergence:
-    """A command that the simulator could not carry out as the game did, and its reason."""
-
-    command: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Enacted:
-    """What was enacted so far: ``commands`` that the game accepted, the low-level ``actions`` that they took."""
-
-    commands: int = 0
-    actions: int = 0
-    divergences: tuple[Divergence, ...] = ()
 
 
 class EnactedEnv(Wrapper):
@@ -72,7 +56,10 @@ class EnactedEnv(Wrapper):
             hand = _Hand(self._game, self._scene, self._boxes)
             hand.carry_out(action)
             found = (*self.enacted.divergences, *(Divergence(command, reason) for reason in hand.refused[:1]))
-            self.enacted = Enacted(self.enacted.commands + 1, self.enacted.actions + hand.actions, found)
+            actions = self.enacted.actions + len(hand.moves)
+            self.enacted = Enacted(self.enacted.commands + 1, actions, found, tuple(hand.moves))
+        else:
+            self.enacted = replace(self.enacted, moves=())
         return step
 
     def event(self) -> Event:
@@ -94,7 +81,7 @@ class _Hand:
 
     def __init__(self, game: Game, scene: Scene, boxes: Boxes) -> None:
         self.game, self.scene, self.boxes = game, scene, boxes
-        self.actions = 0
+        self.moves: list[Move] = []
         self.refused: list[str] = []
         self.now = boxes.act("Pass")
         self.ids = dict(scene.ids)
@@ -183,13 +170,18 @@ class _Hand:
         self._aim(id)
         event = self._do(action, objectId=id)
         if not event.ok:
-            self.refused.append(event.message)
+            self.refused.append(event.message.removeprefix("NullReferenceException: "))
             self.now = self.boxes.act(action, objectId=id, forceAction=True)
 
     def _do(self, action: str, **arguments: object) -> Event:
-        self.actions += 1
         self.now = self.boxes.act(action, **arguments)
+        self.moves.append(Move(f"{action} {self._name(arguments.get('objectId'))}".strip(), self.now.pose))
         return self.now
+
+    def _name(self, id: object) -> str:
+        """What is called so in the game; of a slice, the kind."""
+        named = {other: name for name, other in self.ids.items()} | {one.id: one.name for one in self.scene.things}
+        return named.get(str(id)) or ("" if id is None else kind_in(str(id)).lower())
 
     def _aim(self, id: str) -> None:
         """Look to where the object can be seen: from here, else from a step or a few aside."""

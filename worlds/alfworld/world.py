@@ -102,7 +102,7 @@ class AlfworldWorld(World):
         self._files: list[Task] = []
         self._habits = habits
         self._load = lru_cache(_GAMES_KEPT)(_load)
-        self._enacts = engine == "boxes"
+        self.enacts = engine == "boxes"
         self.inline = engine == "native"
         self.manual = Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
 
@@ -114,9 +114,13 @@ class AlfworldWorld(World):
         habits = None if options.habits is None else read_habits(Path(options.habits))
         return cls(options.engine, data, options.goals, habits)
 
+    @classmethod
+    def options_of(cls, engine: str) -> dict[str, str]:
+        return {"engine": "boxes"} if "enacted in" in engine else {}
+
     @property
     def engine(self) -> str:
-        if self._enacts:
+        if self.enacts:
             from worlds.household.boxes import Boxes
 
             return f"native 1, enacted in {Boxes.version}"
@@ -181,7 +185,7 @@ class AlfworldWorld(World):
 
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
         env: Env
-        if self._enacts:
+        if self.enacts:
             from worlds.alfworld.embodied import EnactedEnv
 
             known = self._known(task)
