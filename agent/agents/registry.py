@@ -117,7 +117,12 @@ def make_agent(
     if spec.needs_model_with(settings or {}) and model is None:
         raise ConfigurationError(needs_a_model(name))
     able = spec.takes_skills if world.skills else spec.by_camera and world.pictured
-    if spec.needs_household and (world.household is None or world.skills) and not able:
+    if spec.needs_household and world.skills and not able:
+        raise Unsupported(
+            f"The agent {name!r} gives commands, and the commands of {shown(world.name)} are whole skills here; take lota, "
+            "saycan or react, or leave that option of the world out."
+        )
+    if spec.needs_household and world.household is None and not able:
         raise Unsupported(
             f"The agent {name!r} plays households, and the world {shown(world.name)} is none; play a household, or take react."
         )

@@ -33,6 +33,7 @@ PARTS = (
     "gpu",
     "alfred_plans",
     "embodied",
+    "graphs",
 )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +18,14 @@ from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import make_run_spec
 from agent.models.registry import make_model
 from tests.agent.agents.test_lota import Liking
-from tests.backends.prompts import said_by
-from tests.backends.server import Messages, serve
+from tests.backends.knowing import Knowing
+from tests.backends.server import serve
 from worlds.base import World
 from worlds.errors import Unsupported
 from worlds.household.skills import putting, taking, treating
 from worlds.registry import make_world
 
 HOT_EGG = tuple(map(str, (*taking("egg"), *treating("heat", "egg"), *putting("egg", "diningtable"))))
-NUMBER = re.compile(r"(?:^|\s)(\d+)\.$")
-
-
-@dataclass(frozen=True)
-class Knowing:
-    """A policy that says the skills of one task, one a message. With ``hasty`` it first puts down what it does not hold."""
-
-    skills: tuple[str, ...]
-    hasty: bool = False
-
-    def __call__(self, messages: Messages) -> str:
-        asked = NUMBER.search(said_by(messages, "user")[-1])
-        assert asked is not None
-        skills = ("put down the egg", *self.skills) if self.hasty else self.skills
-        number = int(asked[1])
-        return f"{skills[number - 1] if number <= len(skills) else 'done'},"
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +58,9 @@ def test_lota_plays_a_whole_task_against_an_endpoint(world: World) -> None:
 
 def test_why_a_skill_failed_is_told_where_it_may_be_told(world: World) -> None:
     def prompts(**settings: Any) -> str:
-        told = lived(world, make_agent("lota", world=world, model=Liking(Knowing(HOT_EGG, hasty=True)), settings=settings))
+        told = lived(
+            world, make_agent("lota", world=world, model=Liking(Knowing(HOT_EGG, hasty="put down the egg")), settings=settings)
+        )
         assert ended(told).outcome == "won"
         assert any("this skill failed" in event.body.text for event in told if isinstance(event.body, Thought))
         return "\n".join(message.content for event in told if isinstance(event.body, ModelCall) for message in event.body.added)
