@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -92,10 +92,26 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What Typer raises for words that it does not know; it carries a Click of its own, so that Click's class is another."""
+
+
+def _explain(error: Any) -> None:
+    """Say what is wrong with the words of a command, in the form of all other errors."""
+    from tui import terminal
+
+    message, context = error.format_message(), error.ctx
+    if message.startswith("Usage:"):  # nothing was said, so the help is the answer
+        terminal.note(message)
+        return
+    where = context.command_path if context is not None else "housequest"
+    terminal.note(f"housequest: {message.rstrip('.')}. `{where} -h` shows what there is.".replace("?.", "?"))
+
+
 def _call(arguments: Sequence[str] | None) -> None:
     """Run the command; once more where a person trusts its folder now."""
     try:
-        app(arguments, prog_name="housequest")
+        code = app(arguments, prog_name="housequest", standalone_mode=False)
     except ConfigurationError as error:
         agreed = asked_to_trust(error)
         if agreed is None:
@@ -103,6 +119,8 @@ def _call(arguments: Sequence[str] | None) -> None:
         if not agreed:
             raise SystemExit(2) from None
         _call(arguments)
+    else:
+        raise SystemExit(code)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -112,6 +130,9 @@ def _run(arguments: Sequence[str] | None) -> int:
         _call(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
+    except _UsageError as error:
+        _explain(error)
+        return 2
     except HousequestError as error:
         terminal.note(f"housequest: {error}")
         return 2 if isinstance(error, ConfigurationError | KnowledgeError) else 1

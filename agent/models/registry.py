@@ -65,7 +65,8 @@ def parse_model(name: str) -> ModelName:
     kind, colon, rest = name.partition(":")
     kind, rest, known = kind.strip(), rest.strip(), plugins("housequest.models")
     if kind not in known:
-        suggestion = nearest(kind, tuple(known))
+        # A name without a kind is most often one that an endpoint has.
+        suggestion = nearest(kind, tuple(known)) or ("" if colon else f" Did you mean {shown(f'openai:{kind}', 60)}?")
         raise ConfigurationError(f"There is no kind of model {shown(kind, 40)}.{suggestion} Name a model as {model_forms()}.")
     found = provider(kind)
     if not rest and (colon or kind not in found.forms):

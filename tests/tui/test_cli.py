@@ -40,6 +40,25 @@ def test_unknown_words_are_wrong_usage(arguments: tuple[str, ...], call: Run) ->
     assert "nonsense" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("evl",), "housequest: No such command 'evl'. Did you mean 'eval'? `housequest -h` shows what there is.\n"),
+        (("play", "--xyzzy"), "housequest: No such option: --xyzzy. `housequest play -h` shows what there is.\n"),
+        (("eval", "--limit", "abc"), "housequest: --limit: 'abc' is no whole number.\n"),
+        (("eval", "--timeout", "soon"), "housequest: --timeout: 'soon' is no number.\n"),
+        (
+            ("eval", "--model", "gpt-4"),
+            "housequest: There is no kind of model 'gpt-4'. Did you mean 'openai:gpt-4'? Name",
+        ),
+    ],
+)
+def test_every_error_begins_alike_and_says_the_way_out(arguments: tuple[str, ...], said: str, call: Run) -> None:
+    done = call(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(said)
+
+
 ODD = [
     b"\xff\xfe",
     b"\x1b[31mred",

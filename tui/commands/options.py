@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,7 +72,9 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
         parameters: list[inspect.Parameter] = []
         for name, flag in SETTINGS.items():
             if name in names or name in helps:
-                shape = value(f"--{name.replace('_', '-')}", flag.metavar, helps.get(name, flag.help))
+                spelled = f"--{name.replace('_', '-')}"
+                reader = {"parser": partial(_number, spelled, flag.type)} if flag.type in (int, float) else {}
+                shape = value(spelled, flag.metavar, helps.get(name, flag.help), **reader)
                 annotation = Annotated[flag.type | None, shape]
                 parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
         flags = [each.name for each in parameters]
@@ -88,6 +90,13 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
         return run
 
     return decorate
+
+
+def _number(flag: str, kind: type[int] | type[float], text: str) -> float:
+    try:
+        return kind(text)
+    except ValueError:
+        raise ConfigurationError(f"{flag}: {shown(text)} is no {'whole ' if kind is int else ''}number.") from None
 
 
 def value(flag: str, metavar: str, help: str, **more: Any) -> Any:
