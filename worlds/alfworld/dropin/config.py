@@ -36,9 +36,10 @@ def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | None = None) -> _T:
-    """The value under a dotted key. An integer is accepted as a float; nothing else is converted.
+    """The value under a dotted key, in plain mappings or those of OmegaConf.
 
-    Raises ``ConfigurationError`` for another type and for a missing key without ``default``.
+    An integer is accepted as a float, and a float without a fraction as an integer. Raises ``ConfigurationError`` for another
+    type and for a missing key without ``default``.
     """
     value: Any = config
     for name in key.split("."):
@@ -49,9 +50,12 @@ def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | N
         raise ConfigurationError(f"The configuration gives no {key}, which is needed here.")
     if kind is float and type(value) is int:
         value = float(value)
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ConfigurationError(f"{key} is {shown(value)}, which is no {kind.__name__}.")
-    return value
+    elif kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    misread = (kind is int and isinstance(value, bool)) or (kind is Sequence and isinstance(value, str))
+    if misread or not isinstance(value, kind):
+        raise ConfigurationError(f"{key} is {shown(value)}, which is no {'list' if kind is Sequence else kind.__name__}.")
+    return cast("_T", value)
 
 
 def _set(config: dict[str, Any], param: str) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import random
+import subprocess
+import sys
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,8 @@ from tests.test_imports import loaded
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, name_of
 from tests.worlds.alfworld.reference.samples import HEAT, PLACE, put
 from worlds.alfworld.dropin import AlfredTWEnv, BatchEnv, get_environment
-from worlds.alfworld.expert import make_expert
+from worlds.alfworld.dropin.core import EnvInfos
+from worlds.alfworld.dropin.env import AlfredDemangler, AlfredExpert
 from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 
 TRIAL = "trial_T20190101_000000_000003"
@@ -73,6 +77,12 @@ def playable(data: Path, steps: int = 50, **env: Any) -> AlfredTWEnv:
     source = AlfredTWEnv(config)
     source.game_files = list(map(str, BUNDLED))
     return source
+
+
+def experts_env(path: Path, steps: int = 0) -> BatchEnv:
+    """One game under the eyes of the expert."""
+    infos = EnvInfos(won=True, admissible_commands=True, extras=["expert_plan"])
+    return BatchEnv([str(path)], infos, max_episode_steps=steps, wrappers=[AlfredDemangler(), AlfredExpert()])
 
 
 def test_the_class_is_found_by_alfworlds_name() -> None:
@@ -147,10 +157,10 @@ def test_the_data_folder_has_its_default_where_the_variable_is_unset(data: Path,
         ("dataset.data_path", "/nowhere/\ud800", "which is no folder"),
         ("dataset.data_path", "/nowhere/train", "'/nowhere/train', which is no folder. Fetch the games"),
         ("dataset.num_train_games", "10", "which is no int"),
+        ("dataset.num_train_games", float("nan"), "which is no int"),
         ("dataset.num_train_games", True, "which is no int"),
         ("env.task_types", [], "numbers from 1 to 6"),
-        ("env.task_types", ["1"], "numbers from 1 to 6"),
-        ("env.task_types", [7], "numbers from 1 to 6"),
+        ("env.task_types", "123", "which is no list"),
         ("env.task_types", 1, "which is no list"),
         ("env", None, "gives no env.task_types"),
         ("dataset", [1], "gives no dataset.data_path"),
@@ -211,14 +221,14 @@ def test_the_experts_plan_is_for_training_under_dagger_alone(data: Path) -> None
         source.game_files = [str(BUNDLED[0])]
         env = source.init_env(1)
         assert ("extra.expert_plan" in env.reset()[1]) is there
-        assert env.max_steps == (51 if method == "dqn" else 50)
+        assert env.batch_env.envs[0].max_episode_steps == (51 if method == "dqn" else 50)
         config["general"]["training_method"] = "dagger"
 
 
 @pytest.mark.parametrize("path", WINNABLE, ids=name_of)
 @pytest.mark.parametrize("wander", [0, 12])
 def test_the_experts_plan_wins_whatever_was_done_before(path: Path, wander: int) -> None:
-    env = BatchEnv([str(path)], 1, max_steps=0, expert=make_expert())
+    env = experts_env(path)
     chance = random.Random(wander)
     _, infos = env.reset()
     for step in range(wander + 60):
@@ -298,7 +308,7 @@ def test_what_is_out_of_order_or_of_another_shape_is_an_error_of_ours(data: Path
     env.close()
     with pytest.raises(OrderError):
         env.step(["look", "look"])
-    with pytest.raises(OrderError, match="init_env"):
+    with pytest.raises(OrderError, match="was closed"):
         env.reset()
 
 
@@ -313,10 +323,90 @@ def test_the_source_goes_to_another_process(data: Path) -> None:
     assert pickle.loads(pickle.dumps(source)).game_files == source.game_files
 
 
+def test_a_batch_in_the_midst_of_its_games_goes_to_another_process(data: Path) -> None:
+    env = playable(data).init_env(batch_size=2)
+    env.reset()
+    env.step(["look", "inventory"])
+    other = pickle.loads(pickle.dumps(env))
+    assert other.step(["help", "look"]) == env.step(["help", "look"])
+    assert [other.reset() for _ in range(3)] == [env.reset() for _ in range(3)]
+
+
+def test_whoever_replaces_the_iterator_decides_what_is_played(data: Path) -> None:
+    env = playable(data).init_env(batch_size=2)
+    files = [str(BUNDLED[1]), str(BUNDLED[0])]
+    env._gamefiles_iterator = iter(files)
+    assert env.reset()[1]["extra.gamefile"] == files
+
+
+def test_games_of_the_older_grammar_are_refused_when_they_are_collected(data: Path) -> None:
+    file = Path(trial(data, f"pick_and_place_simple-Pen-None-Desk-301/{TRIAL}"))
+    file.write_text('{"grammar": "put {o} in/on {r}", "solvable": true}', "utf-8")
+    with pytest.raises(GameError, match=r"Pen-None.*older grammar .*as do 0 others.*housequest data download"):
+        AlfredTWEnv(configuration(data))
+
+
+def test_types_that_alfworld_ignores_are_ignored_with_a_warning(data: Path) -> None:
+    config = configuration(data)
+    config["env"]["task_types"] = [4, 7]
+    with pytest.warns(UserWarning, match="has 7, which is ignored"):
+        assert AlfredTWEnv(config).num_games == 1
+
+
+def test_a_configuration_of_omegaconf_is_taken_as_it_is(data: Path) -> None:
+    omegaconf = pytest.importorskip("omegaconf", reason="needs OmegaConf, which is nobody's extra")
+    config = configuration(data)
+    config["general"] = {"training_method": "${env.method}"}
+    config["env"]["method"] = "dqn"
+    source = AlfredTWEnv(omegaconf.OmegaConf.create(config))
+    source.game_files = [str(BUNDLED[0])]
+    assert source.init_env(1).batch_env.envs[0].max_episode_steps == 51
+
+
+def test_game_logic_is_read_where_it_is(data: Path) -> None:
+    source = playable(data)
+    (data / "alfred.pddl").write_text("(define (domain alfred))", "utf-8")
+    source.config["logic"] = {"domain": str(data / "alfred.pddl"), "grammar": str(data / "alfred.twl2")}
+    with pytest.raises(ConfigurationError, match=r"logic\.grammar is .*alfred\.twl2"):
+        source.get_game_logic()
+    (data / "alfred.twl2").write_text("grammar", "utf-8")
+    source.get_game_logic()
+    assert source.game_logic == {"pddl_domain": "(define (domain alfred))", "grammar": "grammar"}
+
+
+def test_hidden_state_is_not_told(data: Path) -> None:
+    env = BatchEnv([str(BUNDLED[0])], EnvInfos(facts=True))
+    with pytest.raises(Unsupported, match="facts cannot be requested"):
+        env.reset()
+
+
+@pytest.mark.heavy
+def test_a_script_finds_the_stand_ins_in_place_of_alfworld(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, textworld.gym, alfworld.info\n"
+        "from alfworld.agents.environment import get_environment\n"
+        "from textworld.envs.wrappers import Filter\n"
+        "print(get_environment('AlfredTWEnv').__module__, sys.argv[1:], __name__)\n"
+        "try:\n    import alfworld.agents.agent\nexcept ModuleNotFoundError as error:\n    print(error.name)\n",
+        "utf-8",
+    )
+    for command in ([script], ["-m", "script"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "worlds.alfworld.as_alfworld", *command, "--one"],
+            check=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
+            capture_output=True,
+            text=True,
+        )
+        assert done.stdout.splitlines() == ["worlds.alfworld.dropin.env ['--one'] __main__", "alfworld.agents.agent"]
+
+
 @settings(max_examples=60)
 @given(commands=st.lists(st.text(max_size=40), min_size=1, max_size=6))
 def test_any_text_is_a_command(commands: list[str]) -> None:
-    env = BatchEnv([str(BUNDLED[0])], 1, max_steps=5, expert=make_expert())
+    env = experts_env(BUNDLED[0], steps=5)
     env.reset()
     for command in commands:
         (text,), *_ = env.step([command])

@@ -38,12 +38,12 @@ def few(alfworld_games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data
 
 
-def said(script: Path, arguments: Sequence[str], data: Path, folder: Path) -> list[str]:
+def said(script: Path | Sequence[str | Path], arguments: Sequence[str], data: Path, folder: Path) -> list[str]:
     """What a script prints in a process of its own. jericho, which textworld imports for other games, may be missing."""
     if find_spec("jericho") is None:
         (folder / "jericho.py").write_text("UnsupportedGameWarning = TruncatedInputActionWarning = UserWarning\n", "utf-8")
     done = subprocess.run(
-        [sys.executable, script, *arguments],
+        [sys.executable, *([script] if isinstance(script, Path) else script), *arguments],
         check=False,
         cwd=folder,
         env={**os.environ, "ALFWORLD_DATA": str(data), "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))},

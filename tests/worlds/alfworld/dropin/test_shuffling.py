@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of
-from worlds.alfworld.dropin.env import renumbered, shuffled_cycle
+from worlds.alfworld.dropin.batches import ShuffledCycle
+from worlds.alfworld.dropin.games import renumbered
 from worlds.errors import ConfigurationError
 
 
@@ -26,7 +27,7 @@ from worlds.errors import ConfigurationError
     ],
 )
 def test_two_rounds_are_those_of_numpys_random_state(seed: int, first: str, second: str) -> None:
-    assert "".join(islice(shuffled_cycle("0123456789", seed), 20)) == first + second
+    assert "".join(islice(ShuffledCycle("0123456789", seed), 20)) == first + second
 
 
 @given(seed=st.integers(0, 2**32 - 1), number=st.integers(1, 300))
@@ -37,24 +38,24 @@ def test_any_order_is_that_of_numpys_random_state(seed: int, number: int) -> Non
     for _ in range(2):
         state.shuffle(games)
         expected = [*games]
-    assert list(islice(shuffled_cycle([str(game) for game in range(number)], seed), number, 2 * number)) == expected
+    assert list(islice(ShuffledCycle([str(game) for game in range(number)], seed), number, 2 * number)) == expected
 
 
 def test_without_a_seed_every_game_comes_once_a_round() -> None:
     games = [str(game) for game in range(50)]
-    order = shuffled_cycle(games, None)
+    order = ShuffledCycle(games, None)
     assert sorted(islice(order, 50)) == sorted(islice(order, 50)) == sorted(games)
 
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 10**400, 1.5, "1", [1], "\ud800"])
 def test_what_is_no_seed_is_refused(seed: object) -> None:
     with pytest.raises(ConfigurationError, match="no whole number from 0 to 4294967295"):
-        shuffled_cycle(["a"], seed)  # type: ignore[arg-type]
+        ShuffledCycle(["a"], seed)  # type: ignore[arg-type]
 
 
 def test_no_games_are_refused_rather_than_looked_for_without_end() -> None:
     with pytest.raises(ConfigurationError, match="no games to play"):
-        shuffled_cycle([], 1)
+        ShuffledCycle([], 1)
 
 
 @pytest.mark.parametrize("path", HOUSES, ids=name_of)

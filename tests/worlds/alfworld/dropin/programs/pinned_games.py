@@ -1,0 +1,44 @@
+"""Loads one chosen game in each of the ways in which people pin one: ``CONFIGURATION``."""
+
+import itertools
+import sys
+
+import yaml
+from alfworld.agents.environment.alfred_tw_env import AlfredTWEnv
+
+
+def opening(env):
+    obs, infos = env.reset()
+    return obs, infos["extra.gamefile"]
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as file:
+        config = yaml.safe_load(file)
+    config["general"]["training_method"] = "dqn"
+    source = AlfredTWEnv(config, train_eval="train")
+    games = sorted(source.game_files)
+
+    env = source.init_env(batch_size=1)
+    env._gamefiles_iterator = iter([games[2], games[0]])
+    print("told:", opening(env), opening(env))
+
+    env = source.init_env(batch_size=2)
+    env._gamefiles_iterator = itertools.cycle([games[1]])
+    print("told:", opening(env), opening(env))
+
+    env = source.init_env(batch_size=1)
+    env.skip(3)
+    env.skip(0)
+    env.skip(-1)
+    print("told:", opening(env))
+
+    env.gamefiles = [games[3]]
+    print("told:", env.seed(5), opening(env), opening(env))
+
+    source.game_files = [games[1]]
+    source.num_games = 1
+    env = source.init_env(batch_size=1)
+    print("told:", opening(env), env.step(["look"])[:3], env.step(["nonsense"])[:3])
+    env = source.init_env(batch_size=3)
+    print("told:", opening(env))

@@ -1,0 +1,256 @@
+"""What alfworld's users take from ``textworld.core``: environments that are loaded, reset and stepped, and their wrappers."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from collections.abc import Mapping
+from copy import deepcopy
+from io import StringIO
+from typing import Any
+
+from worlds.errors import WorldError, nearest, shown
+
+WIDTH = 80
+"""Columns of a rendering for people."""
+
+INFOS = (
+    *("feedback", "description", "inventory", "location", "facts", "win_facts", "fail_facts", "last_action", "last_command"),
+    *("game", "won", "lost", "score", "moves", "max_score", "objective", "entities", "typed_entities", "verbs"),
+    *("command_templates", "admissible_commands", "possible_admissible_commands", "possible_commands", "intermediate_reward"),
+    "policy_commands",
+)
+"""What can be requested of a game; what ALFWorld's games do not have is None."""
+
+
+class CommandError(WorldError, AssertionError):
+    """What was given is no command, or not one for each game. textworld raises ``AssertionError`` here."""
+
+
+class UnknownInfo(WorldError, ValueError):
+    """An information was requested that textworld does not know."""
+
+
+class EnvInfos:
+    """What to tell beside the text: ``EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])``."""
+
+    __slots__ = (*INFOS, "extras")
+
+    def __init__(self, *, extras: list[str] | None = None, **requested: bool) -> None:
+        for name in requested:
+            if name not in INFOS:
+                raise UnknownInfo(f"There is no information {shown(name)} to request.{nearest(name, INFOS)}")
+        for name in INFOS:
+            setattr(self, name, requested.get(name, False))
+        self.extras: list[str] = [] if extras is None else extras
+
+    @property
+    def basics(self) -> list[str]:
+        """The names of what is requested, without extras."""
+        return [name for name in INFOS if getattr(self, name)]
+
+    def copy(self) -> EnvInfos:
+        return EnvInfos(extras=list(self.extras), **dict.fromkeys(self.basics, True))
+
+    def __len__(self) -> int:
+        return len(self.basics) + len(self.extras)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EnvInfos) and (self.basics, self.extras) == (other.basics, other.extras)
+
+    __hash__ = None  # type: ignore[assignment]  # it can be changed
+
+    def __reduce__(self) -> Any:
+        return _infos, (dict.fromkeys(self.basics, True), self.extras)
+
+
+def _infos(requested: dict[str, bool], extras: list[str]) -> EnvInfos:
+    return EnvInfos(extras=extras, **requested)
+
+
+class GameState(dict[str, Any]):
+    """What is so after a step; ``state.won`` is ``state["won"]``, and None where there is no such entry."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.get(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def copy(self) -> GameState:
+        """A deep copy."""
+        return GameState(deepcopy(dict(self)))
+
+
+class Environment:
+    """One game at a time: `load` it, `reset` it, `step` it."""
+
+    def __init__(self, request_infos: EnvInfos | None = None) -> None:
+        self.state = GameState()
+        self.request_infos = request_infos or EnvInfos()
+        self.display_command_during_render = False
+
+    def load(self, path: str) -> None:
+        """Load the game of the next resets."""
+        raise NotImplementedError
+
+    def reset(self) -> Any:
+        """Start the game, or start it again."""
+        raise NotImplementedError
+
+    def step(self, command: str) -> Any:
+        """Execute a command: the state, the score and whether the game is over."""
+        raise NotImplementedError
+
+    def seed(self, seed: int | None = None) -> Any:
+        """Seed what the environment draws, which is nothing here."""
+        del seed
+        return []
+
+    def render(self, mode: str = "human") -> Any:
+        """Print the last answer, or return it with ``mode`` "text", or "ansi" for a file-like object."""
+        command = self.state.last_command if self.display_command_during_render else None
+        return rendered([answer(self.state.feedback, command)], mode)
+
+    def close(self) -> None:
+        """End the game."""
+
+    def copy(self) -> Any:
+        """An independent environment in the same state."""
+        raise NotImplementedError
+
+
+class Wrapper:
+    """Hands everything on to the environment within; subclasses change what they must. Calling one wraps an environment."""
+
+    def __init__(self, env: Any = None) -> None:
+        self._wrap(env)
+
+    def __call__(self, env: Any) -> Any:
+        self._wrap(env)
+        return self
+
+    def _wrap(self, env: Any) -> None:
+        self._wrapped_env = env
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or (within := self.__dict__.get("_wrapped_env")) is None:
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return getattr(within, name)
+
+    @property
+    def unwrapped(self) -> Any:
+        """The environment within all wrappers."""
+        return getattr(self._wrapped_env, "unwrapped", self._wrapped_env)
+
+    def load(self, path: str) -> None:
+        self._wrapped_env.load(path)
+
+    def reset(self) -> Any:
+        return self._wrapped_env.reset()
+
+    def step(self, command: str) -> Any:
+        return self._wrapped_env.step(command)
+
+    def seed(self, seed: int | None = None) -> Any:
+        return self._wrapped_env.seed(seed)
+
+    def render(self, mode: str = "human") -> Any:
+        return self._wrapped_env.render(mode)
+
+    def close(self) -> None:
+        if self._wrapped_env is not None:
+            self._wrapped_env.close()
+
+    def copy(self) -> Any:
+        raise NotImplementedError
+
+
+class Filter(Wrapper):
+    """Tells text and the requested ``infos`` in place of a whole state: for callers, not for wrappers."""
+
+    def reset(self) -> tuple[str, dict[str, Any]]:
+        state = self._wrapped_env.reset()
+        self._asked = (*self.request_infos.basics, *(f"extra.{name}" for name in self.request_infos.extras))
+        return state["feedback"], self._infos(state)
+
+    def step(self, command: str) -> tuple[str, int, bool, dict[str, Any]]:
+        state, score, done = self._wrapped_env.step(command)
+        return state["feedback"], score, done, self._infos(state)
+
+    def copy(self) -> Filter:
+        other = Filter(self._wrapped_env.copy())
+        other._asked = self._asked
+        return other
+
+    def _infos(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: state.get(name) for name in self._asked}
+
+
+class Limit(Wrapper):
+    """Ends a game after ``max_episode_steps`` steps."""
+
+    def __init__(self, env: Any, max_episode_steps: int) -> None:
+        super().__init__(env)
+        self.max_episode_steps = max_episode_steps
+        self.nb_steps = 0
+
+    def reset(self) -> Any:
+        self.nb_steps = 0
+        return self._wrapped_env.reset()
+
+    def step(self, command: str) -> Any:
+        state, score, done = self._wrapped_env.step(command)
+        self.nb_steps += 1
+        return state, score, done or self.nb_steps >= self.max_episode_steps
+
+    def copy(self) -> Limit:
+        other = Limit(self._wrapped_env.copy(), self.max_episode_steps)
+        other.nb_steps = self.nb_steps
+        return other
+
+
+class Agent:
+    """A player for textworld's own loops."""
+
+    def reset(self, env: Any) -> None:
+        """Before the first command."""
+
+    def act(self, game_state: GameState, reward: float, done: bool) -> str:
+        """The next command."""
+        raise NotImplementedError
+
+    def finish(self, game_state: GameState, reward: float, done: bool) -> None:
+        """After the last command."""
+
+    @property
+    def wrappers(self) -> list[Any]:
+        """What to wrap the game in."""
+        return []
+
+
+def answer(text: str, command: str | None, *, coloured: bool = False) -> str:
+    """A game's answer with the command that it follows."""
+    if command is None:
+        return text.rstrip() + "\n"
+    asked = f"> {command}"
+    return f"\x1b[33m{asked}\x1b[0m\n{text.rstrip()}\n" if coloured and sys.stdout.isatty() else f"{asked}\n{text.rstrip()}\n"
+
+
+def rendered(answers: list[str], mode: str) -> str | StringIO | None:
+    """Answers of one or several games, printed for people or returned."""
+    if mode == "human":
+        answers = ["\n".join("\n".join(textwrap.wrap(line, WIDTH)) for line in one.split("\n")) for one in answers]
+    whole = "\n-----\n".join(answers) + "\n"
+    if mode == "human":
+        sys.stdout.write(whole)
+        return None
+    if mode == "text":
+        return whole
+    if mode == "ansi":
+        file = StringIO()
+        file.write(whole)
+        return file
+    return None
