@@ -25,7 +25,7 @@ from agent.models.openai.probes import (
     score_gain,
     scoring_parameters,
 )
-from agent.models.openai.rate_limiter import RateLimiter, Verdict
+from agent.models.openai.rate_limiter import Call, RateLimiter, Verdict
 from agent.models.openai.redaction import Redactor
 from agent.models.openai.wire import Dialect, NotACompletion, chat, read_completion
 from agent.models.provider import CallOptions
@@ -126,9 +126,9 @@ class OpenAIModel(Model):
             self.trouble = ""
 
     async def _persistent_request(self, request: Request, more: Mapping[str, Any]) -> Completion:
-        started, made, attempts = time.perf_counter(), 0, Attempts(self._calls)
+        started, made, attempts, call = time.perf_counter(), 0, Attempts(self._calls), Call()
         while True:
-            outcome, taken = await self._learning_attempt(request, more)
+            outcome, taken = await self._learning_attempt(request, more, call)
             made += taken
             if isinstance(outcome, Completion):
                 timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=made)
@@ -143,7 +143,7 @@ class OpenAIModel(Model):
 
     async def check_alive(self) -> Completion:
         question = Request([READY], max_tokens=PROBE_TOKENS)
-        outcome, _ = await self._learning_attempt(self._with_room(question), {})
+        outcome, _ = await self._learning_attempt(self._with_room(question), {}, first=True)
         if isinstance(outcome, Completion):
             return outcome
         raise self._error(outcome)
@@ -166,14 +166,17 @@ class OpenAIModel(Model):
         outcome, _ = await self._learning_attempt(Request([READY], max_tokens=1, raw=True), {})
         return isinstance(outcome, Completion)
 
-    async def _learning_attempt(self, request: Request, more: Mapping[str, Any]) -> tuple[Completion | Failure, int]:
+    async def _learning_attempt(
+        self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first: bool = False
+    ) -> tuple[Completion | Failure, int]:
         """The outcome without the parameters that the endpoint does not take, and after how many attempts."""
+        call = call or Call()
         said: dict[str, Any] = {"prompt": encodable(request.text)} if request.raw else {"messages": chat(request.messages)}
         attempts = 0
         while True:
             parameters = self._dialect.parameters(request)
             attempts += 1
-            outcome = await self._limited_attempt({**said, **parameters, **more})
+            outcome = await self._limited_attempt({**said, **parameters, **more}, call, first=first)
             if isinstance(outcome, Completion) or outcome.refusal is None:
                 return outcome, attempts
             refused = self._dialect.learn(parameters, outcome.refusal)
@@ -239,10 +242,10 @@ class OpenAIModel(Model):
 
         return connect(self._endpoint, self._key, self._calls.timeout)
 
-    async def _limited_attempt(self, body: Mapping[str, Any]) -> Completion | Failure:
-        """One attempt, once the limiter admits it."""
+    async def _limited_attempt(self, body: Mapping[str, Any], call: Call, *, first: bool) -> Completion | Failure:
+        """One attempt at ``call``, once the limiter admits it: ``first`` before the others."""
         client, limiter = await self._connected(), self.limiter
-        permit = await limiter.enter()
+        await limiter.enter(call, first=first)
         verdict: Verdict = "other"
         wait = 0.0
         try:
@@ -250,11 +253,11 @@ class OpenAIModel(Model):
             if isinstance(outcome, Completion):
                 verdict = "answered"
             elif outcome.crowded:
-                verdict, outcome = "crowded", replace(outcome, early=permit != limiter.round)
+                verdict, outcome = "crowded", replace(outcome, early=call.round != limiter.round)
                 wait = outcome.asked * self._calls.wait if outcome.asked is not None and outcome.asked <= LONGEST_WAIT else 0.0
             return outcome
         finally:
-            limiter.leave(permit, verdict, wait)
+            limiter.leave(call, verdict, wait)
 
     async def _attempt(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> Completion | Failure:
         import openai

@@ -1,8 +1,13 @@
 """How many calls are in flight at an endpoint: no limit, until it answers 429.
 
-Additive increase, multiplicative decrease, as in congestion control (D.-M. Chiu and R. Jain, "Analysis of the increase and
-decrease algorithms for congestion avoidance in computer networks", Computer Networks and ISDN Systems 17 (1989), 1-14): a 429
-halves the calls in flight, every window of answers allows one more. A wait that the endpoint asks for holds all calls back.
+A 429 may say that there are too many calls, or be a call's own: its prompt is too long for the tokens of a minute, or one of
+the servers behind the address is busy. Congestion control halves what is in flight whenever something is lost (D.-M. Chiu and
+R. Jain, "Analysis of the increase and decrease algorithms for congestion avoidance in computer networks", Computer Networks and
+ISDN Systems 17 (1989), 1-14). Where every fifth call is refused whatever is in flight, that ends near one call at a time.
+
+So the limiter remembers how recent calls ended, and as which of the calls in flight they were sent. It lowers the limit, to
+what the endpoint kept, if most of those were refused that were sent with as many others. Each window of answers allows more:
+one call, then two more, then four.
 """
 
 from __future__ import annotations
@@ -10,10 +15,39 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import Literal
 
 Verdict = Literal["answered", "crowded", "other"]
 """How a call ended: answered, refused because there were too many, or otherwise."""
+
+REMEMBERED = 64
+"""Recent calls by which the endpoint is judged."""
+
+MOST_REFUSED = 1 / 2
+"""The share of them that may be refused before the limit is lowered."""
+
+MOST_REFUSED_TO_RISE = 1 / 3
+"""The share that may be refused for the limit to rise; a limit on the calls of a minute refuses more and more of them."""
+
+LEAST_REFUSALS = 4
+"""Refusals that say something of the endpoint, be it of one call."""
+
+PATIENCE = 2.0
+"""Seconds in which no attempt ended, after which one more call is admitted: those in flight may hang."""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call, which may take several attempts: in which round the last one was sent, and as which of the calls in flight.
+
+    ``level`` counts this call and those sent before it, without those that were refused: the endpoint never had them.
+    """
+
+    round: int = 0
+    level: int = 0
+    refusals: int = 0
 
 
 class RateLimiter:
@@ -24,55 +58,97 @@ class RateLimiter:
 
     def __init__(self, most: int | None = None) -> None:
         self._most = most
-        self._limit: float | None = most
-        self.active = 0
-        """How many calls are in flight."""
+        self.limit = most
+        """How many calls may be in flight at present; None while nothing has said so."""
         self.round = 0
         """How often the limit was lowered."""
+        self._step = 1
+        self._answers = 0
+        """Answers since the limit last changed, while calls were waiting."""
+        self._inside: dict[Call, None] = {}
+        """The calls in flight, as they were sent."""
+        self._ends: dict[Call, tuple[int, bool]] = {}
+        """The levels of recent calls, and whether they were answered or are refused so far; the last one last."""
+        self._ended = 0.0
+        """When an attempt last ended, or the limit last rose because none did."""
         self._held_until = 0.0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[tuple[Call, asyncio.Future[None]]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
         self._closed: BaseException | None = None
         self._closing = asyncio.Event()
 
     @property
-    def limit(self) -> int | None:
-        """How many calls may be in flight at present; None while nothing has said so."""
-        return None if self._limit is None else int(self._limit)
+    def active(self) -> int:
+        """How many calls are in flight."""
+        return len(self._inside)
 
-    async def enter(self) -> int:
-        """Wait to be admitted; follow it by one ``leave`` with what is returned: how often the limit had been lowered by then.
+    async def enter(self, call: Call, *, first: bool = False) -> None:
+        """Wait until an attempt at ``call`` is admitted, ``first`` before all that are waiting; follow it by one ``leave``.
 
         Raises what the limiter was closed with.
         """
         if self._closed is not None:
             raise self._closed
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        (self._waiting.appendleft if first else self._waiting.append)((call, turn))
         self._admit()
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled() and turn.exception() is None:
                 # Admitted and cancelled in the same moment: the place goes to the next.
-                self.active -= 1
-                self._admit()
+                self.leave(call, "other")
             raise
-        return self.round
 
-    def leave(self, permit: int, verdict: Verdict, wait: float = 0.0) -> None:
-        """Report how the call ended. For ``wait`` seconds no call is admitted."""
-        self.active -= 1
-        if verdict == "crowded" and permit == self.round:
-            # Calls that were sent before the limit was lowered lower it only once.
-            self.round += 1
-            self._limit = max(1.0, (self.active + 1) / 2)
-        elif verdict == "answered" and self._limit is not None:
-            grown = self._limit + 1 / self._limit
-            self._limit = grown if self._most is None else min(grown, self._most)
-        if wait > 0:
-            self._held_until = max(self._held_until, asyncio.get_running_loop().time() + wait)
+    def leave(self, call: Call, verdict: Verdict, wait: float = 0.0) -> None:
+        """Report how the attempt ended. For ``wait`` seconds no call is admitted, unless it was refused for its own sake."""
+        own = False
+        if verdict == "crowded":
+            for later in takewhile(lambda other: other is not call, reversed(self._inside)):
+                later.level -= 1
+        del self._inside[call]
+        self._ended = asyncio.get_running_loop().time()
+        if verdict == "crowded":
+            call.refusals += 1
+            self._remember(call, answered=False)
+            own = not self._too_many(call.level)
+            if not own:
+                self._lower(max(1, call.level - 1, self.active))
+        elif verdict == "answered":
+            self._remember(call, answered=True)
+            if self.limit is not None and self._waiting:
+                self._answers += 1
+                if self._answers >= self.limit and self._refused(0) <= MOST_REFUSED_TO_RISE:
+                    self._raise(self.limit)
+        if wait > 0 and not own:
+            self._held_until = max(self._held_until, self._ended + wait)
         self._admit()
+
+    def _remember(self, call: Call, *, answered: bool) -> None:
+        # A call counts once, however often it is tried: a few that are always refused say nothing of the others.
+        self._ends.pop(call, None)
+        self._ends[call] = call.level, answered
+        if len(self._ends) > REMEMBERED:
+            del self._ends[next(iter(self._ends))]
+
+    def _refused(self, level: int) -> float:
+        """The share of recent calls that were refused, of those that were sent with so many in flight."""
+        answered = [answered for sent, answered in self._ends.values() if sent >= level]
+        return answered.count(False) / len(answered)
+
+    def _too_many(self, level: int) -> bool:
+        refusals = sum(call.refusals for call, (sent, answered) in self._ends.items() if sent >= level and not answered)
+        return refusals >= LEAST_REFUSALS and self._refused(level) > MOST_REFUSED
+
+    def _lower(self, limit: int) -> None:
+        self._step, self._answers = 1, 0
+        if self.limit is None or limit < self.limit:
+            self.limit, self.round = limit, self.round + 1
+
+    def _raise(self, limit: int) -> None:
+        raised = limit + self._step
+        self.limit = raised if self._most is None else min(raised, self._most)
+        self._step, self._answers = 2 * self._step, 0
 
     async def rest(self, seconds: float) -> None:
         """Wait ``seconds`` between attempts. Raises what the limiter is closed with, at once."""
@@ -86,7 +162,7 @@ class RateLimiter:
         """Admit no more calls: ``enter`` and ``rest`` raise ``why``, also for those that are waiting."""
         self._closed = why
         self._closing.set()
-        for turn in self._waiting:
+        for _, turn in self._waiting:
             if not turn.done():
                 turn.set_exception(why)
         self._waiting.clear()
@@ -95,12 +171,22 @@ class RateLimiter:
         loop = asyncio.get_running_loop()
         # Read once: were the wait over between two reads, no call would be admitted and no timer set.
         held = loop.time() < self._held_until
-        while self._waiting and not held and (self._limit is None or self.active < int(self._limit)):
-            turn = self._waiting.popleft()
+        while self._waiting and not held and (self.limit is None or self.active < self.limit):
+            call, turn = self._waiting.popleft()
             if not turn.cancelled():
-                self.active += 1
+                self._inside[call] = None
+                call.round, call.level = self.round, self.active
                 turn.set_result(None)
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
         if self._waiting and held:
-            if self._alarm is not None:
-                self._alarm.cancel()
             self._alarm = loop.call_at(self._held_until, self._admit)
+        elif self._waiting and self.limit != self._most:
+            self._alarm = loop.call_at(self._ended + PATIENCE, self._admit_more)
+
+    def _admit_more(self) -> None:
+        if self.limit is not None:
+            self._raise(self.limit)
+        self._ended = asyncio.get_running_loop().time()
+        self._admit()
