@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from agent.episodes.events import Event, Started, Stepped, TurnSpent
 from agent.episodes.goals import goal_kinds
-from worlds.base import Env, Observation, Pictured, Task, Transition, World
+from worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
 from worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from worlds.household.belief import Belief, kind
 from worlds.household.enacted import Enacted, Move, enacting
@@ -23,6 +23,7 @@ from worlds.rooms.room import Room, Situation, believed
 from worlds.rooms.view import Drawing, draw, picture
 
 _GLANCE = (100, 100)
+_STILL = (150, 150)
 _LEAST = 2
 """Pixels of such a glance that a thing must have to count as seen."""
 
@@ -55,7 +56,10 @@ class Scene:
     def picture(self, drawing: Drawing, size: tuple[int, int], aspect: float = 1.0) -> Frame:
         """The ``drawing`` of this moment in so many columns and rows of pixels, ``aspect`` as wide as they are high."""
         if drawing == "eyes" and self.camera is not None:
-            return self.camera.frame((size[0], round(size[1] / aspect))).in_rows(size[1])
+            # What it sees is square, and nothing is added at its sides.
+            rows = min(size[1], round(size[0] * aspect))
+            side = round(rows / aspect)
+            return self.camera.frame((side, side)).in_rows(rows).centred(size)
         if drawing == "eyes" and self.move is not None:
             return draw(self.room, self.situation, self.move.pose, size, aspect=aspect)
         return picture(drawing, self.room, self.situation, size, self.came, aspect)
@@ -124,6 +128,33 @@ class Seen:
     camera: Pictured
 
 
+@dataclass(frozen=True, slots=True)
+class Still:
+    """A picture of an env that cannot be copied, as it was, with what could be done with its middle."""
+
+    picture: Frame
+    stood: Pose
+    reached: Reach
+
+    @classmethod
+    def of(cls, env: Pictured) -> Still:
+        """What ``env`` shows now."""
+        reach = env.reach() if isinstance(env, Reaching) else Reach((), "nothing is known of it")
+        return cls(env.frame().resized(_STILL), env.pose(), reach)
+
+    def frame(self, size: tuple[int, int] = (300, 300)) -> Frame:
+        """The picture in this size."""
+        return self.picture.resized(size)
+
+    def pose(self) -> Pose:
+        """Where the player stood."""
+        return self.stood
+
+    def reach(self) -> Reach:
+        """What could be done with what was in the middle."""
+        return self.reached
+
+
 class TrueStates:
     """Hidden: the true states of an episode, by playing its commands again beside it; for people who watch."""
 
@@ -169,6 +200,12 @@ class TrueStates:
             self._env = env
         return self._states[len(turns)]
 
+    def close(self) -> None:
+        """End the game that is played beside the episode; what is asked next begins another."""
+        env, self._env = self._env, None
+        if env is not None:
+            env.close()
+
     def _begun(self, env: Env | None) -> Env:
         # What is enacted is watched, so it is played again as it is.
         env = env or (self._world.open(self._task) if self.enacts else self._world.sandbox(self._task))
@@ -193,7 +230,11 @@ class TrueStates:
         found = enacting(env)
         self._enacted.append(None if found is None else found.enacted)
         if isinstance(env, Pictured):
-            camera, frame = env.copy(), env.frame(_GLANCE)
+            frame = env.frame(_GLANCE)
+            try:
+                camera = env.copy()
+            except Unsupported:
+                camera = Still.of(env)
             assert isinstance(camera, Pictured), "a copy is what it was copied from"
             names = frozenset(name for name in frame.spots() if frame.pixels(name) >= _LEAST)
             self._cameras.append((camera, names.union(self._cameras[-1][1] if self._cameras else ())))

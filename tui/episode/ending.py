@@ -50,10 +50,10 @@ class Ending(Card):
     DEFAULT_CSS = "Ending { height: 7; }"
 
     _moment = EpisodeMoment()
-    _assisted = False
+    _assisted: bool = False
     _par: PathLengths | None = None
     _failure: Failure | None = None
-    _enacted = ""
+    _enacted: str = ""
 
     def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, enacted: str = "") -> None:
         """Show how the game in ``state`` ended; nothing while it goes on.

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import zip_longest
+from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
 from rich.style import Style
@@ -166,6 +167,10 @@ class ViewPane(LinesPane):
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self.call_after_refresh(self._ask))  # pyright: ignore[reportUnknownMemberType]
+
+    def on_unmount(self) -> None:
+        if self._artist is not None:  # whose drawing may take long, and nobody waits for it
+            Thread(target=self._artist.close, daemon=True).start()
 
     @property
     def _app(self) -> App[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import zip_longest
+from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
 from rich.style import Style
@@ -90,13 +91,22 @@ class ViewArtist:
     def __init__(self, game: tuple[World, Task] | None = None) -> None:
         self._game = game
         self._episode: tuple[Started, EpisodeDrawing] | None = None
+        self._busy = Lock()
+
+    def close(self) -> None:
+        """End what is played beside the episode, such as a process of AI2-THOR's. Blocks while something is drawn."""
+        with self._busy:
+            if self._episode is not None and self._episode[1].states is not None:
+                self._episode[1].states.close()
+            self._episode = None
 
     def draw(self, wish: ViewWish) -> Drawn:
         """Fulfil ``wish``; where nothing can be drawn, the text says why. Blocks: call it in one thread at a time."""
         if wish.size[0] < _LEAST[0] or wish.size[1] < _LEAST[1]:
             return _sentence("There is no room for a drawing here.", wish)
         try:
-            return self._drawn(wish)
+            with self._busy:
+                return self._drawn(wish)
         except Unsupported as error:
             return _sentence(str(error), wish)
         except Exception as error:  # noqa: BLE001 (the world may be another package's, and the game goes on without its drawing)
@@ -105,7 +115,8 @@ class ViewArtist:
     def moves(self, wish: ViewWish) -> tuple[Move, ...]:
         """The low-level actions by which the last command was enacted; none where nothing can be drawn. Blocks."""
         try:
-            enacted = _scene(self._drawing_of(wish.moment), wish)[0].enacted
+            with self._busy:
+                enacted = _scene(self._drawing_of(wish.moment), wish)[0].enacted
         except Exception:  # noqa: BLE001 (the drawing that follows says what is wrong)
             return ()
         return () if enacted is None else enacted.moves

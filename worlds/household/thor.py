@@ -57,10 +57,11 @@ class _Said:
         return self.seen
 
     def frame(self, size: Size, field: float) -> Frame:
-        """The images that were sent. Raises ``Unsupported`` for any other size or field of view."""
+        """The images that were sent, in this size. Raises ``Unsupported`` for another shape or field of view."""
         import numpy as np
 
-        if (size, field) != (self.size, self.field) or {"rgb", "depth", "ids"} - self.images.keys():
+        other_shape = size[0] * self.size[1] != size[1] * self.size[0]
+        if other_shape or field != self.field or {"rgb", "depth", "ids"} - self.images.keys():
             raise Unsupported(
                 f"AI2-THOR was started for frames of {self.size[0]} x {self.size[1]} and {self.field:g} degrees, "
                 f"not {size[0]} x {size[1]} and {field:g}; say so when it is made."
@@ -75,7 +76,7 @@ class _Said:
         numbers = np.array([-1 if name is None else names.index(name) for name in owners], np.int32)
         ids = numbers[places.reshape(shape)]
         ids.flags.writeable = False
-        return Frame(rgb, depth, ids, names)
+        return Frame(rgb, depth, ids, names).resized(size)
 
 
 class Thor:

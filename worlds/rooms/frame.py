@@ -67,6 +67,28 @@ class Frame:
         rows, columns = slice(top, bottom), slice(left, right)
         return Frame(self.rgb[rows, columns], self.depth[rows, columns], self.ids[rows, columns], self.names)
 
+    def resized(self, size: tuple[int, int]) -> Frame:
+        """The picture in so many columns and rows of pixels, each of them one of its own."""
+        import numpy as np
+
+        if size == self.size:
+            return self
+        columns, rows = (((np.arange(new) + 0.5) * old / new).astype(np.intp) for new, old in zip(size, self.size, strict=True))
+        picked = np.ix_(rows, columns)
+        return Frame(self.rgb[picked], self.depth[picked], self.ids[picked], self.names)
+
+    def centred(self, size: tuple[int, int]) -> Frame:
+        """The picture in the middle of a larger one, in which nothing else is."""
+        import numpy as np
+
+        columns, rows = size
+        rgb, depth = np.zeros((rows, columns, 3), np.uint8), np.full((rows, columns), np.inf, np.float32)
+        ids = np.full((rows, columns), -1, np.int32)
+        left, top = (columns - self.size[0]) // 2, (rows - self.size[1]) // 2
+        part = np.s_[top : top + self.size[1], left : left + self.size[0]]
+        rgb[part], depth[part], ids[part] = self.rgb, self.depth, self.ids
+        return Frame(rgb, depth, ids, self.names)
+
     def in_rows(self, count: int) -> Frame:
         """The picture in so many rows of pixels, each of them one of its own."""
         import numpy as np

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from agent.episodes.drawing import draw_episode
 from agent.episodes.events import Started
 from worlds.base import Env, Pictured, Task, Transition, World
@@ -54,7 +56,8 @@ def test_what_was_in_no_picture_is_not_drawn() -> None:
         assert (scene.true, true.true) == (False, True)
         assert isinstance(env, Pictured)
         eyes = scene.picture("eyes", (40, 30))
-        assert (eyes.rgb == env.frame((40, 30)).rgb).all()
+        # It is square, as the robot's own, and nothing is added beside it.
+        assert (eyes.rgb[:, 5:35] == env.frame((30, 30)).rgb).all() and np.isinf(eyes.depth[:, :5]).all()
         assert (scene.picture("eyes", (40, 15), 0.5).rgb == eyes.rgb[1::2]).all()
         drawn.append(names)
     assert drawn[0] < drawn[-1]

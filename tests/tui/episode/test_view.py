@@ -73,7 +73,7 @@ class House(World):
 
 
 def wish(state: ViewState, drawing: Drawing | None, *, true: bool = False, size: tuple[int, int] = ROOM) -> ViewWish:
-    styles: dict[LabelKind, Style] = {"goal": Style(), "new": Style(), "near": Style(), "far": Style()}
+    styles: dict[LabelKind, Style] = dict.fromkeys(get_args(LabelKind), Style())
     return ViewWish(drawing, state.moment, true, size, "truecolor", styles, (20, 22, 27))
 
 
