@@ -82,7 +82,8 @@ _PLAIN: Mapping[str, Values] = {
     "rules": (None,),
     "retries": (0,),
 }
-_TEXT: Mapping[str, Values] = {"window": (0,), "window_prompt": ("",), "temperature": (0.0,)}
+_FORM: Mapping[str, Values] = {"form": ("free", ANY)}
+_TEXT: Mapping[str, Values] = {**_FORM, "window": (0,), "window_prompt": ("",), "temperature": (0.0,)}
 _EXEMPLARS: Mapping[str, Values] = {**_TEXT, "exemplars": ("own", ANY), "pair": ("1-0", ANY), "completions": ("auto", ANY)}
 _OPEN: Mapping[str, Values] = {"max_tokens": (512, ANY)}
 _PEOPLES = Such("human:N or human:seed=N", lambda value: str(value).startswith("human"))
@@ -152,6 +153,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
                 "grant": (("admissible",),),
             },
             {
+                **_FORM,
                 "window": (2,),
                 "window_prompt": ("", ANY),
                 "max_tokens": (512,),
@@ -236,6 +238,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
                 "rules": (None, ANY),
             },
             {
+                **_FORM,
                 **dict.fromkeys(("planner", "observer", "look_around", "explore", "on_subgoal"), (True,)),
                 "search": ("llm",),
                 "temperature": (0.0,),
@@ -268,6 +271,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
                 "grant": (("admissible",),),
             },
             {
+                **_FORM,
                 **dict.fromkeys(("plan", "eliminate", "track"), (True,)),
                 "judged": ("subtask",),
                 "temperature": (0.0,),

@@ -17,6 +17,7 @@ from agent.agents.registry import (
     kept_settings,
     make_agent,
     model_for,
+    recorded_settings,
     resolve_settings,
 )
 from agent.agents.spec import needs_a_plan, needs_admissible
@@ -26,6 +27,7 @@ from agent.episodes.eyes import no_rooms
 from agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from agent.models.base import Image, Message, Model, Request
 from agent.models.registry import EXAMPLE, destination, make_model, parse_model, portable_name
+from agent.roles.base import check_held
 from knowledge.choosing import RuleBudget
 from knowledge.rules import Rule, RuleKind, accepted
 from worlds.base import Env, Task, World
@@ -124,17 +126,21 @@ class Setup:
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
-        settings, seed = self.episode.settings, self.episode.seed
+        settings, seed = recorded_settings(self.agent, dict(self.episode.settings)), self.episode.seed
         return make_agent(self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question)
 
     def open(self, task: Task) -> Env:
         """A new env over ``task``. Raises ``GameError`` and ``Unsupported``."""
         return self.episode.open(self.world, task)
 
-    async def check_images(self, model: Model) -> None:
-        """Raise ``Unsupported`` if the view is granted and ``model`` takes no images. Raises ``ModelError``."""
+    async def check_model(self, model: Model) -> None:
+        """Raise ``Unsupported`` if ``model`` cannot do what is asked of it: take images where the view is granted, and be held
+        to forms where ``form`` is ``held``. Raises ``ModelError``.
+        """
         if VIEW in self.episode.grants:
             Request((Message("user", "", Image(b"", "")),)).check(model.name, await model.capabilities())
+        if self.episode.settings.get("form") == "held":
+            check_held(model.name, await model.capabilities())
 
     def with_model(self, name: str) -> Setup:
         """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""

@@ -20,12 +20,22 @@ _TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off
 _MOST = 1_000_000
 
 
-def option(default: Scalar | None, help: str = "", *, least: float = 0, most: float = _MOST, later: bool = False) -> Any:
+def option(
+    default: Scalar | None,
+    help: str = "",
+    *,
+    least: float = 0,
+    most: float = _MOST,
+    later: bool = False,
+    before: Scalar | None = None,
+) -> Any:
     """A field of an options dataclass, with a line of ``help`` and the bounds of a number.
 
-    ``later``: records that were kept before there was this option mean its default (`kept_options`).
+    ``later``: records that were kept before there was this option mean its default, or ``before`` where that is given
+    (`kept_options`).
     """
-    return dataclasses.field(default=default, metadata={"help": help, "least": least, "most": most, "later": later})
+    meaning = {"later": later or before is not None, "before": default if before is None else before}
+    return dataclasses.field(default=default, metadata={"help": help, "least": least, "most": most, **meaning})
 
 
 def defaults(options: type[Any]) -> dict[str, Scalar | None]:
@@ -34,12 +44,22 @@ def defaults(options: type[Any]) -> dict[str, Scalar | None]:
 
 
 def kept_options(options: type[Any], values: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """``values`` as a record keeps them: without options that came later, where they have their default.
+    """``values`` as a record keeps them: without options that came later, where they are what records without them mean.
 
     So what was begun with an earlier version is the same as what the present one would begin.
     """
-    later = {field.name: field.default for field in dataclasses.fields(options) if field.metadata.get("later")}
+    later = _later(options)
     return {name: value for name, value in values.items() if name not in later or value != later[name]}
+
+
+def recorded_options(options: type[Any], kept: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The values that a record means which has ``kept`` them: the other way round than `kept_options`."""
+    return {**_later(options), **kept}
+
+
+def _later(options: type[Any]) -> dict[str, Scalar]:
+    """What records that were kept before them mean, for the options that came later."""
+    return {field.name: field.metadata["before"] for field in dataclasses.fields(options) if field.metadata.get("later")}
 
 
 def read_options(options: type[T], given: Mapping[str, object], *, owner: str, word: str = "option") -> T:

@@ -10,7 +10,7 @@ from agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from worlds.base import World
 from worlds.errors import ConfigurationError, Unsupported, shown
-from worlds.options import Scalar, kept_options
+from worlds.options import Scalar, kept_options, recorded_options
 from worlds.plugins import load_plugin, plugins
 from worlds.registry import household
 
@@ -96,6 +96,12 @@ def kept_settings(name: str, settings: Mapping[str, Scalar]) -> dict[str, Scalar
     """All ``settings`` of agent ``name`` as records keep them (`worlds.options.kept_options`)."""
     declared = agent_spec(name).settings
     return dict(settings) if declared is None else kept_options(declared, settings)
+
+
+def recorded_settings(name: str, kept: Mapping[str, Scalar]) -> dict[str, Scalar]:
+    """The settings of agent ``name`` that a record means which has ``kept`` them, also one of an earlier version."""
+    declared = agent_spec(name).settings
+    return dict(kept) if declared is None else recorded_options(declared, kept)
 
 
 def make_agent(

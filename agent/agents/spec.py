@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
+from agent.models.forms import FormChoice
 from agent.models.registry import EXAMPLE
 from worlds.base import World
 from worlds.errors import ConfigurationError
@@ -46,6 +47,7 @@ class ModelSettings:
 
     max_tokens: int = option(512, "tokens of a reply at most")
     temperature: float = option(0.0, "the sampling temperature")
+    form: FormChoice = option("auto", "hold replies to their form: where the model can be, never, always", before="free")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class AgentParts(Generic[S_co]):
         settings: Any = self.settings
         usual: Any = next(field.default for field in fields(settings) if field.name == "max_tokens")
         given = None if settings.max_tokens == usual else settings.max_tokens
-        return Sampling(given, settings.temperature, self.seed, usual_tokens=usual)
+        return Sampling(given, settings.temperature, self.seed, usual_tokens=usual, form=settings.form)
 
     @property
     def household(self) -> Household:

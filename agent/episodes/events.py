@@ -113,6 +113,10 @@ Count = Annotated[int | None, AfterValidator(believed)]
 """A count that a model stated; None where it did not, or is not `believed`, also in a record of an earlier version."""
 
 
+Held = Literal["kept", "cut", "broken", "refused"]
+"""What came of a reply that was to be held to its form."""
+
+
 class ModelCall(_Frozen):
     """A role called its model.
 
@@ -120,7 +124,8 @@ class ModelCall(_Frozen):
     prompt can be rebuilt without being stored at every step. If given texts were scored, ``reply`` is the selected one,
     ``candidates`` are the best, and ``calls`` is the number of calls if more than one. If a verdict was taken by probability,
     ``candidates`` are the possible first words of the reply. ``plain`` is set where the model continued plain text, and was not
-    asked as a chat.
+    asked as a chat. ``held`` says what came of a reply that was to be held to its form: it kept the form, its budget cut it
+    off, it broke the form all the same, or the model refused to be held to it.
     """
 
     kind: Literal["called"] = "called"
@@ -134,6 +139,7 @@ class ModelCall(_Frozen):
     candidates: tuple[Candidate, ...] | None = None
     calls: Count = None
     plain: Literal[True] | None = None
+    held: Held | None = None
 
 
 class ParseFailed(_Frozen):

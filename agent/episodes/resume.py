@@ -277,7 +277,7 @@ class _RecordedModel(ModelWrapper):
                 begun = tuple((one.text, one.logprob) for one in called.candidates or ())
                 tokens = (TokenChoice(*begun[0], begun),) if begun else ()
                 usage = Usage(called.prompt_tokens, called.completion_tokens)
-                return Completion(called.reply, called.finish, usage, tokens=tokens)
+                return Completion(called.reply, called.finish, usage, tokens=tokens, unheld=called.held == "refused")
             case _:
                 raise await self._script.missing("a call to the model")
 

@@ -18,17 +18,16 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
     from agent.config import configure
     from agent.evaluation.runs.batch import RunOptions, run_batch
     from agent.evaluation.runs.series import series, series_folder, series_kind
-    from agent.evaluation.runs.spec import make_run_spec
+    from agent.evaluation.runs.spec import make_run_spec, run_in
 
     configuration = configure(settings)
-    spec = make_run_spec(configuration)
     options = RunOptions(workers=configuration.settings.workers, retry_errors=retry_errors)
     if (kind := series_kind(configuration.settings)) is not None:
-        place = series_folder(kind, spec, Path(out) if out is not None else None)
+        place = series_folder(kind, make_run_spec(configuration), Path(out) if out is not None else None)
         for trial in series(configuration, place):
             asyncio.run(run_batch(trial.spec, place.path / trial.folder, options))
         return place.path
-    folder = Path(out) if out is not None else spec.default_folder
+    spec, folder = run_in(configuration, None if out is None else Path(out))
     asyncio.run(run_batch(spec, folder, options))
     return folder
 

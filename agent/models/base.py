@@ -83,7 +83,8 @@ class PromptToken:
 class Completion:
     """A model's reply. ``finish`` is ``stop``, ``length``, or the model's own word for why it ended.
 
-    ``read`` are the tokens of the prompt but the first, which follows nothing, where they were asked for.
+    ``read`` are the tokens of the prompt but the first, which follows nothing, where they were asked for. ``unheld``: the model
+    refused the grammar or schema that it was to be held to, and replied as it liked.
     """
 
     text: str
@@ -92,6 +93,7 @@ class Completion:
     timing: Timing = field(default=Timing(), compare=False)
     tokens: tuple[TokenChoice, ...] = ()
     read: tuple[PromptToken, ...] = ()
+    unheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class Capabilities:
     """What a model can do beyond completing a chat; an agent that needs more says so before its first call.
 
     ``completions``: it continues plain text, without a chat's template. ``singly``: it scores each of several texts by a call
-    of its own, and the prompt alone by one more.
+    of its own, and the prompt alone by one more. ``grammar`` is llama.cpp's form of grammars, GBNF.
     """
 
     completions: bool = False
@@ -135,6 +137,7 @@ class Capabilities:
     singly: bool = False
     choices: bool = False
     schema: bool = False
+    grammar: bool = False
     bias: bool = False
     images: bool = False
     deterministic: bool = False
@@ -146,8 +149,8 @@ class Request:
 
     The reply ends before the first of the texts in ``stop``, and after ``max_tokens`` tokens at the latest. ``seed`` fixes what
     is sampled where ``temperature`` is above 0. The others need the capability of their name: ``top_logprobs`` alternatives for
-    each token, one of the texts in ``choices``, JSON by a ``schema``, a ``bias`` on tokens, ``images`` in messages, and with
-    ``raw`` a reply that continues the contents of the messages, joined, as plain text.
+    each token, one of the texts in ``choices``, JSON by a ``schema``, a text by a ``grammar``, a ``bias`` on tokens, ``images``
+    in messages, and with ``raw`` a reply that continues the contents of the messages, joined, as plain text.
     """
 
     messages: Sequence[Message]
@@ -158,6 +161,7 @@ class Request:
     top_logprobs: int = 0
     choices: Sequence[str] | None = None
     schema: Mapping[str, Any] | None = None
+    grammar: str | None = None
     bias: Bias | None = None
     raw: bool = False
 
@@ -173,6 +177,7 @@ class Request:
             ("log-probabilities", self.top_logprobs > 0, capabilities.log_probabilities),
             ("a choice among given texts", self.choices is not None, capabilities.choices),
             ("a reply by a schema", self.schema is not None, capabilities.schema),
+            ("a reply by a grammar", self.grammar is not None, capabilities.grammar),
             ("a bias on tokens", self.bias is not None, capabilities.bias),
         )
         for what, needed, offered in needs:

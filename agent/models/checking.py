@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from agent.models.base import Completion, Message, Model, Request
+from agent.models.forms import Choice, grammar_of
 from agent.models.openai.probes import PROBE_TOKENS, names_colours, picture_question, spells
 from worlds.errors import HousequestError, Unsupported
 
@@ -198,6 +199,11 @@ async def _schema(model: Model, messages: list[Message]) -> tuple[bool, str]:
     return isinstance(value, dict) and "ready" in value, f"it wrote {text[:60]!r}"
 
 
+async def _grammar(model: Model, messages: list[Message]) -> tuple[bool, str]:
+    text = (await model.complete(Request(messages, grammar=grammar_of(Choice(_CHOICES)), max_tokens=64))).text
+    return text in _CHOICES, f"it wrote {text[:60]!r}"
+
+
 async def _bias(model: Model, messages: list[Message]) -> tuple[bool, str]:
     text = (await model.complete(Request(messages, bias={"axolotl": 100.0}, max_tokens=8))).text
     return spells(text, "axolotl"), f"pushed towards 'axolotl' it wrote {text[:40]!r}"
@@ -221,6 +227,7 @@ _TRIALS: dict[str, tuple[str, _Trial]] = {
     "log_probabilities": ("log-probabilities", _log_probabilities),
     "choices": ("choice among texts", _choice),
     "schema": ("JSON by a schema", _schema),
+    "grammar": ("text by a grammar", _grammar),
     "bias": ("bias on words", _bias),
     "images": ("images", _images),
     "scoring": ("exact scores of texts", _scores),

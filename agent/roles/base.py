@@ -9,16 +9,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib import resources
 from string import Template
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from agent.base import Emitter
 from agent.episodes import events
-from agent.models.base import Completion, Image, Message, Model, Request
+from agent.models.base import Capabilities, Completion, Image, Message, Model, Request
+from agent.models.forms import Form, FormChoice
+from worlds.errors import Unsupported
 
 T = TypeVar("T")
 
@@ -26,6 +28,10 @@ Conversation = tuple[Message, ...]
 
 LONGEST_REPLY = 20_000
 """Characters of a reply that are kept."""
+
+STUB = 200
+"""Characters of an unreadable reply that stay in its conversation: a few whole ones would fill a small model's context."""
+_CUT = " [the rest of this reply is left out]"
 
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 _THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
@@ -68,7 +74,9 @@ class Role(Generic[T]):
     """One job for a language model: its name, the reader of its reply, and a more ``lenient`` one for what that refuses.
 
     Readers raise ``ReplyError``; with ``reasoning`` they see what a reply has in ``<think>`` marks, too. ``reply_tokens``
-    limits this role's replies where `Sampling` has no ``max_tokens``.
+    limits this role's replies where `Sampling` has no ``max_tokens``, and ``first_tokens`` the first of two in any case.
+    ``form`` is what replies are held to, where the model can be; a role whose form depends on what is known gets it with each
+    call (`held_to`).
     """
 
     name: str
@@ -77,6 +85,12 @@ class Role(Generic[T]):
     stop: tuple[str, ...] = ()
     reply_tokens: int | None = None
     reasoning: bool = False
+    first_tokens: int | None = None
+    form: Form | None = None
+
+    def held_to(self, form: Form | None) -> Role[T]:
+        """The role with the form of its next reply."""
+        return replace(self, form=form)
 
     def read(self, reply: str) -> T:
         """Read ``reply``."""
@@ -93,7 +107,8 @@ class Role(Generic[T]):
 class Sampling:
     """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
 
-    ``max_tokens`` limits every reply, whatever its role. Without it a role's own limit holds, or ``usual_tokens``.
+    ``max_tokens`` limits every reply, whatever its role. Without it a role's own limit holds, or ``usual_tokens``. ``form``
+    says whether replies are held to their forms; ``free`` asks as version 0.2 did.
     """
 
     max_tokens: int | None = None
@@ -101,6 +116,7 @@ class Sampling:
     seed: int | None = None
     bias: tuple[tuple[str, float], ...] = ()
     usual_tokens: int = 512
+    form: FormChoice = "free"
 
     def reply_tokens(self, role: int | None = None) -> int:
         """Tokens of a reply at most, where the role's own limit is ``role``."""
@@ -130,6 +146,11 @@ def reply_message(reply: str) -> Message:
     return Message("assistant", reply if reply.strip() else "(nothing)")
 
 
+def _stub(message: Message) -> Message:
+    """What stays in the conversation of a reply that could not be read."""
+    return message if len(message.content) <= STUB else replace(message, content=f"{message.content[:STUB].rstrip()}{_CUT}")
+
+
 def call_event(
     role: str,
     prompt: Conversation,
@@ -139,13 +160,16 @@ def call_event(
     kept: int | None = None,
     calls: int | None = None,
     plain: bool = False,
+    held: events.Held | None = None,
 ) -> events.ModelCall:
     """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages.
 
     ``plain``: the model was not asked as a chat.
     """
     if kept is None:
-        kept = max((i + 1 for i, message in enumerate(prompt) if message.role == "assistant"), default=0)
+        # A stub is not the reply that was recorded, so it is recorded as part of this prompt.
+        last = max((i for i, message in enumerate(prompt) if message.role == "assistant"), default=-1)
+        kept = last if last >= 0 and prompt[last].content.endswith(_CUT) else last + 1
     return events.ModelCall(
         role=role,
         kept=kept,
@@ -157,6 +181,7 @@ def call_event(
         candidates=tuple(events.Candidate(text=text, logprob=logprob) for text, logprob in candidates) or None,
         calls=calls,
         plain=plain or None,
+        held=held,
     )
 
 
@@ -183,31 +208,41 @@ async def ask(
     """Send ``text`` to the role's model and read its reply, asking once more if it cannot be read, unless ``once``.
 
     ``conversation`` are the messages before, from the system message on. ``alternatives`` requests so many possible first words
-    of the reply, which are recorded with it. ``image`` goes along unless it is the last one of the conversation already. Raises
-    ``ModelError`` when the model fails.
+    of the reply, which are recorded with it. ``image`` goes along unless it is the last one of the conversation already.
+
+    The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
+    that its budget cuts off is asked for again without its thought; a model that does not keep to the form, or refuses it, is
+    asked again without one, which a thought says. Raises ``ModelError`` when the model fails, and ``Unsupported`` where replies
+    have to be held and the model cannot be.
     """
     most = sampling.reply_tokens(role.reply_tokens)
+    form, way = role.form, await _held_by(role, model, sampling)
     reason = ""
     begun: tuple[tuple[str, float], ...] = ()
     for final in (True,) if once else (False, True):
         conversation = (*conversation, _with_image(clean(text), image, conversation))
-        completion = await model.complete(
-            Request(
-                conversation,
-                stop=role.stop,
-                max_tokens=most,
-                temperature=sampling.temperature,
-                seed=sampling.seed,
-                top_logprobs=alternatives,
-                bias=dict[int | str, float](sampling.bias) or None,
-            )
+        request = Request(
+            conversation,
+            stop=role.stop,
+            max_tokens=most if final else min(most, role.first_tokens or most),
+            temperature=sampling.temperature,
+            seed=sampling.seed,
+            top_logprobs=alternatives,
+            bias=dict[int | str, float](sampling.bias) or None,
         )
+        completion = await model.complete(_held(request, form, way))
+        held = None
+        if form is not None and way is not None:
+            completion, held = _judged(completion, form)
         first = next((one for one in completion.tokens if alternatives and one.token.strip()), None)
         words = {first.token: first.logprob, **dict(first.alternatives)} if first else {}
         # Only finite ones: a record has no infinity.
         begun = tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
-        call = call_event(role.name, conversation, completion, begun)
+        call = call_event(role.name, conversation, completion, begun, held=held)
         emit(call, completion.timing)
+        if held in _UNHELD:
+            emit(events.Thought(role=FORM, text=_UNHELD[held]))
+            way = None
         conversation = (*conversation, reply_message(call.reply))
         try:
             return Answer(role.read(call.reply), "", conversation, begun)
@@ -216,5 +251,53 @@ async def ask(
             length = completion.usage.completion or most
             reason = f"{error} It was cut off after {length} tokens." if completion.finish == "length" else str(error)
         emit(events.ParseFailed(role=role.name, reply=call.reply, reason=reason, final=final))
+        if sampling.form != "free":
+            conversation = (*conversation[:-1], _stub(conversation[-1]))
+        if held == "cut" and form is not None:
+            # What counts has to fit, whatever the budget: a character is a token at most.
+            form = form.without_thought
+            most = max(most, form.longest)
         text = load_prompt("agent.roles", "again").render("user", reason=reason)
     return Answer(None, reason, conversation, begun)
+
+
+FORM = "form"
+"""The role whose thoughts say that a model was not held to the form of its reply."""
+
+_UNHELD: Mapping[events.Held | None, str] = {
+    "broken": "the model was to be held to the form of its reply and did not keep it: it is read as it is",
+    "refused": "the model refused the form of its reply: it answered freely",
+}
+
+
+async def _held_by(role: Role[T], model: Model, sampling: Sampling) -> Literal["grammar", "schema"] | None:
+    """By what ``model`` is held to the role's form; None where its reply is free."""
+    if role.form is None or sampling.form == "free":
+        return None
+    can = await model.capabilities()
+    if sampling.form == "held":
+        check_held(model.name, can)
+    return "grammar" if can.grammar else "schema" if can.schema else None
+
+
+def check_held(model: str, can: Capabilities) -> None:
+    """Raise ``Unsupported`` if ``model`` cannot be held to a form."""
+    if not (can.grammar or can.schema):
+        raise Unsupported(f"{model} cannot be held to the form of its replies; leave form at auto, or take another model.")
+
+
+def _held(request: Request, form: Form | None, way: Literal["grammar", "schema"] | None) -> Request:
+    """``request`` with a reply of this ``form``."""
+    if form is None or way is None:
+        return request
+    return replace(request, grammar=form.grammar) if way == "grammar" else replace(request, schema=form.schema)
+
+
+def _judged(completion: Completion, form: Form) -> tuple[Completion, events.Held]:
+    """``completion`` as the text of ``form`` that it is, as JSON or as it stands, and what came of holding it to that."""
+    if completion.unheld:
+        return completion, "refused"
+    text = form.from_json(completion.text) or completion.text
+    if form.read(text) is not None:
+        return replace(completion, text=text), "kept"
+    return completion, "cut" if completion.finish == "length" else "broken"

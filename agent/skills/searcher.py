@@ -14,6 +14,7 @@ from typing import cast
 
 from agent.base import Emitter
 from agent.models.base import Message, Model
+from agent.models.forms import Choice, Form, Listed
 from agent.roles.base import ReplyError, Role, Sampling, ask, load_prompt
 from agent.roles.household import seen_in
 from agent.roles.messages import emit_rules, emit_thought
@@ -80,7 +81,8 @@ class SearchingController(Controller):
 
 def reader_of(places: Sequence[str]) -> Role[tuple[str, ...]]:
     """The role whose replies name some of ``places``; a kind of place stands for all of its kind."""
-    return Role(NAME, partial(_read, places), reply_tokens=REPLY_TOKENS)
+    form = Form((("places", Listed(Choice(tuple(places)), min(MOST_NAMED, len(places)), between=", ")),)) if places else None
+    return Role(NAME, partial(_read, places), reply_tokens=REPLY_TOKENS, form=form)
 
 
 def _read(places: Sequence[str], text: str) -> tuple[str, ...]:

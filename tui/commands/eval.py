@@ -45,7 +45,7 @@ def evaluate(
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.series import series_folder, series_kind
-    from agent.evaluation.runs.spec import make_run_spec
+    from agent.evaluation.runs.spec import make_run_spec, run_in
     from tui.commands.running import announce, play_run
     from worlds.alfred import PLANS
 
@@ -58,12 +58,12 @@ def evaluate(
     if settings.world == PLANS:
         _plans(configuration, out, limits, dry_run=dry_run, as_json=as_json)
         return
-    spec = make_run_spec(configuration)
     if (kind := series_kind(settings)) is not None:
+        spec = make_run_spec(configuration)
         place = series_folder(kind, spec, out)
         _series(configuration, spec, place, limits, retry_errors=bool(retry), dry_run=dry_run, as_json=as_json)
         return
-    folder = out or spec.default_folder
+    spec, folder = run_in(configuration, out)
     announce([spec], limits, settings.rules)
     if dry_run:
         print_result(spec.manifest.model_dump(mode="json"), _dry_run(configuration, spec, folder), as_json=as_json)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from agent.agents.registry import default_agent
+from agent.agents.registry import default_agent, recorded_settings
 from agent.config import Settings, pairs
 from agent.episodes.events import Started
 from agent.models.registry import DEFAULT_MODEL, parse_model, portable_name
@@ -110,7 +110,7 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         "grant": started.grants,
         "max_steps": started.max_turns,
         "seed": started.seed,
-        "set": {key: value for key, value in started.settings.items() if value is not None},
+        "set": recorded_settings(started.agent, {key: value for key, value in started.settings.items() if value is not None}),
     }
     try:
         return Settings.model_validate(values)

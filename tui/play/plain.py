@@ -71,7 +71,7 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.End
     try:
         agent = setup.make_agent(model, ConsolePlayer(game.world, env, layout).ask)
         if model is not None:
-            await setup.check_images(model)
+            await setup.check_model(model)
         formatter = EventFormatter(layout, typed=game.agent == HUMAN and terminal.interactive())
         overseer = PacedOverseer(game.speed) if game.speed is not None else None
         with ExitStack() as files:

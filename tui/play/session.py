@@ -107,7 +107,7 @@ class Session:
             opened = await self._open()
             try:
                 if opened.model is not None:
-                    await _check_images(opened.setup, opened.model)
+                    await _check_model(opened.setup, opened.model)
                 await self._play(opened)
             finally:
                 opened.env.close()
@@ -206,7 +206,7 @@ class Session:
         made, model = await in_thread(setup.make_model), setup.episode.model or name
         if made is not None:
             try:
-                await _check_images(setup, made)
+                await _check_model(setup, made)
             except BaseException:
                 await made.aclose()
                 raise
@@ -432,10 +432,10 @@ class Session:
         self._set(trouble=f"No record is kept: {where}cannot be written ({error.strerror}).")
 
 
-async def _check_images(setup: Setup, model: Model) -> None:
+async def _check_model(setup: Setup, model: Model) -> None:
     """Raise ``Unsupported`` where ``model`` is known to take no images that it would be sent."""
     with suppress(ModelError):  # the first call says what is wrong, and can be tried again
-        await setup.check_images(model)
+        await setup.check_model(model)
 
 
 def _now() -> float:

@@ -20,6 +20,7 @@ from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanPro
 from agent.agents.spec import AgentParts
 from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
 from agent.models.base import Message
+from agent.models.forms import Choice, Form, Listed, Name
 from agent.roles.base import Role, ask, load_prompt
 from agent.roles.messages import additions, emit_rules
 from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, read_subgoals
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 PACKAGE = "agent.agents.llm_planner"
 _NAMES = tuple(PAIR_NAMES.values())
+MOST_HELD = 20
+"""Subgoals of a plan that is held to its form: one more than the longest of ALFRED's train split."""
 
 
 def prompted_plan(plan: Sequence[Subgoal], wording: Wording) -> str:
@@ -70,6 +73,13 @@ def request_text(
 
 
 LLM_PLANNER: Role[tuple[Subgoal, ...]] = Role(PLANNER, partial(read_subgoals, names=_NAMES), stop=("\nTask description:",))
+_PAIR = Form((("action", Choice(_NAMES)), " ", ("object", Name(40))))
+
+
+def plan_form(wording: Wording) -> Form:
+    """The form of a plan as the prompt asks for it."""
+    pairs = Listed(_PAIR, MOST_HELD, between=", ") if wording == "pairs" else Listed(_PAIR, MOST_HELD, first=1)
+    return Form((("plan", pairs),))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +105,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         super().__init__(parts)
         self._wording: Wording = parts.settings.wording
         self._favoured, self._feedback = parts.settings.bias, parts.settings.feedback
+        self._role = LLM_PLANNER.held_to(plan_form(self._wording))
         self._system = Message("system", planner_message(self._wording))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LlmPlannerMemory:
@@ -125,7 +136,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         memory = replace(memory, requests=memory.requests | {(request, self._known(memory))})
         sampling = replace(self._sampling, bias=await self._bias(memory))
         emit_rules(turn.rules, (), emit)
-        answer = await ask(LLM_PLANNER, self._model, (self._system,), request, emit, sampling, image=turn.image)
+        answer = await ask(self._role, self._model, (self._system,), request, emit, sampling, image=turn.image)
         memory = replace(memory, asked=memory.asked + (memory.revision >= 0))
         if answer.value is None:
             return ParseFailure(PLANNER, answer.reason), memory

@@ -19,6 +19,7 @@ from itertools import takewhile
 from agent.base import Emitter
 from agent.episodes import events
 from agent.models.base import Completion, Message, Model, Request, Scores
+from agent.models.forms import Choice, Form, Listed
 from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, call_event, clean, reply_message
 from agent.skills.skill import Skill, Verb
 from worlds.errors import ModelError, shown
@@ -46,6 +47,8 @@ BETWEEN = re.compile(
 )
 """Where one skill of a list ends and the next begins: at a mark, before a number, and at a word before a verb."""
 _MOST_ITEMS = 100
+MOST_HELD = 30
+"""Skills of a whole list that is held to its form."""
 LONGEST_LIST = 256
 """Tokens of a whole list: the longest task takes some twenty skills."""
 
@@ -169,7 +172,12 @@ def reader_of(skills: Sequence[str], possible: Collection[str], *, whole: bool =
         chosen = tuple(takewhile(bool, listed))
         return chosen[: chosen.index(DONE) + 1] if DONE in chosen else chosen
 
-    return Role(NAME, read, reply_tokens=LONGEST_LIST if whole else None)
+    form = None
+    if whole:
+        form = Form((("skills", Listed(Choice(tuple(skills)), MOST_HELD, between=", ")),))
+    elif possible:
+        form = Form((("skill", Choice(tuple(said(skill) for skill in skills if skill in possible))),))
+    return Role(NAME, read, reply_tokens=LONGEST_LIST if whole else None, form=form)
 
 
 def _list_around(items: Sequence[str], known: int) -> Sequence[str]:

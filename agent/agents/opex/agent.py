@@ -24,6 +24,7 @@ from agent.agents.opex.roles import (
     OBSERVER,
     PLANNER,
     SKILLS,
+    executor_form,
 )
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
@@ -93,6 +94,7 @@ class Opex:
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         offered = {"LookAround": parts.settings.look_around, "Explore": parts.settings.explore}
         self._library = {name: about for name, about in SKILLS.items() if offered.get(name, True)}
+        self._calls = EXECUTOR.held_to(executor_form(self._library))
         skills = "\n".join(f"{name}: {about}" for name, about in self._library.items())
         kinds = "\n".join(f"- {kind}" for kind in KINDS.values())
         self._plans, self._observes, self._executes = (
@@ -229,7 +231,7 @@ class Opex:
         text = self._executes.render("user", observation=description, **state)
         if not memory.executor.started:
             text = f"{self._executes.render('places', places=_places(told))}\n{text}"
-        answer, executor = await memory.executor.ask(EXECUTOR, self._model, text, turn, Grants(), emit, self._sampling)
+        answer, executor = await memory.executor.ask(self._calls, self._model, text, turn, Grants(), emit, self._sampling)
         memory, call = replace(memory, executor=executor, unseen=()), answer.value
         if call is None:
             return ParseFailure(EXECUTOR.name, answer.reason), memory

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Words
 from agent.roles.base import ReplyError, Role
 from agent.roles.reading import ACTIONS, THOUGHTS, bounded, items, json_fields, labelled, thought
 from agent.skills.skill import Skill, Verb
@@ -62,7 +64,18 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:80]
 
 
-PLANNER: Role[TaskPlan] = Role("planner", _read_plan, stop=(END,))
+PLANNER: Role[TaskPlan] = Role(
+    "planner",
+    _read_plan,
+    stop=(END,),
+    form=Form(
+        (
+            *("Task type: ", ("type", Choice(tuple(KINDS.values())))),
+            *("\nThought: ", (THOUGHT, Words(LONGEST_THOUGHT))),
+            *("\nPlan:\n", ("plan", Listed(Words(120), 12, first=0))),
+        )
+    ),
+)
 
 # The observer (section 3, "LLM-based Observer", figure 4): describes the state for the subtask. It gets no examples and keeps
 # no conversation, which would cost more than its cached prefix saves. The paper's reads detections; this one, belief.
@@ -83,7 +96,9 @@ def _read_description(text: str) -> str:
     return description
 
 
-OBSERVER: Role[str] = Role("observer", _read_description, stop=("\nObjective:",))
+OBSERVER: Role[str] = Role(
+    "observer", _read_description, stop=("\nObjective:",), form=Form(("Observation: ", ("observation", Words(800))))
+)
 
 # The executor (section 3, "LLM-based Executor"): a thought and one skill with its target. The skills are the paper's, adapted
 # to a text household: heating, cooling and cleaning are one command here, and ``Use`` switches on.
@@ -194,3 +209,20 @@ def _call(said: str, head: str, rest: str) -> SkillCall:
 
 
 EXECUTOR: Role[SkillCall] = Role("executor", _read_call, stop=("\nObservation:",))
+
+_ALONE = ("LookAround", "Explore", "RequireReplan")
+"""The skills that take no target."""
+
+
+def executor_form(library: Collection[str]) -> Form:
+    """The form of the executor's replies, whose skills are those of ``library``."""
+    aimed = Choice(tuple(name for name in library if name not in _ALONE))
+    alone = Choice(tuple(name for name in library if name in _ALONE))
+    calls = Either(
+        (
+            Form(("Play[", ("play", aimed), ", ", ("target", Name(40)), "]")),
+            Form(("Play[", ("play", alone), ", None]")),
+            Form(("Finish[", ("finish", Choice(("yes", "no"))), "]")),
+        )
+    )
+    return Form(("Thought: ", (THOUGHT, Words(LONGEST_THOUGHT)), "\nAction: ", ("action", calls)))

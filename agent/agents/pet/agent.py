@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+VERDICT_TOKENS = 4
+"""Tokens of a verdict that is read off the first word."""
+
 MOST_JUDGED = 500
 """Names judged for one target; any further ones are shown unjudged."""
 
@@ -246,6 +249,9 @@ class Pet:
 
     async def _chance(self, role: Role[bool], text: str, emit: Emitter, *, probable: bool) -> float | None:
         """p(yes) against p(no); 1 or 0 if only the answer is known, None if it cannot be read."""
+        if probable:
+            # What counts is the first word, as the model would have it: not held, and not written on.
+            role = replace(role, form=None, first_tokens=VERDICT_TOKENS)
         answer = await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0)
         chance = probability(answer.alternatives)
         if chance is not None:

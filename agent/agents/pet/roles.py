@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
+from agent.models.forms import Choice, Form, Listed, Name
 from agent.roles.base import ReplyError, Role, load_prompt
 from agent.roles.reading import json_fields
 
@@ -90,14 +91,16 @@ def _bounded(steps: Sequence[str]) -> tuple[str, ...]:
     return tuple(" ".join(step.split()) for step in steps)
 
 
-SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _read_plan)
+SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _read_plan, form=Form((("subtasks", Listed(Name(60), 10, between=", ")),)))
 
 # The tracker (section 3.3): whether the last few steps finished the present sub-task.
 
 CONTEXT = 3
 """Steps that are shown at most."""
 
-TRACKER: Role[bool] = Role("tracker", _read_verdict)
+_VERDICT = Form((("answer", Choice(("Yes", "No"))),))
+
+TRACKER: Role[bool] = Role("tracker", _read_verdict, form=_VERDICT)
 
 
 # The eliminator (section 3.2): how relevant places and objects are. Either each name is a yes-or-no question of its own, or one
@@ -117,10 +120,13 @@ _LINE = re.compile(
 
 def listing(names: Sequence[str]) -> Role[Mapping[str, float]]:
     """The role that scores all ``names`` in one reply; a name that it leaves out has no score."""
-    return Role(ELIMINATOR, partial(_read_scores, names))
+    lines = [(f"{chr(10) if at else ''}{name}: ", (name, _TENTHS)) for at, name in enumerate(names)]
+    return Role(ELIMINATOR, partial(_read_scores, names), form=Form(tuple(part for line in lines for part in line)))
 
 
-ONE: Role[bool] = Role(ELIMINATOR, _read_verdict)
+_TENTHS = Choice(("0", *(f"0.{tenth}" for tenth in range(1, 10)), "1"))
+
+ONE: Role[bool] = Role(ELIMINATOR, _read_verdict, form=_VERDICT)
 """The role that is asked about a single name."""
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from agent.agents.spec import AgentParts, ModelSettings
 from agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
 from agent.roles.base import Role, load_prompt
+from agent.roles.commands import acting_form, command_value, seen_after
 from agent.roles.messages import RoleMemory, emit_thought, opening_text, system_message, transcript
 from agent.roles.reading import read_command
 from worlds.base import Observation
+from worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +32,14 @@ REACT: Role[ReactReply] = Role("react", _read, stop=("\nObservation:",))
 
 @dataclass(frozen=True, slots=True)
 class ReactMemory:
-    """The goal and opening, the conversation so far, and the last command."""
+    """The goal and opening, the conversation so far, the last command, and what was seen, whose names a command may have."""
 
     goal: str
     opening: Observation
     grants: Grants
     role: RoleMemory
     last: str | None = None
+    seen: Belief | None = None
 
 
 class React:
@@ -45,7 +48,7 @@ class React:
     name = "react"
 
     def __init__(self, parts: AgentParts[ModelSettings]) -> None:
-        self._model, self._sampling = parts.model, parts.sampling
+        self._model, self._sampling, self._world = parts.model, parts.sampling, parts.world
         self._prompt = load_prompt("agent.agents.react", "react")
         self._system = system_message(self._prompt, parts.world, manual=parts.world.manual)
 
@@ -59,8 +62,10 @@ class React:
             text = self._prompt.render("opening", observation=opening_text(memory.opening, memory.goal), goal=memory.goal)
             if turn.transitions:
                 text += "\n\n" + transcript(turn.transitions)
-        answer, role = await memory.role.ask(REACT, self._model, text, turn, memory.grants, emit, self._sampling)
-        memory = replace(memory, role=role, last=None)
+        seen = seen_after(self._world.household, memory.seen, memory.opening, turn.transitions)
+        reply = REACT.held_to(acting_form(command_value(self._world, seen, turn.admissible)))
+        answer, role = await memory.role.ask(reply, self._model, text, turn, memory.grants, emit, self._sampling)
+        memory = replace(memory, role=role, last=None, seen=seen)
         if answer.value is None:
             return ParseFailure(REACT.name, answer.reason), memory
         emit_thought(REACT.name, answer.value.thought, emit)

@@ -31,7 +31,7 @@ class ReasonerActor:
 
     def __init__(self, parts: AgentParts[ReasonerActorSettings]) -> None:
         self._model, self._sampling, self._settings = parts.model, parts.sampling, parts.settings
-        self._household, manual = parts.world.household, parts.world.manual
+        self._world, manual = parts.world, parts.world.manual
         self._reasoner, self._actor = (
             RoleMemory((system_message(load_prompt(PACKAGE, name), parts.world, manual=manual),))
             for name in ("reasoner", "actor")
@@ -89,12 +89,13 @@ class ReasonerActor:
 
     def _prompting(self) -> ChatPrompting | BriefPrompting:
         if not self._model.brief:
-            return ChatPrompting(self._model, self._sampling)
-        if self._household is None:
+            return ChatPrompting(self._model, self._sampling, self._world, self._settings.stuck_after > 0)
+        household = self._world.household
+        if household is None:
             raise Unsupported(
                 f"{self._model.name} reads households alone; name another model for this world, such as openai:NAME."
             )
-        return BriefPrompting(self._model, self._sampling, self._household)
+        return BriefPrompting(self._model, self._sampling, household)
 
     async def _plan(
         self, prompting: ChatPrompting | BriefPrompting, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter

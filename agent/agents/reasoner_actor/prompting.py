@@ -9,15 +9,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
+from agent.agents.reasoner_actor.roles import ACTOR, MOST_HELD, REASONER, STUCK, ActorReply, ReasonerReply
 from agent.base import Emitter, Grants, Turn
 from agent.models.base import Message, Model, Request
 from agent.roles import brief
 from agent.roles.base import Answer, Sampling, ask, call_event, load_prompt
+from agent.roles.commands import acting_form, command_value, planning_form, seen_after
 from agent.roles.directions import answer_question, read_directions
 from agent.roles.messages import RoleMemory, emit_rules, emit_thought, numbered, opening_text, transcript
-from worlds.base import Observation, Transition
+from worlds.base import Observation, Transition, World
 from worlds.household.base import Household
+from worlds.household.belief import Belief
 
 PACKAGE = "agent.agents.reasoner_actor"
 
@@ -28,7 +30,7 @@ class PlanMemory:
 
     ``played`` are all transitions, ``unreviewed`` those since the plan was last reviewed; ``asked`` counts how often the
     reasoner was asked again. ``state`` is what short prompts are rendered from; None in conversations. A person may change the
-    model within an episode, so either way of prompting finds its data here.
+    model within an episode, so either way of prompting finds its data here. ``seen`` is what the conversations told.
     """
 
     goal: str
@@ -45,22 +47,28 @@ class PlanMemory:
     unreviewed: tuple[Transition, ...] = ()
     last: str | None = None
     state: brief.BriefState | None = None
+    seen: Belief | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompting:
     """Two conversations that only grow.
 
-    ``reviews``: the reasoner sees what happened, so that asking it again is worthwhile.
+    ``reviews``: the reasoner sees what happened, so that asking it again is worthwhile. ``stuck``: the actor may say that it
+    is.
     """
 
     model: Model
     sampling: Sampling
+    world: World
+    stuck: bool
     reviews: ClassVar[bool] = True
 
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands."""
-        return replace(memory, played=memory.played + transitions, unreviewed=memory.unreviewed + transitions, state=None)
+        played, fresh = memory.played + transitions, transitions
+        seen = seen_after(self.world.household, memory.seen, memory.opening, played if memory.seen is None else fresh)
+        return replace(memory, played=played, unreviewed=memory.unreviewed + fresh, state=None, seen=seen)
 
     def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
         """Nothing of its own: the model reads all hints."""
@@ -80,7 +88,8 @@ class ChatPrompting:
             plan = numbered(memory.plan) or "There is none yet."
             text = prompt.render("review", story=transcript(memory.unreviewed), plan=plan, reason=reason)
         turn = replace(turn, admissible=None)
-        answer, reasoner = await memory.reasoner.ask(REASONER, self.model, text, turn, memory.grants, emit, self.sampling)
+        role = REASONER.held_to(planning_form(MOST_HELD, begun=bool(memory.plan)))
+        answer, reasoner = await memory.reasoner.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
         return answer, replace(memory, reasoner=reasoner)
 
     async def act(
@@ -101,7 +110,9 @@ class ChatPrompting:
             parts.append(prompt.render("revised" if revised else "kept", plan=plan))
         turn = replace(turn, hints=(), admissible=None) if again else turn
         text = "\n\n".join(parts)
-        answer, actor = await memory.actor.ask(ACTOR, self.model, text, turn, memory.grants, emit, self.sampling)
+        command = command_value(self.world, memory.seen, turn.admissible, (STUCK,) if self.stuck else ())
+        role = ACTOR.held_to(acting_form(command, len(memory.plan)))
+        answer, actor = await memory.actor.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
         return answer, replace(memory, actor=actor, last=None)
 
 
@@ -123,7 +134,8 @@ class BriefPrompting:
     def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
         """The memory after these commands, which has a ``state``."""
         state = memory.state or brief.BriefState(self.household.begin(memory.opening)).after(memory.played, self.household)
-        return replace(memory, played=memory.played + transitions, state=state.after(transitions, self.household))
+        state = state.after(transitions, self.household)
+        return replace(memory, played=memory.played + transitions, state=state, seen=state.belief)
 
     def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
         """Take from the turn the hints that say in words what to do or to answer, and say of the others that they do not."""

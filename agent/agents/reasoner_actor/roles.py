@@ -11,6 +11,11 @@ from agent.roles.reading import bounded, items, json_fields, labelled, read_comm
 _EXACT = re.compile(r"Thought:(?P<thought>.*)\nPlan:(?: keep|(?P<steps>(?:\n\d{1,2}\. \S.*)+))")
 _PLAN = re.compile(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:")
 _KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
+STUCK = "stuck"
+"""What the actor says in place of a command when the plan cannot be followed."""
+MOST_HELD = 8
+"""Steps of a plan that is held to its form; its prompt asks for two to six."""
+
 _STUCK = re.compile(r"stuck\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,2}")
 

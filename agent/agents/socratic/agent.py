@@ -23,6 +23,7 @@ from agent.agents.socratic.roles import (
     PACKAGE,
     QUESTIONER,
     SOCRATIC_PLANNER,
+    SOCRATIC_REVISER,
     VALIDITY,
     dialogue_text,
     numbered_subgoals,
@@ -148,7 +149,8 @@ class Socratic(PlanFollower[SocraticMemory]):
         again = memory.revision >= 0
         text += _additions(turn, memory, first=not again)
         emit_rules(turn.rules, memory.shown_rules, emit)
-        answer = await ask(SOCRATIC_PLANNER, self._model, memory.planner, text, emit, self._sampling)
+        role = SOCRATIC_REVISER if again else SOCRATIC_PLANNER
+        answer = await ask(role, self._model, memory.planner, text, emit, self._sampling)
         rules = rules_after(turn, memory.shown_rules)
         memory = replace(memory, planner=answer.conversation, shown_rules=rules, asked=memory.asked + again)
         if answer.value is None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from agent.models.forms import LONGEST_THOUGHT, Choice, Either, Form, Listed, Name, Words
 from agent.roles.base import ReplyError, Role, load_prompt
 from agent.roles.reading import thought
 from agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, read_subgoals
@@ -63,7 +64,9 @@ def _read_dialogue(text: str) -> tuple[Exchange, ...]:
     return found
 
 
-QUESTIONER: Role[tuple[Exchange, ...]] = Role("questioner", _read_dialogue)
+_EXCHANGE = Form(("Q#: ", ("question", Words(200)), "\nA#: ", ("answer", Words(300))))
+
+QUESTIONER: Role[tuple[Exchange, ...]] = Role("questioner", _read_dialogue, form=Form((("dialogue", Listed(_EXCHANGE, 12)),)))
 
 # The decomposer: chain of thought in place of questions, as in the paper's ablation (section 4.4, table 3). Its prompt is the
 # questioner's without questions, answers and things to discover.
@@ -113,7 +116,18 @@ def _read_plan(text: str) -> SubgoalPlan:
     return SubgoalPlan(thought(change["words"]) if change else "", read_subgoals(text, _NAMES))
 
 
-SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan)
+_OTHERS = Choice(tuple(name for action, name in TRIPLE_NAMES.items() if action != "put"))
+_TRIPLE = Either(
+    (
+        Form(("(", ("action", _OTHERS), ", ", ("object", Name(40)), ")")),
+        Form((f"({TRIPLE_NAMES['put']}, ", ("put", Name(40)), ", ", ("place", Name(40)), ")")),
+    )
+)
+_PLANNED = ("Plan:\n", ("plan", Listed(_TRIPLE, 20, first=1)))
+
+SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan, form=Form(_PLANNED))
+SOCRATIC_REVISER = SOCRATIC_PLANNER.held_to(Form(("Change: ", ("change", Words(LONGEST_THOUGHT)), "\n", *_PLANNED)))
+"""The same asked again, when it says first what changes."""
 
 # The advisor (section 3.5): is a failed subgoal valid, and why did it fail? The paper asks a vision-language model about an
 # image; here the same language model reads the observation's text.
@@ -146,5 +160,5 @@ def _read_cause(text: str) -> str:
     return words[:LONGEST_CAUSE]
 
 
-VALIDITY: Role[bool] = Role("advisor", _read_validity)
-CAUSE: Role[str] = Role("advisor", _read_cause)
+VALIDITY: Role[bool] = Role("advisor", _read_validity, form=Form(("Valid: ", ("valid", Choice(("yes", "no"))))))
+CAUSE: Role[str] = Role("advisor", _read_cause, form=Form(("Cause: ", ("cause", Words(LONGEST_CAUSE - 100)))))

@@ -124,7 +124,7 @@ async def _checked(setup: Setup, agent: Agent, model: Model | None, tracker: Bud
         if isinstance(agent, RequiresCapabilities):
             await agent.check()
         if model is not None:
-            await setup.check_images(model)
+            await setup.check_model(model)
     except RunHalted:
         raise tracker.ended() from None
 

@@ -5,6 +5,7 @@ It leaves out when, where and how fast a run is played: two runs of the same spe
 
 from __future__ import annotations
 
+import json
 import operator
 import platform
 import re
@@ -25,9 +26,13 @@ from agent.models.registry import file_digest
 from agent.protocols import PROTOCOLS
 from agent.setup import HUMAN, FrozenRules, Setup, set_up
 from worlds.errors import ConfigurationError
-from worlds.paths import given_path
+from worlds.paths import given_path, read_file
 
 SCHEMA = 1
+LARGEST = 1 << 27
+"""Bytes of a manifest that are looked at: more than any split makes."""
+FORM = "form"
+"""The setting that says whether replies are held to their forms; records of 0.2 do not have it."""
 
 _FIRST_EDITIONS: dict[str, str | None] = {
     "actor": "96159a82b2010d589f89371ef40955316775c501d768149f158d26d69520359c",
@@ -144,6 +149,14 @@ class RunSpec:
         parts = [config.split, config.agent, (config.model.partition(":")[2] or config.model) if config.model else "", digest]
         return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
 
+    def as_before(self, setting: str) -> RunSpec:
+        """The same run as a version began it that did not know ``setting``, which its record does not have."""
+        settings = {name: value for name, value in self.config.settings.items() if name != setting}
+        manifest = self.manifest.model_copy(update={"configuration": self.config.model_copy(update={"settings": settings})})
+        return replace(
+            self, manifest=manifest, setup=replace(self.setup, episode=replace(self.setup.episode, settings=settings))
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -239,6 +252,26 @@ def make_run_spec(
         versions=Versions(python=platform.python_version(), openai=installed_version("openai")),
     )
     return RunSpec(manifest, setup, selection)
+
+
+def run_in(configuration: Configuration, out: Path | None) -> tuple[RunSpec, Path]:
+    """The run of ``configuration`` with its folder, ``out`` or its default one.
+
+    The same command goes on with a run that was begun before replies were held to forms: that one's stay free. Raises
+    ``ConfigurationError`` and ``KnowledgeError``.
+    """
+    spec = make_run_spec(configuration)
+    folder = out or spec.default_folder
+    asked = configuration.settings.settings_of(spec.config.agent)
+    if FORM in asked or FORM not in spec.config.settings or (out is None and folder.exists()):
+        return spec, folder
+    earlier = spec.as_before(FORM)
+    place = out or earlier.default_folder
+    try:
+        begun = json.loads(read_file(place / "run.json", LARGEST))["configuration"]["settings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return spec, folder
+    return (spec, folder) if FORM in begun else (earlier, place)
 
 
 def slug(text: str, longest: int = 120) -> str:

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage
-from agent.models.llama.library import CANDIDATES, Library, Logits, lib
+from agent.models.llama.library import CANDIDATES, Library, Logits, Sampler, lib
 from agent.models.llama.provider import LlamaOptions
-from agent.models.llama.shared import choice_grammar, too_long
+from agent.models.llama.shared import grammar_for, too_long
 from agent.models.text import shared_prefix
 from worlds.workers import Refused
 
@@ -40,7 +40,7 @@ class _Work:
     """A reply in progress: tokens that are yet to be evaluated, and the text so far."""
 
     call: Request
-    sampler: Any
+    sampler: Sampler
     cancelled: threading.Event
     prompt: int
     due: list[int]
@@ -114,10 +114,8 @@ class LlamaCpp:
         self._thread.join()
 
     def _grammar(self, request: Request) -> str | None:
-        if request.choices is not None:
-            return choice_grammar(request.choices)
         if request.schema is None:
-            return None
+            return grammar_for(request)
         grammars: Any = import_module("llama_cpp.llama_grammar")
         try:
             return str(grammars.json_schema_to_gbnf(json.dumps(request.schema)))
@@ -178,7 +176,7 @@ class LlamaCpp:
         library, call = self._library, work.call
         logits = library.logits(place)
         logprobs = _log_softmax(logits) if call.top_logprobs else None
-        token = int(lib.llama_sampler_sample(work.sampler, library.context, place))
+        token = work.sampler.sample(library.context, place)
         if lib.llama_vocab_is_eog(library.vocabulary, token):
             return "stop"
         work.number += 1
@@ -324,7 +322,7 @@ class LlamaCpp:
 
 
 def _settle(work: _Work, outcome: Completion | Refused) -> None:
-    lib.llama_sampler_free(work.sampler)
+    work.sampler.close()
     if isinstance(outcome, Refused):
         work.answer.set_exception(outcome)
     else:

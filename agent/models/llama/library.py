@@ -6,9 +6,10 @@ Imports llama-cpp-python: import it on first use. The package's names are untype
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
@@ -37,6 +38,40 @@ def _log(level: int, text: bytes, _: object) -> None:
 _LOG: Any = lib.llama_log_callback(_log)
 
 Logits = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """Chooses a reply's tokens, freely first.
+
+    Only where the ``rules`` of a grammar forbid the token is another one drawn among those that it allows, since asking it
+    about every token of the vocabulary takes longer than a small model does. What is drawn is distributed alike.
+    """
+
+    free: Any
+    held: Any
+    rules: Any
+
+    def sample(self, context: Any, place: int) -> int:
+        """The token that follows the one at ``place`` of the last batch."""
+        token = int(lib.llama_sampler_sample(self.free, context, place))
+        if self.rules is None:
+            return token
+        if not self._allows(token):
+            return int(lib.llama_sampler_sample(self.held, context, place))
+        lib.llama_sampler_accept(self.held, token)
+        return token
+
+    def _allows(self, token: int) -> bool:
+        one = (lib.llama_token_data * 1)(lib.llama_token_data(token, 1.0, 0.0))
+        lib.llama_sampler_apply(self.rules, ctypes.byref(lib.llama_token_data_array(one, 1, -1, False)))
+        return one[0].logit > -math.inf
+
+    def close(self) -> None:
+        """Free it. The grammar goes with its chain."""
+        lib.llama_sampler_free(self.free)
+        if self.rules is not None:
+            lib.llama_sampler_free(self.held)
 
 
 class Library:
@@ -126,8 +161,18 @@ class Library:
         """The logits after the token at ``place`` of the last batch; only good until the next one."""
         return np.ctypeslib.as_array(lib.llama_get_logits_ith(self.context, place), (self.size,))
 
-    def sampler(self, call: Request, grammar: str | None) -> Any:
-        """What chooses the next token: the bias, the grammar, then the likeliest, or by chance where it is warm."""
+    def sampler(self, call: Request, grammar: str | None) -> Sampler:
+        """What chooses the next token of a reply to ``call``. Raises ``Refused``."""
+        rules = None
+        if grammar is not None:
+            rules = lib.llama_sampler_init_grammar(self.vocabulary, grammar.encode(), b"root")
+            if not rules:
+                raise Refused("cannot follow the grammar of its reply", "Leave replies free: --set form=free.")
+        free = self._chain(call, None)
+        return Sampler(free, free if rules is None else self._chain(call, rules), rules)
+
+    def _chain(self, call: Request, rules: Any) -> Any:
+        """The bias, the grammar, then the likeliest token, or one by chance where it is warm."""
         chain = lib.llama_sampler_chain_init(lib.llama_sampler_chain_default_params())
         if call.bias:
             pairs: list[tuple[int, float]] = []
@@ -136,16 +181,12 @@ class Library:
                 pairs += [(token, by) for token in tokens]
             biases = (lib.llama_logit_bias * len(pairs))(*(lib.llama_logit_bias(*pair) for pair in pairs))
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_logit_bias(self.size, len(pairs), biases))
-        if grammar is not None:
-            rules = lib.llama_sampler_init_grammar(self.vocabulary, grammar.encode(), b"root")
-            if not rules:
-                lib.llama_sampler_free(chain)
-                raise Refused("cannot follow the grammar that was made of the choices", "Use plain texts as choices.")
+        if rules is not None:
             lib.llama_sampler_chain_add(chain, rules)
         if call.temperature > 0:
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_temp(call.temperature))
-            seed = 0xFFFFFFFF if call.seed is None else call.seed & 0xFFFFFFFF
-            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed))
+            seed = -1 if call.seed is None else call.seed + (rules is not None)
+            lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_dist(seed & 0xFFFFFFFF))
         else:
             lib.llama_sampler_chain_add(chain, lib.llama_sampler_init_greedy())
         return chain

@@ -62,6 +62,7 @@ class LlamaModel(Model):
             scoring=options.runtime == "llama-cpp-python",
             choices=True,
             schema=True,
+            grammar=True,
             bias=True,
             deterministic=options.slots == 1 and not options.cache and options.gpu_layers == 0,
         )

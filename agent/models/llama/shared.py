@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator, Sequence
-from itertools import groupby, takewhile
 from pathlib import Path
 
+from agent.models.base import Request
+from agent.models.forms import Choice, grammar_of
 from worlds.paths import read_file
 from worlds.workers import Refused
 
@@ -58,35 +57,6 @@ def too_long(tokens: object, room: object) -> Refused:
     )
 
 
-def choice_grammar(choices: Sequence[str]) -> str:
-    """The grammar (GBNF, llama.cpp's own form) that allows exactly the given texts.
-
-    It is their trie, with a rule for each fork: sampling then checks the branches of one fork, and not some hundred texts for
-    every token of the vocabulary.
-    """
-    return "\n".join(f"{name} ::= {body}" for name, body in _rules("root", sorted(set(choices))))
-
-
-def _rules(name: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The rule ``name`` for ``texts``, which are sorted and differ, and the rules that it refers to."""
-    bodies: list[str] = []
-    below: list[tuple[str, Sequence[str]]] = []
-    for _, group in groupby(texts, key=lambda text: text[:1]):
-        branch = list(group)
-        # They are sorted, so a prefix of the first and the last is a prefix of all.
-        ends = zip(branch[0], branch[-1], strict=False)
-        shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
-        if len(branch) == 1:
-            bodies.append(_quoted(shared))
-        else:
-            fork = f"{name}-{len(below)}"
-            bodies.append(f"{_quoted(shared)} {fork}")
-            below.append((fork, [text[len(shared) :] for text in branch]))
-    yield name, " | ".join(bodies)
-    for fork, rest in below:
-        yield from _rules(fork, rest)
-
-
-def _quoted(text: str) -> str:
-    # JSON's escapes are the grammar's own.
-    return json.dumps(text, ensure_ascii=False)
+def grammar_for(request: Request) -> str | None:
+    """The grammar (GBNF) that a reply is held to: its own, or that of the texts to choose from."""
+    return request.grammar if request.choices is None else grammar_of(Choice(tuple(request.choices)))

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from agent.models.base import Completion, Request, Timing, TokenChoice, Usage
 from agent.models.llama.provider import LlamaOptions
-from agent.models.llama.shared import LESS_MEMORY, choice_grammar, empty_prompt, load_template, too_long, usual_threads
+from agent.models.llama.shared import LESS_MEMORY, empty_prompt, grammar_for, load_template, too_long, usual_threads
 from worlds.workers import Refused
 
 CACHE_MIB = 1_024
@@ -89,7 +89,7 @@ def _body(call: Request) -> dict[str, object]:
         "seed": call.seed,
         "logprobs": True if call.top_logprobs else None,
         "top_logprobs": call.top_logprobs or None,
-        "grammar": None if call.choices is None else choice_grammar(call.choices),
+        "grammar": grammar_for(call),
         "json_schema": call.schema,
         "logit_bias": [[token, bias] for token, bias in (call.bias or {}).items()] or None,
         "stream": True,

@@ -126,15 +126,20 @@ class OpenAIModel(Model):
             self.trouble = ""
 
     async def _persistent_request(self, request: Request, more: Mapping[str, Any]) -> Completion:
-        started, made, attempts, call = time.perf_counter(), 0, Attempts(self._calls), Call()
+        started, made, attempts, call, unheld = time.perf_counter(), 0, Attempts(self._calls), Call(), False
         while True:
             outcome, taken = await self._learning_attempt(request, more, call)
             made += taken
             if isinstance(outcome, Completion):
                 timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=made)
-                return replace(outcome, timing=timing)
+                return replace(outcome, timing=timing, unheld=unheld)
             if request.has_images:
                 outcome = of_images(outcome)
+            if outcome.refusal is not None and (request.grammar is not None or request.schema is not None):
+                # It can be held to a form, and not to this one. Whatever else it refused, it refuses again.
+                request = replace(request, grammar=None, schema=None)
+                more, unheld = extra_parameters(request), True
+                continue
             wait = attempts.wait_after(outcome)
             if wait is None:
                 raise self._error(outcome, attempts.tried(outcome, made))
@@ -151,7 +156,12 @@ class OpenAIModel(Model):
     async def _probe(self, wanted: Mapping[str, Any], said: str, tokens: int, question: Message = READY) -> Completion | None:
         """One attempt with ``wanted``; None where it failed. Raises ``ModelError`` where every other call would fail too."""
         request = Request(_with_beginning([question], said), max_tokens=tokens)
-        outcome, _ = await self._learning_attempt(self._with_room(request) if tokens == PROBE_TOKENS else request, wanted)
+        request, attempts = self._with_room(request) if tokens == PROBE_TOKENS else request, Attempts(self._calls)
+        outcome, _ = await self._learning_attempt(request, wanted)
+        while isinstance(outcome, Failure) and outcome.crowded and (wait := attempts.wait_after(outcome)) is not None:
+            # Too many calls say nothing of what it can do.
+            await self.limiter.rest(wait)
+            outcome, _ = await self._learning_attempt(request, wanted)
         if isinstance(outcome, Completion):
             return outcome
         if outcome.fatal:

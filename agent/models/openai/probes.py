@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from agent.models.base import Capabilities, Completion, Image, Message, PromptToken, Request
+from agent.models.forms import Choice, grammar_of
 from agent.models.openai.wire import MOST_ALTERNATIVES, at
 from agent.models.text import shared_prefix
 
@@ -51,6 +52,9 @@ def extra_parameters(request: Request) -> dict[str, Any]:
         wanted = {"type": "object", "properties": named, "required": ["choice"], "additionalProperties": False}
     if wanted is not None:
         found["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": wanted}}
+    if request.grammar is not None:
+        # llama.cpp's server takes the one and passes over the other, and vLLM does so the other way round.
+        found |= {"grammar": request.grammar, "structured_outputs": {"grammar": request.grammar}}
     if request.bias:
         found["logit_bias"] = [[token, value] for token, value in request.bias.items()]
     return found
@@ -87,9 +91,10 @@ def parse_choice(text: str, choices: Sequence[str]) -> str | None:
 
 
 async def probe_capabilities(ask: Probe) -> Capabilities:
-    """What an endpoint can do with a chat: five calls, and two more where it gives prompt log-probabilities."""
+    """What an endpoint can do with a chat: six calls, and two more where it gives prompt log-probabilities."""
     likely = await ask(extra_parameters(Request((), top_logprobs=2)), "", PROBE_TOKENS)
     held = await ask(extra_parameters(Request((), choices=_WORDS)), "", PROBE_TOKENS)
+    spelt = await ask(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), "", PROBE_TOKENS)
     pushed = await ask(extra_parameters(Request((), bias={_WORDS[0]: 100.0})), "", PROBE_TOKENS)
     scored = await _scores(ask)
     looked = await ask({}, "", PROBE_TOKENS, picture_question())
@@ -100,6 +105,7 @@ async def probe_capabilities(ask: Probe) -> Capabilities:
         singly=scored,
         choices=by_schema,
         schema=by_schema,
+        grammar=spelt is not None and spelt.text in _WORDS,
         bias=pushed is not None and spells(pushed.text, _WORDS[0]),
         images=looked is not None and names_colours(looked.text),
     )

@@ -230,13 +230,14 @@ def spec_of(*given: str) -> tuple[dict[str, object], dict[str, str], str]:
 
 
 def test_a_run_keeps_what_is_shown_and_earlier_runs_stay_what_they_were(tmp_path: Path) -> None:
-    plain, prompts, folder = spec_of()
+    plain, prompts, folder = spec_of("form=free")
     assert plain == {"max_tokens": 512, "temperature": 0.0}, "a run of an earlier version has these alone"
     assert not {"exemplars", "exemplars/frame"} & prompts.keys()
-    assert spec_of("thoughts=free")[2] == folder
+    assert spec_of("form=free", "thoughts=free")[2] == folder
+    assert spec_of()[0] == {**plain, "form": "auto"}
     file = tmp_path / "own.json"
     file.write_text(written_exemplars(OWN))
-    settings, own, _ = spec_of("exemplars=own", "thoughts=turns")
+    settings, own, _ = spec_of("form=free", "exemplars=own", "thoughts=turns")
     assert settings == {**plain, "exemplars": "own", "thoughts": "turns"}
     assert own["exemplars"] == spec_of(f"exemplars={file}")[1]["exemplars"], "the digest is that of the texts"
     file.write_text(written_exemplars({**OWN, "put": OWN["put"][::-1]}))

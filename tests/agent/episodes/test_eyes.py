@@ -252,7 +252,7 @@ def test_a_scripted_model_takes_pictures_if_its_file_says_so(tmp_path: Path, lin
     model = setup.make_model()
     assert model is not None
     with nullcontext() if takes else pytest.raises(Unsupported, match="takes no images"):
-        asyncio.run(setup.check_images(model))
+        asyncio.run(setup.check_model(model))
 
 
 def test_a_script_whose_images_are_neither_true_nor_false_is_refused(tmp_path: Path) -> None:

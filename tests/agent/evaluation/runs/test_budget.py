@@ -154,6 +154,7 @@ def test_when_the_time_is_up_whoever_waits_for_the_endpoint_is_sent_away(code: i
 @pytest.mark.parametrize("code", [401, 403, 404, 308])
 def test_what_every_call_would_meet_stops_the_run_and_spoils_nothing(code: int, tmp_path: Path, server: Server) -> None:
     server.behave(otherwise=status(code))
+    server.probing = status(code)
     planned = plan(tmp_path, server)
     with pytest.raises(Stopped, match=r"127\.0\.0\.1"):
         play(planned, tmp_path / "run", Budget())

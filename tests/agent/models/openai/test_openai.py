@@ -272,12 +272,12 @@ def test_a_model_outlives_an_event_loop(server: Server) -> None:
 
 def test_what_was_tried_in_vain_is_not_offered(server: Server) -> None:
     model = model_of(server)
-    for arguments in ({"top_logprobs": 1}, {"choices": ["a"]}, {"schema": {}}, {"bias": {1: 1.0}}):
+    for arguments in ({"top_logprobs": 1}, {"choices": ["a"]}, {"schema": {}}, {"grammar": "a"}, {"bias": {1: 1.0}}):
         with pytest.raises(Unsupported, match=model.name):
             asyncio.run(ask(model, **arguments))
     with pytest.raises(Unsupported, match="score"):
         asyncio.run(model.score(PROMPT, ["a"]))
-    assert (len(server.probes), len(server.requests)) == (5, 0)
+    assert (len(server.probes), len(server.requests)) == (6, 0)
 
 
 @pytest.fixture

@@ -66,14 +66,14 @@ def test_a_server_that_does_more_is_found_out_once_and_used(server: Server) -> N
         asked = model(server)
         both = await asyncio.gather(asked.capabilities(), asked.capabilities())
         assert set(both) == {Capabilities(log_probabilities=True, choices=True, schema=True, bias=True, images=True)}
-        assert (len(server.probes), len(server.requests)) == (5, 0)
+        assert (len(server.probes), len(server.requests)) == (6, 0)
         likely = await asked.complete(Request(HELLO, top_logprobs=2))
         assert likely.tokens[0].alternatives == (("ready", -0.1), ("no", -2.5))
         assert (await asked.complete(Request(HELLO, choices=["go to fridge 1", "look"]))).text == "look"
         form = {"type": "object", "properties": {"n": {"enum": [3]}}}
         assert json.loads((await asked.complete(Request(HELLO, schema=form))).text) == {"n": 3}
         assert "mug" in (await asked.complete(Request(HELLO, bias={"mug": 2.0}))).text
-        assert (len(server.probes), len(server.requests)) == (5, 4)
+        assert (len(server.probes), len(server.requests)) == (6, 4)
         await asked.aclose()
 
     asyncio.run(run())
@@ -112,7 +112,9 @@ def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise:
     plain: list[Recorded] = []
 
     async def probed(recorded: Recorded, policy: Policy) -> Response:
-        if not (recorded.pngs or recorded.body.keys() & {"logprobs", "response_format", "logit_bias", "prompt_logprobs"}):
+        if not (
+            recorded.pngs or recorded.body.keys() & {"logprobs", "response_format", "grammar", "logit_bias", "prompt_logprobs"}
+        ):
             plain.append(recorded)
             return await backend.saying("ready")(recorded, policy)
         return await otherwise(recorded, policy)
@@ -124,7 +126,7 @@ def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise:
         assert await asked.capabilities() == Capabilities()
         with pytest.raises(Unsupported, match="a choice among given texts"):
             await asked.complete(Request(HELLO, choices=["a"]))
-        assert (len(server.probes) - len(plain), len(server.requests)) == (5, 0)
+        assert (len(server.probes) - len(plain), len(server.requests)) == (6, 0)
         await asked.aclose()
 
     asyncio.run(run())

@@ -136,7 +136,7 @@ def test_what_it_offers_is_proved(server: Server) -> None:
         asked = model(server)
         proof = await check_model(asked)
         await asked.aclose()
-        assert len(server.probes) == 7
+        assert len(server.probes) == 8
         (finding,) = (finding for finding in proof.abilities if finding.what == "exact scores of texts")
         assert finding.works
         assert "'ready' -8.00" in finding.seen

@@ -1,0 +1,91 @@
+"""What a command may be, for a reply that is held to its form: the world's own forms, over the names that were seen.
+
+What is possible now is hidden, so a held command may be refused like any other; only where admissible commands are granted is
+it one of those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Value, Words
+from worlds.base import Observation, Transition, World
+from worlds.household.base import Household
+from worlds.household.belief import Belief
+
+LONGEST_NAME = 40
+MOST_ADMISSIBLE = 1_000
+"""Commands among which a reply is held; what an endpoint takes in one list is limited."""
+
+_PLACEHOLDER = re.compile(r"\b[A-Z]{3,}(?: or [A-Z]{3,})*\b")
+
+
+def seen_after(
+    household: Household | None, belief: Belief | None, opening: Observation, transitions: Iterable[Transition]
+) -> Belief | None:
+    """What was seen after these ``transitions``, which follow those of ``belief``; None where no household reads the texts."""
+    if household is None:
+        return None
+    belief = household.begin(opening) if belief is None else belief
+    for one in transitions:
+        belief = household.update(belief, one.command, one.observation)
+    return belief
+
+
+def command_value(
+    world: World, belief: Belief | None, admissible: Sequence[str] | None = None, others: tuple[str, ...] = ()
+) -> Value | None:
+    """What a command may be: one of the ``admissible`` where these are granted, else one of the world's forms.
+
+    ``others`` are words that stand in place of a command. None in a world without forms.
+    """
+    if admissible is not None:
+        known = tuple(dict.fromkeys((*admissible, *others)))
+        return Choice(known) if known and len(known) <= MOST_ADMISSIBLE else None
+    places = tuple(one.name for one in belief.receptacles) if belief else ()
+    things = tuple(one.name for one in belief.items) if belief else ()
+    return _by_forms(world.manual, places, things, others, seen=belief is not None)
+
+
+@lru_cache(maxsize=256)
+def _by_forms(
+    manual: str, places: tuple[str, ...], things: tuple[str, ...], others: tuple[str, ...], *, seen: bool
+) -> Value | None:
+    names = {"RECEPTACLE": places, "OBJECT": things} if seen else {}
+    plain, forms = list(others), list[Form]()
+    for line in manual.splitlines():
+        parts: list[str | tuple[str, Value]] = []
+        at = 0
+        for found in _PLACEHOLDER.finditer(line):
+            # In JSON a name is called by the words before it: {"take": "mug 1", "from": "shelf 2"}.
+            before = line[at : found.start()]
+            meant = tuple(name for word in found[0].split(" or ") for name in names.get(word, (*places, *things)))
+            value = Choice(tuple(dict.fromkeys(meant))) if meant else Name(LONGEST_NAME)
+            if seen and not meant:
+                break
+            parts += [*([before] if before else []), (before.strip() or "name", value)]
+            at = found.end()
+        else:
+            if parts:
+                forms.append(Form((*parts, *([line[at:]] if line[at:] else []))))
+            elif line:
+                plain.append(line)
+    options = (*([Choice(tuple(plain))] if plain else []), *forms)
+    return Either(options) if len(options) > 1 else next(iter(options), None)
+
+
+def acting_form(command: Value | None, steps: int = 0) -> Form | None:
+    """A thought and a command, and between them the number of the plan's present step where the plan has ``steps``."""
+    if command is None:
+        return None
+    step = ("\nStep: ", ("step", Choice(tuple(str(number) for number in range(1, steps + 1))))) if steps else ()
+    return Form(("Thought: ", (THOUGHT, Words(LONGEST_THOUGHT)), *step, "\nAction: ", ("action", command)))
+
+
+def planning_form(most: int, *, begun: bool) -> Form:
+    """A thought and a plan of at most ``most`` steps; one that has ``begun`` may also be kept."""
+    steps = Listed(Words(160), most, begin="\n", first=1)
+    plan = Either((Choice((" keep",)), steps)) if begun else steps
+    return Form(("Thought: ", (THOUGHT, Words(LONGEST_THOUGHT)), "\nPlan:", ("plan", plan)))

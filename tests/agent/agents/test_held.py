@@ -1,0 +1,275 @@
+"""Replies are held to their forms where a model can be, and what is recorded of them does not depend on how."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from starlette.responses import JSONResponse, Response
+
+from agent.agents.registry import make_agent
+from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.resume import resume_episode
+from agent.models.base import Capabilities, Completion, Model, Request
+from agent.models.registry import make_model
+from tests.backends import server as backend
+from tests.backends.server import Policy, Recorded, Server, serve
+from worlds.errors import Unsupported
+from worlds.registry import make_world
+
+TURNS = 3
+WORLD = make_world("alfworld")
+REPLY = "Thought: I look round.\nAction: look"
+
+
+def rambling(messages: object) -> str:
+    """What a small model says unless it is held."""
+    return "You are in the middle of a room. You see a shelf. " * 20
+
+
+def spelt(grammar: str) -> str:
+    """A text that a grammar of replies allows: a thought, and the first command."""
+    thought = '"Thought: "' in grammar
+    return REPLY if thought else "Action: look"
+
+
+@dataclass
+class Holding(Model):
+    """A model that is held where it is asked to be, and rambles otherwise. ``cut``: its budget ends within a thought."""
+
+    can: Capabilities = field(default_factory=Capabilities)
+    breaks: bool = False
+    refuses: bool = False
+    cut: bool = False
+    name: str = "holding"
+    asked: list[Request] = field(default_factory=list[Request])
+
+    async def capabilities(self) -> Capabilities:
+        return self.can
+
+    async def complete(self, request: Request) -> Completion:
+        request.check(self.name, self.can)
+        self.asked.append(request)
+        held = request.grammar or request.schema
+        if not held or self.breaks or self.refuses:
+            return Completion(rambling(()), unheld=bool(held) and self.refuses)
+        if self.cut and "thought" in json.dumps(request.schema or request.grammar).lower():
+            return Completion("Thought: I will have a", "length")
+        if request.grammar is not None:
+            return Completion(spelt(request.grammar))
+        said: dict[str, Any] = {"action": "look"}
+        return Completion(json.dumps({"thought": "I look round.", **said} if "thought" in json.dumps(request.schema) else said))
+
+
+def played(model: Model, *, agent: str = "react", settings: Mapping[str, str] | None = None) -> list[Event]:
+    """The events of an episode."""
+    told: list[Event] = []
+    player = make_agent(agent, world=WORLD, model=model, settings=settings or {})
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event):
+            told.append(event)
+
+    config = EpisodeConfig(WORLD.engine, max_turns=TURNS)
+    asyncio.run(run_episode(WORLD.open(WORLD.task("example:1")), player, config, listen))
+    return told
+
+
+def of(kind: type[Any], told: list[Event]) -> list[Any]:
+    return [event.body for event in told if isinstance(event.body, kind)]
+
+
+BY_GRAMMAR, BY_SCHEMA = Capabilities(grammar=True), Capabilities(schema=True)
+
+
+def test_a_model_that_can_be_held_plays_where_a_free_one_is_unreadable() -> None:
+    free = played(Holding())
+    assert len(of(ParseFailed, free)) == 2 * TURNS
+    assert not of(Stepped, free)
+    for can in (BY_GRAMMAR, BY_SCHEMA):
+        held = played(Holding(can))
+        assert not of(ParseFailed, held)
+        assert [step.command for step in of(Stepped, held)] == ["look"] * TURNS
+        assert {(call.held, call.reply) for call in of(ModelCall, held)} == {("kept", REPLY)}
+
+
+def test_what_is_recorded_does_not_depend_on_how_a_reply_was_held() -> None:
+    assert played(Holding(BY_GRAMMAR)) == played(Holding(BY_SCHEMA)) == played(Holding(Capabilities(schema=True, grammar=True)))
+
+
+def test_a_free_model_is_never_asked_to_be_held() -> None:
+    model = Holding(BY_GRAMMAR)
+    told = played(model, settings={"form": "free"})
+    assert all(request.grammar is None and request.schema is None for request in model.asked)
+    assert {call.held for call in of(ModelCall, told)} == {None}
+
+
+def test_a_model_that_breaks_its_form_is_found_out_and_asked_freely() -> None:
+    model = Holding(BY_GRAMMAR, breaks=True)
+    told = played(model)
+    assert [call.held for call in of(ModelCall, told)] == ["broken", None] * TURNS
+    assert [request.grammar is None for request in model.asked] == [False, True] * TURNS
+    assert {thought.role for thought in of(Thought, told)} == {"form"}
+    assert "did not keep it" in of(Thought, told)[0].text
+
+
+def test_a_model_that_refuses_a_form_answers_freely() -> None:
+    told = played(Holding(BY_SCHEMA, refuses=True))
+    assert [call.held for call in of(ModelCall, told)] == ["refused", None] * TURNS
+    assert "refused the form" in of(Thought, told)[0].text
+
+
+def test_a_thought_that_its_budget_cuts_off_still_yields_a_command() -> None:
+    for can in (BY_GRAMMAR, BY_SCHEMA):
+        model = Holding(can, cut=True)
+        told = played(model, settings={"max_tokens": "8"})
+        assert [call.held for call in of(ModelCall, told)] == ["cut", "kept"] * TURNS
+        assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
+        assert model.asked[1].max_tokens > 8, "a command fits whole"
+
+
+def test_who_insists_is_told_where_a_model_cannot_be_held() -> None:
+    with pytest.raises(Unsupported, match="cannot be held"):
+        raise next(iter(_errors(Holding(), {"form": "held"})))
+    assert of(Stepped, played(Holding(BY_SCHEMA), settings={"form": "held"}))
+
+
+def _errors(model: Model, settings: Mapping[str, str]) -> Iterator[Exception]:
+    from agent.config import Settings
+    from agent.setup import set_up
+
+    setup = set_up(Settings(set=dict(settings), model="openai:x@http://127.0.0.1:1/v1"), WORLD, "react")
+    try:
+        asyncio.run(setup.check_model(model))
+    except Unsupported as error:
+        yield error
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        lambda: Holding(BY_GRAMMAR),
+        lambda: Holding(BY_SCHEMA),
+        lambda: Holding(BY_GRAMMAR, breaks=True),
+        lambda: Holding(BY_SCHEMA, refuses=True),
+        lambda: Holding(BY_SCHEMA, cut=True),
+        Holding,
+    ],
+    ids=["grammar", "schema", "broken", "refused", "cut", "free"],
+)
+@pytest.mark.parametrize("agent", ["react", "reasoner-actor"])
+def test_an_interrupted_episode_goes_on_wherever_it_stopped(model: Callable[[], Holding], agent: str) -> None:
+    whole = played(model(), agent=agent)
+    for end in range(1, len(whole), 3):
+        more: list[Event] = []
+
+        def listen(event: Event | CallTiming, more: list[Event] = more) -> None:
+            if isinstance(event, Event):
+                more.append(event)
+
+        asyncio.run(
+            resume_episode(
+                WORLD.open(WORLD.task("example:1")),
+                lambda live, ask: make_agent(agent, world=WORLD, model=live),
+                EpisodeConfig(WORLD.engine, max_turns=TURNS),
+                whole[:end],
+                listen,
+                model=model(),
+            )
+        )
+        assert [*whole[:end], *more] == whole
+
+
+def test_an_unreadable_reply_leaves_a_stub_in_the_conversation_and_itself_in_the_record() -> None:
+    model = Holding()
+    told = played(model)
+    calls = of(ModelCall, told)
+    assert all(call.reply == rambling(()) for call in calls)
+    longest = max(sum(len(message.content) for message in request.messages) for request in model.asked)
+    assert longest < sum(len(message.content) for message in model.asked[0].messages) + 2 * TURNS * 500
+    # A reader of the record can put each prompt together again.
+    prompt: list[tuple[str, str]] = []
+    for call, request in zip(calls, model.asked, strict=True):
+        prompt = [*prompt[: call.kept], *((message.role, message.content) for message in call.added)]
+        assert prompt == [(message.role, message.content) for message in request.messages]
+        prompt.append(("assistant", call.reply))
+
+
+def test_a_run_of_an_earlier_version_keeps_unreadable_replies_whole() -> None:
+    model = Holding()
+    played(model, settings={"form": "free"})
+    assert [message.content for message in model.asked[-1].messages].count(rambling(())) == 2 * TURNS - 1
+
+
+# An endpoint.
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    with serve(rambling) as server:
+        yield server
+
+
+def holding(parameter: str) -> backend.Behaviour:
+    """An endpoint that can be held by one parameter and passes over all others."""
+
+    async def behave(recorded: Recorded, policy: Policy) -> Response:
+        wanted = recorded.body.get(parameter)
+        if wanted is None:
+            return JSONResponse(backend.completion(policy(recorded.messages), recorded))
+        if parameter == "response_format":
+            properties = wanted["json_schema"]["schema"]["properties"]
+            if "choice" in properties:
+                text = json.dumps({"choice": properties["choice"]["enum"][-1]})
+            else:
+                text = json.dumps({"thought": "I look round.", "action": "look"})
+            return JSONResponse(backend.completion(text, recorded))
+        grammar = wanted if isinstance(wanted, str) else wanted["grammar"]
+        odd = re.search(r'"(axolotl)"', grammar)
+        return JSONResponse(backend.completion(odd[1] if odd else spelt(grammar), recorded))
+
+    return behave
+
+
+@pytest.mark.parametrize("parameter", ["grammar", "structured_outputs", "response_format"])
+def test_an_endpoint_is_held_by_what_it_was_found_to_honour(running: Server, parameter: str) -> None:
+    running.reset()
+    running.probing = running.otherwise = holding(parameter)
+    told = played(make_model(running.model(), timeout=5, wait=0.001))
+    for call in of(ModelCall, told):
+        assert (call.reply, call.held) == (REPLY, "kept")
+    events = played(Holding(BY_GRAMMAR))
+    assert [step.model_dump() for step in of(Stepped, told)] == [step.model_dump() for step in of(Stepped, events)]
+
+
+def test_an_endpoint_that_honours_nothing_is_free(running: Server) -> None:
+    running.reset()
+    told = played(make_model(running.model(), timeout=5, wait=0.001))
+    assert {call.held for call in of(ModelCall, told)} == {None}
+    assert all("grammar" not in request.body and "response_format" not in request.body for request in running.requests)
+
+
+def test_an_endpoint_that_claims_a_form_and_does_not_keep_it_falls_back(running: Server) -> None:
+    running.reset()
+    running.probing = holding("grammar")
+    told = played(make_model(running.model(), timeout=5, wait=0.001))
+    assert [call.held for call in of(ModelCall, told)] == ["broken", None] * TURNS
+
+
+def test_an_endpoint_that_refuses_a_form_is_asked_without(running: Server) -> None:
+    async def refusing(recorded: Recorded, policy: Policy) -> Response:
+        if "grammar" in recorded.body:
+            return JSONResponse({"error": {"message": "this grammar is too large"}}, 400)
+        return JSONResponse(backend.completion(REPLY, recorded))
+
+    running.reset()
+    running.probing, running.otherwise = holding("grammar"), refusing
+    told = played(make_model(running.model(), timeout=5, wait=0.001))
+    assert [(call.held, call.reply) for call in of(ModelCall, told)] == [("refused", REPLY)] * TURNS
+    assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
