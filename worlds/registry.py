@@ -64,8 +64,3 @@ def enacts(name: str, engine: str) -> bool:
 def household(name: str) -> Household | None:
     """What reads the texts of the world ``name``; None if it reads none or is not installed."""
     return world_class(name).household if name in plugins("housequest.worlds") else None
-
-
-def is_pictured(name: str) -> bool:
-    """Whether the world ``name`` shows pictures; not if it is not installed."""
-    return name in plugins("housequest.worlds") and world_class(name).pictured

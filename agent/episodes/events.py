@@ -225,7 +225,11 @@ class Intervened(_Frozen):
 
 
 class Stepped(_Frozen):
-    """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them."""
+    """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them.
+
+    Where commands are also enacted in a simulator, ``enacted`` counts the low-level actions that it took, and ``diverged`` is
+    why the simulator could not do as the world did.
+    """
 
     kind: Literal["stepped"] = "stepped"
     turn: int
@@ -239,6 +243,8 @@ class Stepped(_Frozen):
     truncated: bool = False
     met: int | None = None
     conditions: int | None = None
+    enacted: int | None = None
+    diverged: str | None = None
 
 
 class TurnSpent(_Frozen):

@@ -42,6 +42,7 @@ from knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from worlds.base import Env, Pictured, Step, Task, Transition, World
 from worlds.errors import ModelError, Unsupported
 from worlds.household.base import Household
+from worlds.household.enacted import Enacted, enacting
 from worlds.registry import household
 from worlds.wrappers import unwrapped
 
@@ -459,7 +460,10 @@ class _Episode:
         state = self.state
         state.turn += 1
         state.steps += 1
+        simulated = enacting(self.env)
+        before = simulated.enacted if simulated else Enacted()
         step: Step = await self._in_world(partial(self.env.step, command))
+        after = simulated.enacted if simulated else before
         met = await self._in_world(self.env.goal_conditions)
         state.refused += not step.observation.accepted
         transition = Transition(command, step.observation)
@@ -481,6 +485,8 @@ class _Episode:
                 truncated=step.truncated or (state.turn >= self.config.max_turns and not step.terminated),
                 met=met[0] if met else None,
                 conditions=met[1] if met else None,
+                enacted=after.actions - before.actions if after.commands > before.commands else None,
+                diverged=after.divergences[-1].reason if len(after.divergences) > len(before.divergences) else None,
             )
         )
         _end_if_over(step)

@@ -13,7 +13,7 @@ from agent.episodes.events import POLICY, Ended, Event, Planned, Started, Steppe
 from worlds.base import Observation
 from worlds.household.belief import Belief, Item, kind
 from worlds.household.goals import TYPES, Goal, Treatment
-from worlds.registry import household, is_pictured
+from worlds.registry import household, shows_pictures
 
 REPLANNING = "replanning"
 """The error mode of a plan that was made again (`agent.seeing.state.ErrorMode`)."""
@@ -45,7 +45,7 @@ def _modes(played: Sequence[Event]) -> Iterator[tuple[str, str]]:
             case Thought(role=role, text=text) if role == POLICY:
                 mode, _, reason = text.partition(":")
                 yield mode, reason.strip()
-            case Planned(revision=revision, reason=reason) if revision and started and is_pictured(started.world):
+            case Planned(revision=revision, reason=reason) if revision and started and shows_pictures(started.world):
                 yield REPLANNING, ""
             case _:
                 pass

@@ -366,6 +366,8 @@ KINDS = (
     Kind("steps", "steps an episode", False, lambda _, result: result.steps),
     Kind("refused", "refused commands", False, lambda _, result: result.refused),
     Kind("repeated", "repeated commands", False, lambda _, result: result.repeated or 0),
+    Kind("low_level", "low-level actions", False, lambda _, result: result.low_level),
+    Kind("diverged", "divergences of the simulator", False, lambda _, result: result.diverged),
     Kind("calls", "calls of the model", False, lambda _, result: result.calls),
     Kind("tokens", "tokens", False, lambda _, result: result.tokens),
     Kind("cost", "cost", False, lambda each, _: each.cost),

@@ -53,7 +53,7 @@ class FailureKind(StrEnum):
     LOOPED = "looped", "went round in circles"
     COLLIDED = "collided", "bumped into things"
     NOT_ACTED_ON = "not_acted_on", "failed to act on things"
-    NOT_OPENED = "not_opened", "left closed what may hold the object"
+    NOT_OPENED = "not_opened", "left closed what may hold it"
     PLANNER = "planner", "the plan could not be carried out"
     REPLANNED = "replanned", "planned again and again in vain"
     OUT_OF_TURNS = "out_of_turns", "ran out of turns on the way"

@@ -291,6 +291,21 @@ class Figures:
         return sum(result.refused for result in self.results)
 
     @property
+    def enacted(self) -> int | None:
+        """Commands that were enacted in a simulator; None where none was."""
+        return total(result.enacted for result in self.results)
+
+    @property
+    def low_level(self) -> int | None:
+        """The low-level actions of the commands that were enacted."""
+        return total(result.low_level for result in self.results)
+
+    @property
+    def diverged(self) -> int | None:
+        """The enacted commands that the simulator could not carry out as the world did."""
+        return total(result.diverged for result in self.results)
+
+    @property
     def repeated(self) -> int:
         """Repeated commands, as `agent.evaluation.runs.result.repeats` counts them."""
         return sum(result.repeated or 0 for result in self.results)

@@ -159,6 +159,7 @@ def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
         "goal_conditions_by_path": _mean(count.goal_by_path, bootstrap),
         "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
         **plain_data(count, "refused", "repeated", "unreadable", "calls"),
+        **(plain_data(count, "enacted", "low_level", "diverged") if count.enacted else {}),
         "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")},
         "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
         "cost": count.cost.total,
@@ -299,6 +300,10 @@ def notes(manifest: Manifest, summary: Summary) -> Iterator[str]:
     if overall.finished:
         won = f", {overall.mean_steps_won:.1f} in a won one" if overall.mean_steps_won is not None else ""
         yield f"{number(overall.commands.mean)} steps an episode{won}; {overall.refused} refused, {overall.repeated} repeated."
+    if overall.enacted:
+        diverged = overall.diverged or 0
+        parted = f"{many(diverged, 'command')} ({percent(diverged / overall.enacted)}) diverged from the game"
+        yield f"Enacted in a simulator: {overall.enacted} commands by {overall.low_level} low-level actions; {parted}."
     if prior_of(manifest.configuration) is not None and overall.finished:
         yield ceiling_words(summary.ceiling, manifest)
     if overall.calls:

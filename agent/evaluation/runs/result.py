@@ -43,9 +43,10 @@ class Result(Frozen):
 
     ``wording`` says who wrote the goal sentence (``template``, ``human:N``); None if the episode never started. ``met`` of
     ``conditions`` goal conditions held after the last command; None if none was executed or the world does not say.
-    ``repeated`` counts as `repeats` does; None in lines of earlier versions, which are recomputed from the episode. ``failure``
-    says why it was not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``episode_sha256`` is the
-    digest of the episode's file; None in lines of version 0.1.
+    ``enacted`` commands were carried out in a simulator too, by ``low_level`` actions; ``diverged`` of them could not be done
+    there as in the world. All three are None where none was. ``repeated`` counts as `repeats` does; None in lines of earlier
+    versions, which are recomputed from the episode. ``failure`` says why it was not won. ``plain`` counts the ``calls`` that
+    were of plain text and no chat. ``episode_sha256`` is the digest of the episode's file; None in lines of version 0.1.
     """
 
     number: int
@@ -61,6 +62,9 @@ class Result(Frozen):
     repeated: Number | None = None
     met: Number | None = None
     conditions: Number | None = None
+    enacted: Number | None = None
+    low_level: Number | None = None
+    diverged: Number | None = None
     calls: Number = 0
     plain: Number | None = None
     unreadable: Number = 0
@@ -95,6 +99,7 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         return None
     started = next((body for body in played if isinstance(body, Started)), None)
     steps = [body for body in played if isinstance(body, Stepped)]
+    enacted = [step.enacted for step in steps if step.enacted is not None]
     calls = [body for body in played if isinstance(body, ModelCall)]
     same = {"outcome", "reason", "assisted", "turns", "steps", "refused", "boundary", "message"}
     return Result(
@@ -106,6 +111,9 @@ def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
         repeated=repeats(steps),
         met=steps[-1].met if steps else None,
         conditions=steps[-1].conditions if steps else None,
+        enacted=len(enacted) or None,
+        low_level=sum(enacted) if enacted else None,
+        diverged=sum(step.diverged is not None for step in steps) if enacted else None,
         calls=sum(call.calls or 1 for call in calls),
         plain=sum(call.calls or 1 for call in calls if call.plain) or None,
         unreadable=sum(isinstance(body, ParseFailed) for body in played),
