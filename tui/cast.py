@@ -28,6 +28,7 @@ from tui.replay.recording import Recording
 from tui.replay.screen import ReplayScreen
 from tui.text import printable
 from worlds.errors import ConfigurationError
+from worlds.registry import shows_pictures
 
 SIZE = (120, 40)
 """Columns and rows."""
@@ -56,12 +57,14 @@ def make_cast(
     if not all(least <= given <= most for least, given, most in zip(LEAST, size, MOST, strict=True)):
         least, most = (f"{columns}x{rows}" for columns, rows in (LEAST, MOST))
         raise ConfigurationError(f"--size: a cast has {least} to {most} columns and rows, not {size[0]}x{size[1]}.")
+    started = recording.state.moment.started
+    if view == "camera" and not (started is not None and shows_pictures(started.world)):
+        raise ConfigurationError("--drawing camera: nobody plays by a camera in this record; take house, eyes or plan.")
     if view != "off":
         list(recorded_scenes(recording, true=true))  # a cast of a View that says only why it is empty is of no use
     screens = asyncio.run(_screens(recording.path, size, pace, view, true))
     stops = recording.branches[-1].stops
     moments = [recording.state.moments[stop.id] for stop in stops]
-    started = recording.state.moment.started
     lasts = round(len(screens) / pace, 6)
     header = {
         "version": 2,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent.impression import Claim, GroundMap, Impression, Place
+from agent.seeing.primitives import gerund
 from agent.seeing.semantic_map import CELL, SIDE, SemanticMap
 from agent.seeing.state import SeeingState, Spot
 from agent.seeing.walking import BODIES, Ground, Stand, ground, way_to
@@ -44,8 +45,8 @@ def _step(state: SeeingState, *, acting: bool) -> str:
     elif state.aim is None or state.aim.height is None:
         way = "searching"
     else:
-        way = "on the way"
-    return f"{step.primitive} {step.kind}".strip() + (f", {way}" if way else "")
+        way = "on its way"
+    return gerund(step) + (f", {way}" if way else "")
 
 
 def _path(state: SeeingState, goal: Stand, *, voted: bool) -> tuple[Place, ...]:

@@ -18,8 +18,8 @@ from worlds.paths import atomic_write
 if TYPE_CHECKING:
     from tui.replay.recording import Recording
 
-Drawing = Literal["house", "eyes", "plan"]
-"""As `worlds.rooms.view.Drawing`, which is imported only when something is drawn."""
+Drawing = Literal["house", "eyes", "plan", "camera"]
+"""As `worlds.rooms.view.Drawing`, which is imported only when something is drawn, and what the View shows of a camera."""
 
 
 def replay(
@@ -94,6 +94,8 @@ def replay(
 def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tuple[int, int] | None, true: bool) -> None:
     from tui.replay import frames
 
+    if drawing == "camera":
+        raise ConfigurationError("--drawing camera has words on it, which no PNG has; write a --cast, or take --drawing eyes.")
     written = frames.write_frames(recording, folder, drawing, size or frames.SIZE, true=true)
     terminal.note(f"Wrote {plural(written, 'picture')} to {folder}, and what each shows to {frames.CAPTIONS} there.")
 

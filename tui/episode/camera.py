@@ -37,7 +37,7 @@ _FAINT = 0.62
 """How much of the floor is mixed into the colour of what one viewpoint alone claimed."""
 _LEAST_WORDS = 22
 _LEAST_MAP = 6
-_ROOMY = 30
+_ROOMY = 24
 _LONGEST = 24
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
@@ -48,12 +48,14 @@ class CameraScene:
 
     ``impression`` is the agent's, of this picture or, where it did not look at this one yet, of the last before it, which
     has no ``sightings``. ``reach`` is what can be done with what is in the middle of the picture, for a person who plays.
+    ``subgoal`` is the step of the agent's plan.
     """
 
     scene: Scene
     impression: Impression | None = None
     sightings: tuple[Sighting, ...] | None = None
     reach: Reach | None = None
+    subgoal: str = ""
 
     @property
     def pose(self) -> Pose:
@@ -327,11 +329,15 @@ def _words(shown: CameraScene) -> Iterator[tuple[LabelKind, str, str]]:
     if shown.reach is not None:
         first, *others = map(flat, shown.reach.commands or [shown.reach.why])
         yield ("goal" if shown.reach.commands else "quiet"), "x", first
-        if others:
+        if others and shown.impression is None:
+            yield "near", "X", ", ".join(others)
+        elif others:
             yield "quiet", "X", f"chooses, also among {len(others)} more"
     impression = shown.impression
     if impression is None:
         return
+    if shown.subgoal and flat(shown.subgoal).rstrip(".").lower() != flat(impression.skill).lower():
+        yield "near", "goal", flat(shown.subgoal)
     yield "near", "skill", flat(impression.skill) or "none"
     if impression.step:
         yield "near", "step", flat(impression.step)

@@ -77,7 +77,8 @@ class EpisodePanes(Vertical):
             & HousePane { height: 10; }
             & MindPane { display: none; }
             &.-camera HousePane { display: none; }
-            &.-camera #left { width: 74; }
+            &.-camera #left { width: 62%; }
+            &.-camera.-house HousePane { display: block; }
             &.-mind #left { display: none; }
             &.-mind MindPane { display: block; width: 50; }
             &.-wide {

@@ -149,7 +149,8 @@ class ViewArtist:
         camera = scene.camera
         found = sightings(impression, camera.frame(impression.size)) if impression and fresh and camera else None
         reach = camera.reach() if wish.acting and isinstance(camera, Reaching) else None
-        shown = CameraScene(scene, impression, found, reach)
+        plan, step = wish.moment.plan, wish.moment.step
+        shown = CameraScene(scene, impression, found, reach, plan[step] if step < len(plan) else "")
         if wish.drawing == "camera":
             picture = camera_picture(shown, wish.size, wish.depth, wish.styles, wish.paper)
             return Drawn(tuple(picture), (), remarks, scene.true, reach)

@@ -207,7 +207,9 @@ class RaceScreen(LiveScreen):
         self._story.show(you.state)
         theirs = rival.state if self._free else rival.settled
         self._other.show(theirs)
-        state, whose = (theirs, rival.name) if self._other.has_focus else (you.state, you.name)
+        shown, whose = (rival, rival.name) if self._other.has_focus else (you, you.name)
+        state = theirs if shown is rival else you.state
+        self._view.glimpses = shown.session.glimpses
         self._view.show(state, watched=self._over, whose=whose)
         self._story.border_title = Content(you.score())
         self._other.border_title = Content(" · ".join(filter(None, (rival.score(), rival.activity()))))

@@ -98,10 +98,10 @@ class AlfredWorld(World):
     pictured = True
     keys = (
         CommandKey("shift+up", "MoveAhead", "Forward"),
-        CommandKey("shift+left", "RotateLeft", "Turn left"),
-        CommandKey("shift+right", "RotateRight", "Turn right"),
-        CommandKey("u", "LookUp", "Look up"),
-        CommandKey("d", "LookDown", "Look down"),
+        CommandKey("shift+left", "RotateLeft", "Left"),
+        CommandKey("shift+right", "RotateRight", "Right"),
+        CommandKey("u", "LookUp", "Up"),
+        CommandKey("d", "LookDown", "Down"),
     )
     inline = False
 

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from agent.episodes.record import EpisodeRecorder
+from tests.agent.episodes.acting import recorded
 from tests.agent.episodes.test_impressions import episode
 from tests.tui.screen import press, running_text, screen_text, showing, until
 from tui.cast import make_cast
+from tui.commands.replay import replay
 from tui.replay.recording import read_recording
 from tui.replay.screen import ReplayScreen
+from worlds.errors import ConfigurationError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 
@@ -56,3 +59,13 @@ def test_a_cast_shows_them_and_is_the_same_each_time(record: Path) -> None:
     cast = make_cast(read_recording(record), (120, 40), view="camera")
     assert cast == make_cast(read_recording(record), (120, 40), view="camera")
     assert "claims" in "".join(json.loads(line)[2] for line in cast.splitlines()[1:])
+
+
+def test_who_has_no_camera_gets_no_such_cast_and_no_frame_has_words(record: Path, tmp_path: Path) -> None:
+    house = recorded(tmp_path / "house.jsonl", "example:1", ())
+    with pytest.raises(ConfigurationError, match="nobody plays by a camera"):
+        make_cast(read_recording(house), view="camera")
+    with pytest.raises(ConfigurationError, match="no PNG has"):
+        replay(record, frames=tmp_path / "frames", drawing="camera")
+    replay(record, frames=tmp_path / "eyes", drawing="eyes", size="60x40")
+    assert len(list((tmp_path / "eyes").glob("*.png"))) == len(read_recording(record).branches[-1].stops)
