@@ -62,6 +62,9 @@ def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[
     """
     thing, place = skill.object or "", skill.receptacle or ""
     match skill.verb:
+        case "find" | "go" | "examine" if (thing or place) == held:
+            # It is in the hand, where another one has no room.
+            pass
         case "find" | "go" | "examine":
             yield PolicyStep("go", thing or place)
         case "look" | "explore":

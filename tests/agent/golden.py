@@ -15,6 +15,7 @@ from agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from knowledge.choosing import RuleBudget
+from tests.backends.demonstrator import demonstrator
 from tests.backends.erring import Erring
 from tests.backends.few_shot import Continuing
 from tests.backends.lota import Lister
@@ -41,6 +42,7 @@ class Scene:
     can: Capabilities = field(default_factory=Capabilities)
     turns: int = 50
     grants: frozenset[str] = frozenset({"type"})
+    world: str = "alfworld"
 
     @property
     def path(self) -> Path:
@@ -84,6 +86,19 @@ SCENES = (
         policy=Erring("list"),
         settings={"shots": "1", "replanning": "on", "protocol": "list"},
     ),
+    *(
+        Scene(
+            agent,
+            "by-camera",
+            house="example:1",
+            policy=demonstrator(make_world("alfred").task("example:1"), wrong_first_plan=True),
+            settings={"shots": "0"},
+            turns=400,
+            grants=frozenset(),
+            world="alfred",
+        )
+        for agent in ("opex", "llm-planner", "socratic")
+    ),
     Scene("saycan", house="example:1", policy=Lister(), can=Capabilities(scoring=True)),
 )
 
@@ -109,7 +124,7 @@ class Answering(Model):
 
 def conversation(scene: Scene) -> str:
     """All that was said in the episode: of each call what is new in its prompt, and the reply."""
-    world = make_world("alfworld")
+    world = make_world(scene.world)
     player = make_agent(scene.agent, world=world, model=Answering(scene.policy, scene.can), settings=scene.settings)
     told: list[ModelCall | Ended] = []
 

@@ -11,11 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.seeing.oracle import skills_of
+from agent.seeing.primitives import APPLIANCES
 from agent.skills.skill import Skill
 from tests.backends import prompts
 from tests.backends.opex import opex
 from tests.backends.planners import NAVIGATION, PAIR, TASK, TRIPLE, Doing, advice, told_line, without
 from tests.backends.server import Messages
+from worlds.alfred.plans import Plan, PlanStep
+from worlds.alfred.skills import demonstrated_skills
+from worlds.alfred.tasks import read_demonstration
+from worlds.base import Task
 
 _OPEX_TASK = re.compile(r"^Task: (.+)$", re.MULTILINE)
 _LOTA_TASK = re.compile(r"^Human: (.+)$", re.MULTILINE)
@@ -75,7 +80,7 @@ class Demonstrator:
             return f"{NAVIGATION} sinkbasin, PickupObject sinkbasin"
         completed = [(action, thing) for action, thing in PAIR.findall(told) if action != NAVIGATION]
         plan = self._plan(TASK, text)
-        places: dict[Doing, str] = {_pair(skill): skill.receptacle or skill.object or "" for skill in plan}
+        places = {_pair(skill): APPLIANCES.get(skill.verb) or skill.receptacle or skill.object for skill in plan}
         left = without([_pair(skill) for skill in plan], completed)
         return ", ".join(f"{NAVIGATION} {places[doing]}, {' '.join(doing)}" for doing in left)
 
@@ -93,6 +98,28 @@ class Demonstrator:
         assert number is not None
         at = int(number[1]) - 1
         return f"{skills[at] if at < len(skills) else 'done'},"
+
+
+_HOUSES: dict[str, Plan] = {
+    "example:1": (PlanStep("PickupObject", "egg"), PlanStep("HeatObject", "egg"), PlanStep("PutObject", "egg", "diningtable")),
+    "example:2": (PlanStep("PickupObject", "soapbar"), PlanStep("PutObject", "soapbar", "cabinet")) * 2,
+    "example:3": (PlanStep("PickupObject", "book"), PlanStep("ToggleObject", "desklamp")),
+}
+"""What wins in the houses that ship, which nobody annotated."""
+
+
+def demonstrator(*tasks: Task, wrong_first_plan: bool = False) -> Demonstrator:
+    """The policy that knows these tasks of ALFRED's world."""
+    plans: dict[str, Sequence[tuple[str, ...]]] = {}
+    skills: dict[str, Sequence[str]] = {}
+    for task in tasks:
+        plan = _HOUSES.get(task.reference)
+        if plan is None:
+            assert task.source is not None
+            plan = read_demonstration(task.source).plan
+        plans[task.goal] = [tuple(str(step).split()) for step in plan]
+        skills[task.goal] = demonstrated_skills(plan)
+    return Demonstrator(plans, skills, wrong_first_plan)
 
 
 def _sentence(skill: Skill) -> str:

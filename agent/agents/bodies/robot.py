@@ -79,6 +79,7 @@ class RobotBody:
         self._counts = world.counts()
         self._receptacles = frozenset(kind for room in self._counts.rooms.values() for kind in room.receptacles)
         things = frozenset(self._counts.objects())
+        self._fixed = self._receptacles - things
         self._kinds = things | self._receptacles | {sliced(kind) for kind in things} | {"faucet"}
         self._heuristics = Heuristics(**{one.name: getattr(settings, one.name) for one in fields(Heuristics)})
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
@@ -120,6 +121,8 @@ class RobotBody:
         # What was sliced is a slice from then on.
         skill = Skill(skill.verb, cut.get(thing or "", thing), place)
         problem = None if strange is None else _strange(strange, known)
+        if skill.verb == "pick" and thing in self._fixed:
+            problem = f"the {thing} is a place that cannot be picked up; things can be put there"
         return replace(state, skill=skill, problem=problem, seen=self._policy.start(state.knowledge, skill))
 
     async def proceed(
