@@ -7,12 +7,14 @@ nothing is counted twice. The ceiling is played without force: episodes whose go
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 from scripts.bench.seeing import heuristics, noise, oracle
@@ -38,6 +40,9 @@ WANTED = {
     "SliceObject": 90,
 }
 """Per cent of the annotated actions that are to be accepted."""
+CLIENT_SCENE, CLIENT_SIZES, CLIENT_STEPS = "example:1", (150, 300), 100
+CLIENT_WALK = ("RotateRight", "MoveAhead", "LookDown", "LookUp")
+"""What AI2-THOR's client does over and over while it is timed."""
 _MISSING = "annotated trajectories: not here, so not measured (set ALFWORLD_DATA)"
 
 
@@ -93,6 +98,29 @@ def steps(data: Path | None) -> Iterator[str]:
         yield _MISSING
 
 
+def client(data: Path | None) -> Iterator[str]:
+    """Steps a second, by the clock, of AI2-THOR's own client on our player, each with colours, depth and instances."""
+    del data
+    if find_spec("ai2thor") is None:
+        yield "AI2-THOR's client is not installed, so it was not timed: pip install 'housequest[thor]'"
+        return
+    from worlds.household.thor import Thor
+
+    world = AlfworldWorld()
+    scene = replace(world.scene(world.task(CLIENT_SCENE)), floor_plan=CLIENT_SCENE)
+    for size in CLIENT_SIZES:
+        thor = Thor(f"{sys.executable} -P -m worlds.household.player", size=(size, size), starting=120)
+        try:
+            thor.begin(scene)
+            began = perf_counter()
+            for step in range(CLIENT_STEPS):
+                thor.act(CLIENT_WALK[step % len(CLIENT_WALK)])
+            taken = perf_counter() - began
+            yield f"{CLIENT_STEPS / taken:.0f} steps a second of {thor.version} with {size} x {size} pixels, by the clock"
+        finally:
+            thor.close()
+
+
 def enacted(data: Path | None) -> Iterator[str]:
     """Text games whose commands are carried out in boxes: low-level actions, and what the simulator does not do as the game."""
     if data is None:
@@ -123,6 +151,7 @@ PARTS: Mapping[str, Any] = {
     "actions": actions,
     "ceiling": ceiling,
     "steps": steps,
+    "client": client,
     "enacted": enacted,
     "oracle": oracle,
     "heuristics": heuristics,

@@ -16,6 +16,7 @@ from agent.agents.registry import make_agent
 from agent.episodes.events import CallTiming, Event, Stepped
 from agent.episodes.loop import PLAN, EpisodeConfig, run_episode
 from agent.evaluation.analysis.failures import failure_of
+from agent.evaluation.analysis.statistics import PairedCounts, mcnemar, paired_interval
 from worlds.base import Task, World
 from worlds.registry import make_world
 
@@ -62,10 +63,8 @@ def heuristics(data: Path | None) -> Iterator[str]:
     yield f"all heuristics: {_won(whole)}"
     for name in SWITCHES:
         without = [_played(world, task, {name: "off"}) for task in tasks]
-        lost = sum(one.won and not other.won for one, other in zip(whole, without, strict=True))
-        won = sum(other.won and not one.won for one, other in zip(whole, without, strict=True))
         more = sum(one.actions for one in without) / len(without)
-        yield f"without {name}: {_won(without)}; {lost} lost and {won} won besides, {more:.0f} actions an episode"
+        yield f"without {name}: {_won(without)}, {_difference(whole, without)}; {more:.0f} actions an episode"
 
 
 def noise(data: Path | None) -> Iterator[str]:
@@ -77,9 +76,10 @@ def noise(data: Path | None) -> Iterator[str]:
     tasks = sample(world)
     for level in NOISE:
         seeing = f"noisy:miss={level:g},confuse={level / 2:g},depth={level / 4:g}"
-        for votes in ("on", "off"):
-            played = [_played(world, task, {"seeing": seeing, "votes": votes}) for task in tasks]
-            yield f"{seeing}, {'with' if votes == 'on' else 'without'} M': {_won(played)}"
+        voted, unvoted = (
+            [_played(world, task, {"seeing": seeing, "votes": votes}) for task in tasks] for votes in ("on", "off")
+        )
+        yield f"{seeing}: with M' {_won(voted)}, without {_won(unvoted)}, {_difference(voted, unvoted)}"
 
 
 def sample(world: World) -> Sequence[Task]:
@@ -109,3 +109,12 @@ def _played(world: World, task: Task, settings: Mapping[str, str] | None = None)
 def _won(played: Sequence[Played]) -> str:
     won = sum(one.won for one in played)
     return f"{won} of {len(played)} won ({won / len(played):.1%})"
+
+
+def _difference(one: Sequence[Played], other: Sequence[Played]) -> str:
+    """How much more or less the second wins of the same tasks, with its 95 % interval and McNemar's exact p."""
+    pairs = Counter((a.won, b.won) for a, b in zip(one, other, strict=True))
+    counts = PairedCounts(pairs[True, True], pairs[True, False], pairs[False, True], pairs[False, False])
+    interval, p = paired_interval(counts), mcnemar(counts.only_first, counts.only_second)
+    points = f"{100 * counts.difference:+.1f} points ({100 * interval.low:+.1f} to {100 * interval.high:+.1f}, p = {p:.3f})"
+    return f"{points}: {counts.only_first} lost, {counts.only_second} won besides"

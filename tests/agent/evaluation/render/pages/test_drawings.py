@@ -8,6 +8,7 @@ import hashlib
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from agent.config import configure
@@ -21,6 +22,8 @@ from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import make_run_spec
 from tests.agent.evaluation.render.pages.outline import Outline
+from worlds.base import Pictured
+from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 
@@ -58,6 +61,27 @@ def test_each_turn_that_changed_anything_has_a_drawing(run: Run, tmp_path: Path)
     assert ">+*cloth 1</text>" in page
     assert "this plan is made up" in page
     assert "The pictures show the house as far as the player knew it; + stands before what is new" in page
+
+
+def test_an_episode_by_a_camera_is_drawn_as_far_as_its_pictures_have_shown(tmp_path: Path) -> None:
+    flags = {"world": "alfred", "agent": "expert", "split": "example", "limit": 1, "max_steps": 5}
+    spec = make_run_spec(configure(flags), curiosity=1.0)
+    asyncio.run(run_batch(spec, tmp_path / "run"))
+    run = read_for_comparison(RunFolder(tmp_path / "run"))
+    page = run_page(run, tmp_path / "page.html").decode()
+    opening, *turns = pictures(page)
+    assert len(turns) == page.count('<figure class="drawing">') - 1 == run.results[0].steps == 5
+    assert opening["alt"].startswith("The house from above, the plan. ") and "holds nothing" in opening["alt"]
+    # Nothing is told that no picture has shown by then.
+    world = make_world("alfred")
+    env = world.open(world.task("example:1"))
+    env.reset()
+    assert isinstance(env, Pictured)
+    frame = env.frame()
+    shown = {frame.names[number] for number in map(int, np.unique(frame.ids)) if number >= 0}
+    told = {f"{kind} {number}" for kind, number in re.findall(r"([a-z]+) ([0-9]+)", opening["alt"])}
+    assert told and told <= shown
+    assert "as far as the player knew it" in page
 
 
 def test_a_page_with_drawings_needs_nothing_else(run: Run, tmp_path: Path) -> None:
