@@ -113,12 +113,15 @@ class Setup:
         """
         if self.model is not None and (where := destination(self.model)) is not None:
             yield f"Prompts{f' and the rules of {self.rules.file}' if self.rules else ''} go to {where}."
-        embedder = self.episode.settings.get("embedder")
-        if self.episode.settings.get("choose") == "embeddings" and isinstance(embedder, str):
-            from agent.models.embeddings import goals_go_to
+        settings = self.episode.settings
+        if embedder := str(settings.get("embedder", "")):
+            from agent.models.embeddings import texts_go_to
 
-            if (where := goals_go_to(embedder)) is not None:
+            where = texts_go_to(embedder)
+            if where is not None and settings.get("choose") == "embeddings":
                 yield f"Goals go to {where}, for choosing examples."
+            if where is not None and agent_spec(acting_agent(self.agent, settings)).weights is not None:
+                yield f"All texts of the games go to {where}, for the network to read."
 
     def make_model(self) -> Model | None:
         """Make the model, which the caller closes; None where the agent needs none. Raises ``ConfigurationError``."""

@@ -1,10 +1,14 @@
-"""Embeddings, for choosing examples by similarity: from an OpenAI-compatible endpoint, or a model on this machine."""
+"""Embeddings of texts, from an OpenAI-compatible endpoint or a model on this machine.
+
+They serve to choose examples by similarity, and Action Attention to read.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from agent.models.openai.attempts import EMPTY_BODY, Attempts, Failure, FailureReader
@@ -28,7 +32,7 @@ LONGEST_TEXT = 4_000
 _REFUSALS = frozenset({"status 400", "status 413", "status 422"})
 """Failures that may be those of a text, such as one that is too long."""
 
-_WAY_OUT = "Check the embedding model's name and address, or choose examples by bm25, which needs none."
+_WAY_OUT = "Check the embedding model's name and address; examples can be chosen by bm25 without one."
 
 Vector = tuple[float, ...]
 
@@ -157,8 +161,14 @@ def make_embedder(name: str, calls: CallOptions | None = None) -> Embedder:
     raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {forms}.")
 
 
-def goals_go_to(name: str) -> str | None:
-    """Where goals go for the embedding model ``name`` if that is another machine, in words. Raises ``ConfigurationError``."""
+def model_alone(name: str) -> str:
+    """The embedding model ``name`` without where it is, for a file that is passed on."""
+    kind, _, rest = name.partition(":")
+    return f"{kind}:{read_openai_name(rest).model if kind == 'openai' else PurePath(rest).name}"
+
+
+def texts_go_to(name: str) -> str | None:
+    """Where texts go for the embedding model ``name`` if that is another machine, in words. Raises ``ConfigurationError``."""
     kind, _, rest = name.partition(":")
     return told_destination(read_openai_name(rest.strip()).endpoint) if kind == "openai" else None
 

@@ -90,6 +90,15 @@ class WeightsFormat(Generic[S, V]):
         return ConfigurationError(f"{shown(str(file), 400)} {self.refusal}: {why}. {self.way_out}")
 
 
+def title(file: Path) -> object:
+    """What the first line of a file calls its format; None where it has no such line. Raises ``ConfigurationError``."""
+    try:
+        said: Any = json.loads(content(file).partition(b"\n")[0])
+        return said["format"]
+    except (KeyError, ValueError, TypeError, RecursionError):
+        return None
+
+
 def content(file: Path) -> bytes:
     """All bytes of a network's file. Raises ``ConfigurationError``."""
     try:

@@ -145,7 +145,7 @@ def _series(
         print_result(first.manifest.model_dump(mode="json"), lines, as_json=as_json)
         return
     tracker = BudgetTracker(budget)
-    for number, trial in enumerate(series(configuration, folder), start=1):
+    for number, trial in enumerate(series(configuration, folder, retry_errors=retry_errors), start=1):
         place = folder.path / trial.folder
         opening = f"{number} of up to {most}: {trial.spec.selection}, seed {trial.seed}, into {place}"
         play_run(trial.spec, place, tracker, workers=settings.workers, retry_errors=retry_errors, opening=opening)
@@ -229,13 +229,13 @@ def _check_plans(configuration: Configuration, limits: Budget) -> None:
 
 def _destinations(run: PlanRun) -> Iterator[str]:
     """What goes to another machine, in sentences."""
-    from agent.models.embeddings import goals_go_to
+    from agent.models.embeddings import texts_go_to
     from agent.models.registry import destination
 
     if run.model is not None and (where := destination(run.model)) is not None:
         yield f"Prompts go to {where}."
     embedder = run.config.settings.embedder
-    if embedder and (where := goals_go_to(embedder)) is not None:
+    if embedder and (where := texts_go_to(embedder)) is not None:
         yield f"Goals go to {where}, for choosing examples."
 
 

@@ -24,6 +24,7 @@ class ActionAttentionSettings:
     again: bool = option(False, "give a command again that taught nothing")
     threshold: float = option(0.05, "names that score below this are masked", most=1)
     weights: str = option("", "the network's file; without it, the one that ships")
+    embedder: str = option("", "the embedding model, where the network was trained with one", later=True)
 
 
 def weights_file(settings: Mapping[str, Scalar]) -> Path:
@@ -50,4 +51,4 @@ def action_attention(parts: AgentParts[ActionAttentionSettings]) -> Agent:
     from agent.agents.action_attention.policy import load_policy
 
     file = weights_file({"weights": parts.settings.weights})
-    return ActionAttention(load_policy(file), parts.household, parts.settings)
+    return ActionAttention(load_policy(file, parts.settings.embedder), parts.household, parts.settings)

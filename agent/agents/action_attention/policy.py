@@ -50,6 +50,6 @@ class Policy:
         return [known[text] for text in texts]
 
 
-def load_policy(file: Path = SHIPPED) -> Policy:
-    """The policy that ships, or the one in ``file``. Raises ``ConfigurationError``."""
-    return Policy(*read_weights(file))
+def load_policy(file: Path = SHIPPED, embedder: str = "") -> Policy:
+    """The policy that ships, or the one in ``file`` with its embedding model. Raises ``ConfigurationError``."""
+    return Policy(*read_weights(file, embedder))

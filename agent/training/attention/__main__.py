@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agent.agents.action_attention.file import SHIPPED
+from agent.models.embeddings import make_embedder
 from agent.training.attention.evaluate import ARMS, SETS, evaluate
 from agent.training.attention.plays import make_words, save_plays
 from agent.training.corpus import made_up_games, people_of_train, train_games
@@ -31,7 +32,8 @@ def _plays(given: argparse.Namespace) -> None:
     words = make_words(people_of_train(given.games_folder) if given.human else ())
     games = train_games(given.games_folder, given.games, human=given.human)
     parts = {"train": games, "made-up": made_up_games(0, given.houses, given.seed)}
-    counted = save_plays(given.plays, words, parts, passes=given.passes, seed=given.seed)
+    embedder = make_embedder(given.embedder) if given.embedder else None
+    counted = save_plays(given.plays, words, parts, passes=given.passes, seed=given.seed, embedder=embedder)
     print(json.dumps(counted, indent=1))
 
 
@@ -51,7 +53,8 @@ def _export(given: argparse.Namespace) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    print_figures(evaluate(given.file, given.sets, given.arms, given.games_folder, given.limit), given.out)
+    found = evaluate(given.file, given.sets, given.arms, given.games_folder, given.limit, embedder=given.embedder)
+    print_figures(found, given.out)
 
 
 def _steps() -> Steps:
@@ -61,6 +64,7 @@ def _steps() -> Steps:
     plays.add_argument("--houses", type=int, default=3500, help="number of made-up houses")
     plays.add_argument("--games", type=int, help="at most so many games of train")
     plays.add_argument("--no-human", dest="human", action="store_false", help="leave out the annotators' goals and words")
+    plays.add_argument("--embedder", help="learn by this model's vectors of texts: openai:NAME@URL or local:FOLDER")
     train = steps.add("train", _train, "train, or resume an interrupted run")
     train.add_argument("--steps", type=int, default=3000)
     train.add_argument("--made-up", type=float, default=0.3, help="share of plays in made-up houses")
@@ -73,6 +77,7 @@ def _steps() -> Steps:
     evaluating.add_argument("file", type=Path, nargs="?", default=SHIPPED)
     add_evaluation(evaluating, SETS)
     evaluating.add_argument("--arms", nargs="+", choices=ARMS, default=tuple(ARMS), help="which modules are on; all by default")
+    evaluating.add_argument("--embedder", default="", help="the embedding model that the file was trained with, if it was")
     return steps
 
 

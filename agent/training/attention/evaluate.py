@@ -43,9 +43,10 @@ def evaluate(
     arms: Sequence[str] = tuple(ARMS),
     data: Path | None = None,
     limit: int | None = None,
+    embedder: str = "",
 ) -> Iterator[dict[str, Any]]:
     """Yield the figures of each of ``sets`` with each of ``arms`` beside the expert's, as they are measured."""
-    policy = load_policy(file)
+    policy = load_policy(file, embedder)
     for name in sets:
         for games in game_sets(name, data, limit):
             expert = games.expert()

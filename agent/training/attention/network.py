@@ -1,5 +1,8 @@
 # pyright: basic, reportMissingImports=false
-"""Action Attention's network and embedding while they are trained, in PyTorch. Names and sizes of weights are the runtime's."""
+"""Action Attention's network and embeddings while they are trained, in PyTorch.
+
+Names and sizes of weights are the runtime's.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,22 @@ class TorchEmbedding(nn.Module):
         """The weights by the names of the runtime."""
         found = {name: value.detach() for name, value in self.named_parameters()}
         return found | {name: found[name] * self.real for name in ("signs", "numbers")}
+
+
+class TorchFrozen(nn.Module):
+    """Vectors of an embedding model less their mean, as `agent.agents.action_attention.embedding`. Nothing of it is learned."""
+
+    def __init__(self, middle: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("middle", middle)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """The vectors of texts, (texts, size)."""
+        return vectors - self.middle
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights by the names of the runtime."""
+        return {"middle": self.middle}
 
 
 class TorchNetwork(nn.Module):

@@ -7,7 +7,7 @@ Each step of a play is learned either under its sub-task, in one of its wordings
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from agent.agents.action_attention.file import FORMAT
+from agent.agents.action_attention.file import FORMAT, FROZEN
 from agent.agents.action_attention.network import Shape
-from agent.training.attention.network import TorchEmbedding, TorchNetwork
-from agent.training.attention.plays import Plays, load_words
+from agent.training.attention.network import TorchEmbedding, TorchFrozen, TorchNetwork
+from agent.training.attention.plays import Plays, load_embedder, load_words
 from agent.training.corpus import spread
 from agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
 
@@ -48,9 +48,11 @@ class Recipe(Schedule):
 class Batch(NamedTuple):
     """Steps of some plays; texts are numbered within the batch.
 
+    ``vectors`` are those of an embedding model, of no size without one: then the ``tokens`` of each ``text`` are read.
     ``before`` (steps, steps) gives the average of the observations before each step.
     """
 
+    vectors: Tensor
     tokens: Tensor
     text: Tensor
     count: int
@@ -118,13 +120,15 @@ class Batches:
         given = np.zeros((len(commands), most), bool)
         for row, listed in enumerate(commands):
             padded[row, : len(listed)], given[row, : len(listed)] = listed, True
-        tokens, counts = [], []
+        tokens, counts, vectors = [], [], []
         for at, text in ids:
             part = self._parts[at]
+            vectors.append(part.vectors[text])
             tokens.append(part.texts.reshape(-1, 3)[part.text_starts[text] : part.text_starts[text + 1]])
             counts.append(len(tokens[-1]))
         before = torch.block_diag(*(torch.ones(n, n).tril(-1) / torch.arange(n).clamp(min=1)[:, None] for n in lengths))
         return Batch(
+            torch.from_numpy(np.stack(vectors).astype(np.float32)),
             torch.from_numpy(np.concatenate(tokens).astype(np.int64)),
             torch.repeat_interleave(torch.tensor(counts)),
             len(ids),
@@ -138,16 +142,19 @@ class Batches:
 
 
 class Model(Learner):
-    """Embedding and network."""
+    """Embedding and network. ``middle`` is the mean of an embedding model's vectors; without one, ``words`` are learned."""
 
-    def __init__(self, words: int, shape: Shape) -> None:
+    def __init__(self, words: int, shape: Shape, middle: Tensor | None = None) -> None:
         super().__init__()
-        self.embedding = TorchEmbedding(words, shape.embedded)
+        self.embedding = TorchEmbedding(words, shape.embedded) if middle is None else TorchFrozen(middle)
         self.network = TorchNetwork(shape)
 
     def forward(self, batch: Batch) -> Tensor:
         """The scores of the commands of each step."""
-        vectors = self.embedding(batch.tokens, batch.text, batch.count)
+        if isinstance(self.embedding, TorchFrozen):
+            vectors = self.embedding(batch.vectors)
+        else:
+            vectors = self.embedding(batch.tokens, batch.text, batch.count)
         seen = vectors[batch.seen]
         context = torch.stack((vectors[batch.task], batch.before @ seen, seen), 1)
         return self.network(context, vectors[batch.commands], batch.given)
@@ -161,19 +168,31 @@ class Model(Learner):
 
 
 def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
-    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `agent.training.loop.train_network` does."""
+    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `agent.training.loop.train_network` does.
+
+    Where the plays have vectors of an embedding model, texts are these and nothing of them is learned.
+    """
     words = len(load_words(folder))
     parts = {name: Plays.load(folder / f"{name}.npz") for name in recipe.shares}
+    middle = None
+    if load_embedder(folder) is not None:
+        vectors = np.concatenate([part.vectors for part in parts.values() if len(part)])
+        middle = torch.from_numpy(vectors.mean(0, dtype=np.float32))
+        recipe = replace(recipe, shape=replace(recipe.shape, embedded=len(middle)))
     batches = partial(stream, Batches(parts, recipe).pool, _POOL)
-    return train_network(lambda: Model(words, recipe.shape), recipe, batches, run_folder, until)
+    return train_network(lambda: Model(words, recipe.shape, middle), recipe, batches, run_folder, until)
 
 
 def export(folder: Path, run_folder: Path, file: Path) -> None:
     """Write the weights of the checkpoint in ``run_folder``."""
-    words = load_words(folder)
+    words, embedded = load_words(folder), load_embedder(folder)
     recipe, state = averaged([run_folder])
     shape = Shape(**recipe["shape"])
-    model = Model(len(words), shape)
+    model = Model(len(words), shape, None if embedded is None else torch.zeros(shape.embedded))
     model.load_state_dict(state)
-    weights = model.embedding.weights() | model.network.weights()
-    FORMAT.write(file, shape, words, {name: value.numpy() for name, value in weights.items()})
+    weights = {name: value.numpy() for name, value in (model.embedding.weights() | model.network.weights()).items()}
+    if embedded is None:
+        FORMAT.write(file, shape, words, weights)
+    else:
+        name, probe = embedded
+        FROZEN.write(file, shape, name, weights | {"probe": np.array(probe, np.float32)})

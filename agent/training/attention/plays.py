@@ -7,10 +7,11 @@ expert's.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,7 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.agents.action_attention.embedding import PROBE, scaled
 from agent.agents.action_attention.words import Token, Words
+from agent.models.embeddings import Embedder, model_alone
 from agent.roles.messages import opening_text
 from agent.training.corpus import TrainingGame
 from knowledge.examples import subtasks_of_goal
@@ -38,6 +41,8 @@ WORDINGS = 3
 MOST_HUMAN = 3
 _WORD = re.compile("[a-z]+")
 Ints = NDArray[np.int32]
+Halves = NDArray[np.float16]
+_EMBEDDER = "embedder.json"
 
 _SAID = {
     "take": (
@@ -117,7 +122,8 @@ def worded(subtask: str, goal: Goal, random: Random) -> tuple[str, ...]:
 class Plays:
     """Plays as numbers. Ragged lists are one array with where each begins.
 
-    ``texts``: each the (word, number, word before) of its tokens. Of each step: the text ``seen``, its ``permissible``
+    ``texts``: each the (word, number, word before) of its tokens; ``vectors``: each as an embedding model gave it (texts,
+    size), of no size where there is none. Of each step: the text ``seen``, its ``permissible``
     commands, which was ``chosen``, its ``subtasks`` (steps, wordings). Of each play: its ``goals``, both templates and then
     ``MOST_HUMAN`` in people's words (templates where there are none), and where its ``steps`` begin.
     """
@@ -131,6 +137,7 @@ class Plays:
     subtasks: Ints
     goals: Ints
     steps: Ints
+    vectors: Halves
 
     def __len__(self) -> int:
         return len(self.steps) - 1
@@ -144,7 +151,17 @@ class Plays:
             return cls(**{name: content[name] for name in cls.__slots__})
 
 
-def gathered(games: Iterable[TrainingGame], passes: int, seed: int, words: Words) -> tuple[Plays, int]:
+def _unembedded(texts: Sequence[str]) -> Halves:
+    return np.zeros((len(texts), 0), np.float16)
+
+
+def gathered(
+    games: Iterable[TrainingGame],
+    passes: int,
+    seed: int,
+    words: Words,
+    embed: Callable[[Sequence[str]], Halves] = _unembedded,
+) -> tuple[Plays, int]:
     """Each game played ``passes`` times, and how many plays were cut off before the end: what was played of them is kept."""
     cut = 0
     ids: dict[str, int] = {}
@@ -181,7 +198,8 @@ def gathered(games: Iterable[TrainingGame], passes: int, seed: int, words: Words
     text_starts = np.cumsum([0, *map(len, tokens)])
     flat = np.array([*chain.from_iterable(tokens)], np.int32)
     lists: list[Sequence[Any]] = [seen, permissible, starts, chosen, subtasks, goals, ends]
-    return Plays(flat, text_starts.astype(np.int32), *(np.array(one, np.int32) for one in lists)), cut
+    numbers = (np.array(one, np.int32) for one in lists)
+    return Plays(flat, text_starts.astype(np.int32), *numbers, vectors=embed(tuple(ids))), cut
 
 
 def _with_left(tokens: Sequence[Token]) -> list[tuple[int, int, int]]:
@@ -207,17 +225,35 @@ _TEXTS = (
 
 
 def save_plays(
-    folder: Path, words: Words, parts: Mapping[str, Iterable[TrainingGame]], *, passes: int, seed: int
+    folder: Path,
+    words: Words,
+    parts: Mapping[str, Iterable[TrainingGame]],
+    *,
+    passes: int,
+    seed: int,
+    embedder: Embedder | None = None,
 ) -> dict[str, Any]:
     """Play all games, those of the first part ``passes`` times, and return what was counted.
 
-    Vocabulary and plays are written into ``folder``.
+    Vocabulary and plays are written into ``folder``, with the vectors of all texts if there is an ``embedder``. Raises
+    ``ModelError`` and ``ConfigurationError`` where that fails.
     """
+
+    def embed(texts: Sequence[str]) -> Halves:
+        if embedder is None or not texts:
+            return _unembedded(texts)
+        return scaled(asyncio.run(embedder.embed(texts))).astype(np.float16)
+
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / _EMBEDDER).unlink(missing_ok=True)
+    if embedder is not None:
+        # Asked first, so that a model that does not answer is known before the games are played.
+        probe = [float(each) for each in embed([PROBE])[0]]
+        (folder / _EMBEDDER).write_text(json.dumps({"name": model_alone(embedder.name), "probe": probe}), "utf-8")
     (folder / "words.json").write_text(json.dumps(words.known), "utf-8")
     counted: dict[str, Any] = {"seed": seed, "words": len(words)}
     for number, (name, games) in enumerate(parts.items()):
-        plays, cut = gathered(games, passes if number == 0 else 1, seed + number, words)
+        plays, cut = gathered(games, passes if number == 0 else 1, seed + number, words, embed)
         plays.save(folder / f"{name}.npz")
         counted[name] = {"plays": len(plays), "cut": cut, "steps": len(plays.seen), "texts": len(plays.text_starts) - 1}
     (folder / "counts.json").write_text(json.dumps(counted, indent=1), "utf-8")
@@ -227,3 +263,12 @@ def save_plays(
 def load_words(folder: Path) -> Words:
     """The vocabulary of a folder of plays."""
     return Words(json.loads((folder / "words.json").read_text("utf-8")))
+
+
+def load_embedder(folder: Path) -> tuple[str, list[float]] | None:
+    """What embedded the texts of a folder of plays, and its vector of the probe; None where nothing did."""
+    file = folder / _EMBEDDER
+    if not file.exists():
+        return None
+    said = json.loads(file.read_text("utf-8"))
+    return said["name"], said["probe"]
