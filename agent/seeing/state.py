@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy import bool_
     from numpy.typing import NDArray
 
-ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "replanning", "planner's fault"]
+ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "planner's fault"]
 """What went wrong, in the terms of OPEx's table 4, and what the table sums up as others."""
 
 

@@ -101,5 +101,6 @@ def _skill(objective: str) -> str:
 
 
 def _fields(messages: Messages) -> dict[str, str]:
-    told = next(text for text in reversed(prompts.said_by(messages, "user")) if "Last action: " in text)
+    """What the messages said last of each field: what has not changed is not said again."""
+    told = "\n".join(prompts.said_by(messages, "user"))
     return {match["name"]: match["value"] for match in _FIELD.finditer(told)}

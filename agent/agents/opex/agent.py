@@ -2,13 +2,13 @@
 
 The planner writes subtasks once, by chain of thought and with examples of similar tasks. For each subtask the executor picks
 one skill after the other, each time from the observer's description of the state; its memory is the conversation about this
-subtask, and ``Finish`` ends the subtask and clears it. A controller (``agent.skills``) turns a skill into text commands, each a
-turn without a call. The planner is asked again when the executor asks for it, when the plan ends before the task is done, and
-when a person gives a hint.
+subtask, and ``Finish`` ends the subtask and clears it. A body (`agent.agents.bodies`) carries a skill out, one command a
+turn without a call: in text by belief, by a camera as ALFRED's robot. The planner is asked again when the executor asks for it
+or says the same again and again, when the plan ends before the task is done, and when a person gives a hint.
 
-The paper's agent sees pixels, and its skills become motions; here the observations' text replaces the detections, and commands
-the motions. The paper's planner gets the task alone; this one also the kinds of receptacle in the opening. The paper has four
-lines on ALFWorld in table 2, and does not say how its skills were adapted to it.
+The paper's agent sees pixels, and its skills become motions. By a camera they do here, too; in text, observations replace the
+detections, and text commands the motions. The paper's planner gets the task alone; this one also the kinds of receptacle in a
+text's opening. The paper has four lines on ALFWorld in table 2, and does not say how its skills were adapted to it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ NOTHING_YET = "none yet"
 AFRESH = "none since the plan was made again"
 SURVEY = "explore the room to have a general idea of it"
 UNSEEN = "Nothing was looked at yet."
-NOTHING_NEW = "Nothing happened since; what is known stands below."
+NOTHING_NEW = "Nothing happened since."
+ALREADY = "that was so already: go on to what is next, or say Finish[yes]"
+MOST_SAME = 3
+"""How often in a row the executor may say the same without a command; then the planner is asked, or the game given up."""
 GENERAL_IDEA = 3
 """Looks into the room after which the executor is told that they suffice for a general idea of it."""
 
@@ -58,7 +61,8 @@ class OpexMemory:
 
     ``state`` is the body's: what is known, and the skill in progress. ``unplanned`` and ``unseen`` are the transitions that the
     planner and the executor have not been shown. ``note`` says how the last skill went, ``described`` what the observer last
-    said for the present objective. ``explored`` counts the looks into the room for it.
+    said for the present objective. ``explored`` counts the looks into the room for it, ``shown`` is what the executor's last
+    message said is known, and ``idle`` what the executor said since the last command.
     """
 
     goal: str
@@ -73,6 +77,8 @@ class OpexMemory:
     note: str = NOTHING_YET
     described: str = UNSEEN
     explored: int = 0
+    shown: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
     unplanned: tuple[Transition, ...] = ()
     unseen: tuple[Transition, ...] = ()
 
@@ -82,7 +88,9 @@ class Opex:
 
     Calls: 1 for the plan and for each revision; 1 for each skill and each ``Finish``, and 1 more of the observer if anything
     happened since it was asked. Steps: one for each command of a skill. Admissible commands are not shown, since the model
-    names skills. The observer's prompts do not grow, and the executor's start again with each subtask.
+    names skills. The observer's prompts do not grow, and the executor's start again with each subtask; within one it is told
+    again only what has changed. An executor that repeats itself without a command has the plan made again, and in the end the
+    game is given up.
     """
 
     name = "opex"
@@ -96,7 +104,7 @@ class Opex:
         self._library = {name: about for name, about in SKILLS.items() if offered.get(name, True)}
         self._calls = EXECUTOR.held_to(executor_form(self._library))
         skills = "\n".join(f"{name}: {about}" for name, about in self._library.items())
-        kinds = "\n".join(f"- {kind}" for kind in KINDS.values())
+        kinds = "\n".join(f"- {kind}" for type, kind in KINDS.items() if type in parts.world.task_types)
         self._plans, self._observes, self._executes = (
             load_prompt(PACKAGE, f"opex_{role}") for role in ("planner", "observer", "executor")
         )
@@ -128,7 +136,7 @@ class Opex:
         hinted = bool(turn.hints)
         if hinted:
             # A hint ends the running skill, so that the model sees it at once.
-            memory = replace(memory, state=replace(memory.state, skill=None))
+            memory = replace(memory, state=replace(memory.state, skill=None), idle=())
         if memory.revision < 0 or (hinted and self._settings.on_hint and self._may_replan(memory)):
             reason = "the person beside the robot gave a hint" if memory.plan else "the episode begins"
             refusal, memory = await self._plan(memory, turn, reason, emit)
@@ -139,8 +147,15 @@ class Opex:
                 outcome, state = await self._body.proceed(memory.state, memory.goal, emit, turn.rules)
                 memory = replace(memory, state=state)
                 if isinstance(outcome, Execute):
-                    return Act(outcome.command), memory
+                    return Act(outcome.command), replace(memory, idle=())
                 memory = _noted(memory, running, outcome)
+            if self._circling(memory):
+                said = f'the executor says "{memory.idle[-1]}" again and again, and nothing comes of it'
+                if not self._may_replan(memory):
+                    return GiveUp(said), memory
+                refusal, memory = await self._plan(memory, turn, said, emit)
+                if refusal is not None:
+                    return refusal, memory
             if memory.step >= len(memory.plan):
                 if not self._may_replan(memory):
                     return GiveUp(f"the plan is carried out, and the task is not done after {memory.asked} revisions"), memory
@@ -154,8 +169,13 @@ class Opex:
         if memory.state.skill is not None:
             outcome, state = await self._body.proceed(memory.state, memory.goal, emit, turn.rules)
             if isinstance(outcome, Execute):
-                return Act(outcome.command), replace(memory, state=state)
+                return Act(outcome.command), replace(memory, state=state, idle=())
         return Idle(f"asked {self._settings.tries} times, the executor named no skill that leads to a command"), memory
+
+    def _circling(self, memory: OpexMemory) -> bool:
+        """Whether the executor goes round in a circle: nothing comes of what it says."""
+        idle = memory.idle
+        return len(idle) >= self._settings.tries or (len(idle) >= MOST_SAME and len({*idle[-MOST_SAME:]}) == 1)
 
     def _may_replan(self, memory: OpexMemory) -> bool:
         return self._settings.planner and memory.asked < self._settings.revisions
@@ -177,13 +197,13 @@ class Opex:
         revision = memory.revision + 1
         emit(events.Planned(role=PLANNER.name, steps=steps, revision=revision, reason=reason))
         note = AFRESH if revision else memory.note
-        return self._next_objective(replace(memory, plan=steps, revision=revision), 0, note)
+        return self._next_objective(replace(memory, plan=steps, revision=revision, idle=()), 0, note)
 
     def _next_objective(self, memory: OpexMemory, step: int, note: str) -> OpexMemory:
         """``memory`` at the objective ``step``: what the executor and the observer said was about another one."""
         described = memory.described if memory.described == UNSEEN else NOTHING_NEW
         executor = RoleMemory((self._executor,))
-        return replace(memory, step=step, note=note, executor=executor, described=described, explored=0)
+        return replace(memory, step=step, note=note, executor=executor, described=described, explored=0, shown=())
 
     async def _task(self, memory: OpexMemory) -> str:
         prompt, told = self._plans, self._body.told(memory.state)
@@ -228,7 +248,13 @@ class Opex:
             description = seen.value or description
             emit_thought(OBSERVER.name, seen.value or "", emit)
             turn, memory = replace(turn, image=None), replace(memory, described=description)
-        text = self._executes.render("user", observation=description, **state)
+        lines = tuple(self._executes.render(one, **{one: state[one]}) for one in ("found", "here", "held"))
+        # What the message before said of it still stands above.
+        known = "".join(f"{line}\n" for line in lines if line not in memory.shown)
+        text = self._executes.render(
+            "user", observation=description, known=known, note=memory.note, objective=state["objective"]
+        )
+        memory = replace(memory, shown=lines)
         if not memory.executor.started:
             text = f"{self._executes.render('places', places=_places(told))}\n{text}"
         answer, executor = await memory.executor.ask(self._calls, self._model, text, turn, Grants(), emit, self._sampling)
@@ -244,6 +270,7 @@ class Opex:
                 emit(events.Progressed(role=EXECUTOR.name, step=memory.step + 1))
             note = f"the objective before is finished: {memory.plan[memory.step]}"
             return None, self._next_objective(memory, memory.step + 1, note)
+        memory = replace(memory, idle=(*memory.idle, " ".join((call.skill or call.move, *call.targets))))
         if call.move != "play":
             if not self._may_replan(memory):
                 return None, replace(memory, note="the plan stays as it is; go on with it as well as you can")
@@ -263,7 +290,7 @@ def _noted(memory: OpexMemory, skill: Skill, outcome: Done | Failed) -> OpexMemo
     if isinstance(outcome, Failed):
         return replace(memory, note=f"it failed: {outcome.reason}")
     if skill.verb != "explore":
-        return replace(memory, note=outcome.said)
+        return replace(memory, note=f"{outcome.said}; {ALREADY}" if memory.idle else outcome.said)
     explored = memory.explored + 1
     enough = f"; {explored} looks are enough for a general idea of the room" if explored >= GENERAL_IDEA else ""
     return replace(memory, note=f"{outcome.said}{enough}", explored=explored)

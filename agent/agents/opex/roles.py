@@ -23,8 +23,9 @@ KINDS = {
     "pick_heat_then_place_in_recep": "heat a thing and put it somewhere",
     "pick_cool_then_place_in_recep": "cool a thing and put it somewhere",
     "look_at_obj_in_light": "look at a thing under a lamp",
+    "pick_and_place_with_movable_recep": "put a thing into another one, and that somewhere",
 }
-"""The planner's words for each type of task; the world's own name is shown only if granted."""
+"""The planner's words for the types of task, of which it is told those of its world; their own names only if granted."""
 
 _PLAN_LABELS = re.compile(
     r"(?im)^[\W_]{0,40}(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
@@ -107,20 +108,19 @@ CallKind = Literal["play", "finish", "replan"]
 LONGEST_TARGET = 80
 
 SKILLS: dict[str, str] = {
-    "NavigateTo": "go to a place, or to a thing; one that was not found yet is looked for",
-    "Explore": "look into one place where nobody looked yet, another kind of place each time; no target; two or three times "
-    "give a general idea of a room",
-    "LookAround": "look around where you are; no target",
+    "NavigateTo": "go to a place or a thing, and look for it if need be",
+    "Explore": "look into one more place; two or three give an idea of the room; no target",
+    "LookAround": "look around here; no target",
     "Pick": "pick up a thing that was found",
-    "Put": "put what you hold in or on the place that is the target",
+    "Put": "put what you hold in or on the target",
     "Open": "open a place",
     "Close": "close a place",
-    "Heat": "heat what you hold, the target; takes a microwave",
-    "Cool": "cool what you hold, the target; takes a fridge",
-    "Clean": "clean what you hold, the target; takes a sinkbasin",
+    "Heat": "heat the held target by the microwave",
+    "Cool": "cool the held target by the fridge",
+    "Clean": "clean the held target by the sinkbasin",
     "Use": "switch on a thing, such as a lamp",
-    "Slice": "slice the target with the knife that you hold",
-    "RequireReplan": "ask for another plan, when this one cannot be followed; no target",
+    "Slice": "slice the target with a held knife",
+    "RequireReplan": "ask for another plan, and say why in the thought; no target",
 }
 """The skill library, with a description of each."""
 

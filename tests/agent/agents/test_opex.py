@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.opex.roles import EXECUTOR, OBSERVER, PLANNER, SkillCall, TaskPlan
+from agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SkillCall, TaskPlan
 from agent.agents.registry import make_agent
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
@@ -262,10 +262,43 @@ def test_the_executor_is_told_the_places_of_the_room_once_an_objective(settings:
 def test_what_was_described_for_another_objective_is_not_told() -> None:
     model = roles([PLAN], THROUGH, observer="Observation: all is well.")
     first = next(prompt for prompt in prompts(episode(model), "executor") if "Heat it." in prompt[-1].content)
-    assert "Observation: Nothing happened since; what is known stands below." in first[-1].content
+    assert "Observation: Nothing happened since." in first[-1].content
     model = roles([PLAN], [play("NavigateTo", "egg"), REPLAN, *THROUGH[1:]])
     again = prompts(episode(model), "executor")[2][-1].content
-    assert "Observation: Nothing happened since; what is known stands below." in again
+    assert "Observation: Nothing happened since." in again
+
+
+def test_within_an_objective_the_executor_is_told_again_only_what_has_changed() -> None:
+    told = episode(roles([PLAN], [play("NavigateTo", "egg"), play("NavigateTo", "egg"), *THROUGH[1:]]))
+    asked = [prompt[-1].content for prompt in prompts(told, "executor")]
+    before, found, same, held = ([line.partition(": ")[0] for line in one.splitlines()] for one in asked[:4])
+    known = ["Found so far", "In front of the robot", "Holding"]
+    assert before == ["Places of the room", "Observation", *known, "Last action", "Current objective"]
+    assert found == ["Observation", *known[:2], "Last action", "Current objective"]
+    assert same == ["Observation", "Last action", "Current objective"]
+    assert "Holding" in held
+    # At the next objective all is told anew.
+    heat = next(text for text in asked if "Current objective: Heat it." in text)
+    assert all(f"\n{name}: " in heat for name in known)
+
+
+def test_a_skill_that_is_done_already_is_said_to_be_and_repeated_no_more_than_it_takes() -> None:
+    told = episode(roles([PLAN], [play("NavigateTo", "egg")]))
+    notes = [line for prompt in prompts(told, "executor") for line in prompt[-1].content.splitlines() if "Last action" in line]
+    assert "already" not in notes[1]
+    assert notes[2].endswith("that was so already: go on to what is next, or say Finish[yes]")
+    assert "again and again" in plans(told)[1].reason
+    assert len(plans(told)) == 7
+    assert len(prompts(told, "executor")) <= 3 * 7 + 1
+    assert (ended(told).outcome, ended(told).boundary) == ("lost", None)
+    assert "again and again" in ended(told).reason
+
+
+def test_each_type_of_task_of_the_worlds_that_it_plays_has_its_words() -> None:
+    worlds = [make_world(name).task_types for name in ("alfworld", "alfred")]
+    assert {type for types in worlds for type in types} == set(KINDS)
+    system = prompts(episode(roles([PLAN], THROUGH)), "planner")[0][0].content
+    assert [type for type, words in KINDS.items() if words in system] == [type for type in KINDS if type in worlds[0]]
 
 
 def test_exploring_has_an_end() -> None:
