@@ -277,7 +277,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
                 "temperature": (0.0,),
                 "acting": ("action-attention", ANY),
                 **dict.fromkeys(("examples", "choose", "embedder", "shots", "max_tokens"), (ANY,)),
-                **dict.fromkeys(("threshold", "scores", "again", "weights"), (ANY,)),
+                **dict.fromkeys(("threshold", "thresholds", "scores", "again", "weights"), (ANY,)),
                 **dict.fromkeys(("on_subgoal", "on_hint", "stuck_after", "revisions"), (ANY,)),
             },
             seen=(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from tui import terminal
 from tui.commands import options
@@ -12,7 +13,9 @@ from tui.commands.output import print_text
 from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.evaluation.analysis.modules import WatchedEpisode
+    from agent.agents.pet.thresholds import Way
+    from agent.evaluation.analysis.modules import ModulesReport, WatchedEpisode
+    from agent.evaluation.analysis.subtasks import Likeness
 
 
 @options.takes(
@@ -27,6 +30,9 @@ def modules(
     embedder: Annotated[
         str | None, options.value("--embedder", "NAME", "Compare sub-tasks by it: openai:NAME or local:FOLDER [by words].")
     ] = None,
+    calibrate: Annotated[
+        Path | None, options.value("--calibrate", "FILE", "Write thresholds for this model and way of scoring; a run in train.")
+    ] = None,
     as_json: options.JsonOption = False,
 ) -> None:
     """Show PET's modules at work: is the plan right, is what matters kept, and is the end noticed.
@@ -36,13 +42,11 @@ def modules(
     import asyncio
 
     from agent.agents.pet.agent import Pet
-    from agent.agents.registry import make_agent
+    from agent.agents.registry import make_agent, resolve_settings
     from agent.config import configure
     from agent.evaluation.analysis.compare import read_for_comparison
-    from agent.evaluation.analysis.modules import modules_of, planned_subtasks, read_recorded, watch_all, watch_own
-    from agent.evaluation.analysis.subtasks import by_embeddings, by_words
+    from agent.evaluation.analysis.modules import modules_of, read_recorded, watch_all, watch_own
     from agent.evaluation.runs.folder import RunFolder
-    from agent.models.embeddings import goals_go_to, make_embedder
     from agent.models.registry import destination, make_model, portable_name
     from worlds.registry import make_world
 
@@ -57,30 +61,64 @@ def modules(
     limit = flags.pop("limit")
     assert limit is None or isinstance(limit, int)
     episodes = read_recorded(RunFolder(run), limit)
-    if flags["model"] is not None:
-        settings = configure({**flags, "agent": "pet"}, uses=("agents",)).settings
-
+    judged = flags["model"] is not None
+    settings = configure({**flags, "agent": "pet"}, uses=("agents",)).settings
+    own = settings.settings_of("pet") if judged else config.settings
+    way = resolve_settings("pet", own)["scores"] if judged or config.agent == "pet" else ""
+    if calibrate is not None:
+        _check_calibrates(run, config.split, way, made_up=config.split in world.endless_splits)
+    if judged:
         where = destination(settings.model or "")
         if where is not None:
             terminal.note(f"Prompts go to {where}.")
 
         async def watched() -> list[WatchedEpisode]:
             async with aclosing(make_model(settings.model or "", timeout=settings.timeout)) as model:
-                own, seed = settings.settings_of("pet"), settings.seed or 0
-                pet = make_agent("pet", world=world, model=model, settings=own, seed=seed)
+                pet = make_agent("pet", world=world, model=model, settings=own, seed=settings.seed or 0)
                 assert isinstance(pet, Pet)
                 return await watch_all(pet, episodes, world, workers, progress)
 
         seen = asyncio.run(watched())
-        variants = " ".join(f"{key}={value}" for key, value in sorted(settings.settings_of("pet").items()))
+        variants = " ".join(f"{key}={value}" for key, value in sorted(own.items()))
         told["judged by"] = f"pet with {portable_name(settings.model or '')} {variants}".rstrip()
     elif config.agent == "pet":
         seen = [watch_own(episode, world) for episode in episodes]
     else:
         raise ConfigurationError(f"{run} was played by {config.agent!r}; give --model, and pet looks on along it.")
-    likeness = by_words
-    if embedder is not None:
-        if (where := goals_go_to(embedder)) is not None:
-            terminal.note(f"Sub-tasks go to {where}, to be compared.")
-        likeness = asyncio.run(by_embeddings(planned_subtasks(seen), make_embedder(embedder)))
-    print_text(modules_of(seen, likeness, told).render(as_json=as_json))
+    if calibrate is not None:
+        _calibrate(calibrate, modules_of(seen), cast("Way", way))
+    print_text(modules_of(seen, _likeness(embedder, seen), told).render(as_json=as_json))
+
+
+def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:
+    """How alike sub-tasks are: by the embedding model, or by their words."""
+    import asyncio
+
+    from agent.evaluation.analysis.modules import planned_subtasks
+    from agent.evaluation.analysis.subtasks import by_embeddings, by_words
+    from agent.models.embeddings import make_embedder, texts_go_to
+
+    if embedder is None:
+        return by_words
+    if (where := texts_go_to(embedder)) is not None:
+        terminal.note(f"Sub-tasks go to {where}, to be compared.")
+    return asyncio.run(by_embeddings(planned_subtasks(seen), make_embedder(embedder)))
+
+
+def _check_calibrates(run: Path, split: str, way: object, *, made_up: bool) -> None:
+    """Refuse, before a model is asked, what no thresholds follow from."""
+    if split != "train" and not made_up:
+        raise ConfigurationError(f"{run} is in {split}, which is measured on; choose thresholds on a run in train.")
+    if way == "auto":
+        raise ConfigurationError("Thresholds are for one way of scoring; give --set scores=answer or scores=probability.")
+
+
+def _calibrate(file: Path, figures: ModulesReport, way: Way) -> None:
+    """Write the thresholds of a way of scoring that ``figures`` call for."""
+    from agent.agents.pet.thresholds import Thresholds, keep_thresholds
+
+    found = Thresholds(figures.places.calibrated, figures.objects.calibrated)
+    keep_thresholds(file, way, found)
+    terminal.note(f"{file}: scores={way} masks places below {found.places} and objects below {found.objects}.")
+    if found == Thresholds(0, 0):
+        terminal.note("No threshold shows 95 % of what the expert touched, so nothing is masked: this model cannot judge it.")

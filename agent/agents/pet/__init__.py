@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class PetSettings(ReasonerActorSettings):
     """Which modules are on, and how they work; the settings before ``acting`` are those of the acting agent.
 
-    ``judged``: relevance is judged against the present sub-task (abstract, table 3) or the task (section 3.2). ``scores``: with
-    ``probability``, p(yes) against p(no), one question for each name, as in the paper: 50 to 160 calls a game; with
+    ``judged``: relevance is judged against the present sub-task (abstract, table 3) or the task (section 3.2). ``scores``:
+    with ``probability``, p(yes) against p(no), one question for each name, as in the paper: 50 to 160 calls a game; with
     ``answer``, one question with a number for each name, and a plain yes or no for Track; ``auto`` uses probabilities if the
-    model gives log-probabilities. ``threshold`` is the paper's, for its model and its probabilities: calibrate it for yours by
-    the curve of `housequest modules` over a run in ``train``. ``again`` and ``weights`` are those of Action Attention. Raises
-    ``ConfigurationError`` where another agent is given them.
+    model gives log-probabilities. ``threshold`` is the paper's, for its model and its probabilities; ``thresholds`` are those
+    that `housequest modules --calibrate` found for yours, by way of scoring, for places and for objects. ``again`` and
+    ``weights`` are those of Action Attention. Raises ``ConfigurationError`` where another agent is given them.
     """
 
     acting: Literal["react", "reasoner-actor", "action-attention"] = option("react", "the agent that acts")
@@ -34,10 +34,11 @@ class PetSettings(ReasonerActorSettings):
     examples: str = option("made-up", "where examples come from: made-up, train, a file or a run's folder")
     choose: Strategy = option("bm25", "how examples are chosen for a task")
     shots: int = option(5, "examples in the planner's prompt", most=50)
-    embedder: str = option("", "the embedding model of choose=embeddings")
+    embedder: str = option("", "the embedding model of choose=embeddings, and of action-attention's network if it has one")
     threshold: float = option(0.4, "names that score below this are masked", most=1)
     judged: Literal["subtask", "task"] = option("subtask", "against what relevance is judged")
     scores: Literal["auto", "probability", "answer"] = option("answer", "where verdicts come from")
+    thresholds: str = option("", "in place of threshold, a file of housequest modules --calibrate", later=True)
     again: bool = option(False, "action-attention gives a command again that taught nothing", later=True)
     weights: str = option("", "the file of action-attention's network; without it, the one that ships", later=True)
 
@@ -66,7 +67,8 @@ def _attention(parts: AgentParts[PetSettings]) -> Agent:
     """Action Attention without modules of its own."""
     from agent.agents.registry import make_agent
 
-    own = {"plan": False, "eliminate": False, "again": parts.settings.again, "weights": parts.settings.weights}
+    given = parts.settings
+    own = {"plan": False, "eliminate": False, "again": given.again, "weights": given.weights, "embedder": given.embedder}
     return make_agent("action-attention", world=parts.world, settings=own)
 
 

@@ -29,6 +29,7 @@ from agent.agents.pet.roles import (
     plan_question,
     probability,
 )
+from agent.agents.pet.thresholds import Thresholds, read_thresholds
 from agent.agents.spec import AgentParts
 from agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from agent.episodes import events
@@ -37,9 +38,10 @@ from agent.roles.base import Answer, Role, ask, load_prompt
 from agent.roles.messages import additions, emit_rules, numbered, system_message, transcript
 from knowledge.examples import subtasks, tasks_of
 from worlds.base import Observation, Transition
-from worlds.errors import Unsupported
+from worlds.errors import ConfigurationError, Unsupported, shown
 from worlds.household.belief import Belief
 from worlds.household.masking import masked, possible
+from worlds.paths import given_path
 
 if TYPE_CHECKING:
     from agent.agents.pet import PetSettings
@@ -98,6 +100,9 @@ class Pet:
     def __init__(self, parts: AgentParts[PetSettings], acting: Agent) -> None:
         self._model, self._sampling, self.settings = parts.model, parts.sampling, parts.settings
         self._acting = acting
+        calibrated = read_thresholds(given_path(self.settings.thresholds)) if self.settings.thresholds else {}
+        same = Thresholds(self.settings.threshold, self.settings.threshold)
+        self._thresholds = calibrated or dict.fromkeys(("probability", "answer"), same)
         self._world, self._household = parts.world, parts.world.household
         # The planner's examples have no trajectory, so the tasks of train need not be played.
         store = tasks_of(parts.world, TRAIN) if self.settings.plan and self.settings.examples == TRAIN else None
@@ -106,8 +111,8 @@ class Pet:
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if the model cannot do what the settings ask for."""
-        if self._model.brief or self.settings.scores == "probability":
-            await self._probable()
+        if self._model.brief or self.settings.scores == "probability" or self.settings.thresholds:
+            self._least(probable=await self._probable())
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> PetMemory:
         belief = None if self._household is None else self._household.begin(observation)
@@ -142,6 +147,16 @@ class Pet:
         if self.settings.eliminate and memory.belief is not None:
             memory = await self._eliminate(memory, memory.belief, emit, probable=probable)
         return None, memory
+
+    def _least(self, *, probable: bool) -> Thresholds:
+        """Below which scores names are masked. Raises ``ConfigurationError`` where that was calibrated for another way."""
+        way = "probability" if probable else "answer"
+        if way not in self._thresholds:
+            raise ConfigurationError(
+                f"{shown(self.settings.thresholds, 200)} has no thresholds of scores={way}; calibrate them with "
+                f"`housequest modules RUN --model NAME --set scores={way} --calibrate FILE`."
+            )
+        return self._thresholds[way]
 
     async def _probable(self) -> bool:
         """Whether questions are answered by probability. Raises ``Unsupported``."""
@@ -182,7 +197,7 @@ class Pet:
         return bare(subtask or memory.goal)
 
     async def _eliminate(self, memory: PetMemory, belief: Belief, emit: Emitter, *, probable: bool) -> PetMemory:
-        target, prompt = self.target(memory), load_prompt(PACKAGE, ELIMINATOR)
+        target, prompt, least = self.target(memory), load_prompt(PACKAGE, ELIMINATOR), self._least(probable=probable)
         known = {one.name for judged in memory.judged if judged.target == target for one in judged.things}
         found: list[events.Relevance] = []
         for place, everything in ((True, belief.receptacles), (False, belief.items)):
@@ -203,7 +218,7 @@ class Pet:
                     scores |= answer.value or {}
             for name in new:
                 score = scores.get(name)
-                below = score is not None and score < self.settings.threshold
+                below = score is not None and score < (least.places if place else least.objects)
                 found.append(events.Relevance(name=name, place=place, score=score, masked=below))
         if not found:
             return memory

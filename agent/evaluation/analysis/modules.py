@@ -52,6 +52,8 @@ class WatchedEpisode:
 
 
 THRESHOLDS = tuple(tenths / 10 for tenths in range(1, 10))
+LEAST_SHOWN = 0.95
+"""The share of what an expert touched that a calibrated threshold shows at least: what is masked in error never comes back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,11 @@ class MaskingFigures:
     shown: int
     auc: float | None
     curve: tuple[ThresholdFigures, ...] = ()
+
+    @property
+    def calibrated(self) -> float:
+        """The largest threshold that shows enough of what was touched; 0, which masks nothing, where none does."""
+        return max((at.threshold for at in self.curve if at.recall is not None and at.recall >= LEAST_SHOWN), default=0.0)
 
     @property
     def share(self) -> float | None:

@@ -192,6 +192,7 @@ def make_run_spec(
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
     from agent.agents.examples import store_digests
+    from agent.agents.pet.thresholds import threshold_digests
     from agent.agents.react.exemplars import exemplar_digests
     from agent.agents.registry import prompt_hashes, weights_digests
     from agent.roles.base import template_hashes
@@ -246,6 +247,7 @@ def make_run_spec(
         | seen
         | store_digests(world, config.settings)
         | exemplar_digests(config.settings, world.household)
+        | threshold_digests(config.settings)
         | weights_digests(config.agent, config.settings),
         of=selection.of,
         tasks=tuple(SelectedTask.of(task) for task in selection.tasks),

@@ -46,3 +46,55 @@ def test_what_cannot_be_looked_at_is_said(call: Run, tmp_path: Path) -> None:
         assert done.returncode == 2
         assert word in done.stderr
         assert "Traceback" not in done.stderr
+
+
+CALIBRATING = """\
+rules:
+  - role: You know where things are kept
+    reply: "{scores}"
+default: "No"
+"""
+
+
+def test_thresholds_are_calibrated_by_way_of_scoring_and_played_with(call: Run, tmp_path: Path) -> None:
+    """What the expert needs is scored high here, but for one place in three, so that a threshold can be chosen."""
+    played = call("eval", "--split", "generated", "--limit", "1", "--seed", "3", "--agent", "expert", "--out", "expert")
+    assert played.returncode == 0, played.stderr
+    kinds = ("fridge", "microwave", "countertop", "cabinet", "drawer", "shelf", "sinkbasin", "bed", "desk", "dresser")
+    scores = "\\n".join(f"{kind} {number}: 0.7" for kind in kinds for number in range(1, 30))
+    (tmp_path / "script.yaml").write_text(CALIBRATING.format(scores=scores))
+    judging = ("--model", "scripted:script.yaml", "--set", "plan=off")
+    done = call("modules", "expert", *judging, "--calibrate", "mine.json")
+    assert done.returncode == 0, done.stderr
+    kept = json.loads((tmp_path / "mine.json").read_text())
+    assert kept.keys() == {"answer"}
+    assert kept["answer"]["places"] == 0.7
+    assert "mine.json: scores=answer masks places below 0.7" in done.stderr
+    # What it wrote is what pet masks by, and part of the run's record.
+    (tmp_path / "mine.json").write_text(json.dumps({"answer": {"places": 0.75, "objects": 0.2}}))
+    pet = ("eval", "--split", "generated", "--limit", "1", "--agent", "pet", *judging, "--max-steps", "2")
+    masked = {}
+    for name, more in (("plain", ()), ("calibrated", ("--set", "thresholds=mine.json"))):
+        assert call(*pet, *more, "--out", name).returncode == 0
+        masked[name] = json.loads(call("modules", name, "--json").stdout)["places"]["masked"]
+    assert masked["plain"] == 0 < masked["calibrated"]
+    assert "pet/thresholds" in json.loads((tmp_path / "calibrated" / "run.json").read_text())["prompts"]
+    again = call("modules", "calibrated", "--calibrate", "mine.json")
+    assert again.returncode == 0, again.stderr
+    for arguments, word in (
+        (("modules", "expert", *judging, "--set", "scores=auto", "--calibrate", "x.json"), "one way of scoring"),
+        ((*pet, "--set", "thresholds=gone.json", "--out", "gone"), "--calibrate FILE"),
+        ((*pet, "--set", "thresholds=script.yaml", "--out", "gone"), "has no thresholds"),
+    ):
+        refused = call(*arguments)
+        assert (refused.returncode, "Traceback" in refused.stderr) == (2, False)
+        assert word in refused.stderr
+
+
+def test_no_threshold_is_chosen_on_what_is_measured(call: Run, tmp_path: Path) -> None:
+    (tmp_path / "script.yaml").write_text(SCRIPT)
+    call("eval", "--split", "example", "--limit", "1", "--agent", "expert", "--out", "expert")
+    done = call("modules", "expert", "--model", "scripted:script.yaml", "--calibrate", "mine.json")
+    assert done.returncode == 2
+    assert "choose thresholds on a run in train" in done.stderr
+    assert not (tmp_path / "mine.json").exists()
