@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from operator import attrgetter
 from statistics import fmean
 
 from agent.evaluation.analysis.lota_classes import counted, told
-from agent.evaluation.analysis.statistics import Interval, wilson
+from agent.evaluation.analysis.statistics import Interval, clustered
 from agent.evaluation.render.table import Column, Report, Section, Table, ends, named_lines, percent, percents, wrapped
 from agent.plans.card import plan_card
 from agent.plans.run import PlanManifest
@@ -19,11 +20,20 @@ from worlds.alfred.scoring import LEVELS, TASK_TYPES
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A count out of a total of plans, for so many ``instructions``: those of several seeds may be the same."""
+    """A count out of a total of plans. ``demonstrations`` has both for each: its instructions say the same in other words."""
 
     count: int
     total: int
-    instructions: int
+    demonstrations: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[PlanResult], counts: Callable[[PlanResult], bool]) -> Share:
+        """The share of ``rows`` that count."""
+        found: dict[str, list[bool]] = {}
+        for row in rows:
+            found.setdefault(row.task.partition("#")[0], []).append(counts(row))
+        each = tuple((sum(one), len(one)) for one in found.values())
+        return cls(sum(count for count, _ in each), len(rows), each)
 
     @property
     def value(self) -> float | None:
@@ -32,11 +42,8 @@ class Share:
 
     @property
     def interval(self) -> Interval | None:
-        """Wilson's 95 % interval over instructions, each with its mean where several seeds asked for it.
-
-        It treats instructions as independent, though several share a demonstration.
-        """
-        return wilson(self.count / self.total * self.instructions, self.instructions) if self.total else None
+        """The 95 % interval over demonstrations, whose instructions count as one as far as they come out alike."""
+        return clustered(self.demonstrations) if self.total else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +66,9 @@ class PlanFigures:
     @classmethod
     def of(cls, rows: Sequence[PlanResult]) -> PlanFigures:
         """The figures of ``rows``."""
-        counts = (sum(row.exact for row in rows), sum(row.reaches for row in rows), sum(row.wherever for row in rows))
-        asked = len({row.task for row in rows})
-        exact, reaches, wherever = (Share(count, len(rows), asked) for count in counts)
+        named = ("exact", "reaches", "wherever", "executed_exact", "executed_reaches")
+        exact, reaches, wherever, executed, executed_reaches = (Share.of(rows, attrgetter(name)) for name in named)
         conditions = fmean(row.met / row.conditions for row in rows) if rows else None
-        executed = Share(sum(row.executed_exact for row in rows), len(rows), asked)
-        executed_reaches = Share(sum(row.executed_reaches for row in rows), len(rows), asked)
         revisions = sum(row.revisions for row in rows)
         return cls(len(rows), exact, reaches, wherever, conditions, executed, executed_reaches, revisions)
 

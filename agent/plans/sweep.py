@@ -103,7 +103,7 @@ class PlanSweepReport(Report):
         yield named_lines([*card, ("seeds", ", ".join(map(str, seeds)))], CARD_WIDTH)
         columns = _COLUMNS if any(each.replanned for each in self.arms) else _COLUMNS[:-1]
         yield replace(Table.of("", columns, [(each.arm, each) for each in self.arms]), total=None)
-        yield wrapped(f"{MEASURES} The interval is Wilson's 95 % of exact, over instructions.")
+        yield wrapped(f"{MEASURES} The interval is Wilson's 95 % of exact, over demonstrations.")
         if left := sum(each.unfinished for each in self.arms):
             yield wrapped(f"Not finished: {left} instructions, which are not in the figures.")
         if missing := [each.arm for each in self.arms if not each.seeds]:

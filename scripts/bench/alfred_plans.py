@@ -26,10 +26,9 @@ def run(data: Path | None) -> list[str]:
     """Exact and goal-reaching accuracy with Wilson's 95 % intervals, for a few and for all examples; lines to print."""
     if data is None or not {"train", SPLIT} <= set(splits(data)):
         return [f"needs the annotations of train and {SPLIT}"]
-    annotated = [score(one.plan, one).reaches for one in read_split(SPLIT, data)]
-    lines = [
-        f"annotated plans of {SPLIT} that reach their goal: {_told(Share(sum(annotated), len(annotated), len(annotated)))}"
-    ]
+    annotated = tuple((int(score(one.plan, one).reaches), 1) for one in read_split(SPLIT, data))
+    reached = Share(sum(count for count, _ in annotated), len(annotated), annotated)
+    lines = [f"annotated plans of {SPLIT} that reach their goal: {_told(reached)}"]
     for name, settings in POOLS.items():
         made = make_run(Settings(split=SPLIT, set=settings), data)
         began = time.perf_counter()
