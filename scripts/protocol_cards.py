@@ -45,7 +45,8 @@ over other games. `report --against published` says under which protocol a figur
   what was won in the end. With `react`, `exemplars` and `--set reflect=on` (as `--protocol reflexion`), each further attempt
   begins with a call that sees the whole lost game and says what went wrong; what was said of the last three attempts stands in
   the prompt. An error of the endpoint is no lost game: no further attempt begins while an episode has errored, and
-  `--retry errors` plays it again and goes on.
+  `--retry errors` plays it again and goes on. What errors even then, such as a prompt that is longer than the context, stays an
+  error, and is left out of further attempts.
 
 `report` and `compare` take the folder of such a series. `report --against published` sets the mean, or what was won in the
 end, beside figures of as many trials, and `--csv`, `--markdown` and `--html` have every run. `compare` pairs the tasks of two

@@ -24,7 +24,7 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
     options = RunOptions(workers=configuration.settings.workers, retry_errors=retry_errors)
     if (kind := series_kind(configuration.settings)) is not None:
         place = series_folder(kind, make_run_spec(configuration), Path(out) if out is not None else None)
-        for trial in series(configuration, place):
+        for trial in series(configuration, place, retry_errors=retry_errors):
             asyncio.run(run_batch(trial.spec, place.path / trial.folder, options))
         return place.path
     spec, folder = run_in(configuration, None if out is None else Path(out))

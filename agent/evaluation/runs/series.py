@@ -38,11 +38,12 @@ def series_folder(kind: SeriesKind, first: RunSpec, out: Path | None) -> SweepFo
     return SweepFolder(out if out is not None else default.with_name(f"{default.name}-{kind}"))
 
 
-def series(configuration: Configuration, folder: SweepFolder) -> Iterator[ArmRun]:
+def series(configuration: Configuration, folder: SweepFolder, *, retry_errors: bool = False) -> Iterator[ArmRun]:
     """The runs of the series into ``folder``; each must have been played to its end before the next is asked for.
 
     An attempt is not followed by another before all of its episodes came to an end without an error: an error is no lost game,
-    and playing it again would change what the next attempt is told.
+    and playing it again would change what the next attempt is told. With ``retry_errors`` what errored was played again, and
+    what errors still is left out of further attempts.
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
@@ -58,7 +59,7 @@ def series(configuration: Configuration, folder: SweepFolder) -> Iterator[ArmRun
         runs.append(_run(configuration, place))
         _begin(folder, runs)
         yield runs[-1]
-        place = _next(folder, runs) if len(runs) <= settings.retries else None
+        place = _next(folder, runs, retry_errors) if len(runs) <= settings.retries else None
 
 
 def _begin(folder: SweepFolder, runs: Sequence[ArmRun]) -> None:
@@ -71,17 +72,31 @@ def _begin(folder: SweepFolder, runs: Sequence[ArmRun]) -> None:
 
 def _run(configuration: Configuration, place: Place) -> ArmRun:
     spec = make_run_spec(configuration, place=place)
-    name = f"attempt-{place.attempt}" if configuration.settings.retries else f"run-{place.repeat}"
+    name = _attempt(place.attempt) if configuration.settings.retries else f"run-{place.repeat}"
     return ArmRun(spec.config.agent, spec.config.seed, name, configuration, spec)
 
 
-def _next(folder: SweepFolder, runs: Sequence[ArmRun]) -> Place | None:
-    """The place of the attempt after ``runs``, at what the last of them lost; None where nothing was, or errors are left."""
+def _attempt(number: int) -> str:
+    return f"attempt-{number}"
+
+
+def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place | None:
+    """The place of the attempt after ``runs``, at what the last of them lost.
+
+    None where nothing was, or errors are left that were not ``retried``.
+    """
     played = [(folder.run(run.folder), run.spec.manifest.tasks) for run in runs]
     results = [run.results(tasks) for run, tasks in played]
-    lost = [result for result in results[-1] if not result.won]
-    open_ones = len(results[-1]) < len(played[-1][1]) or any(result.outcome == "error" for result in lost)
-    if open_ones or not lost:
+    lost = [result for result in results[-1] if not result.won and result.outcome != "error"]
+    errors = any(result.outcome == "error" for result in results[-1])
+    begun = folder.run(_attempt(len(runs) + 1))
+    if begun.manifest_file.exists():
+        # What was left out when it began, since it errored, stays left out.
+        known = {task.id for task in begun.manifest().tasks}
+        lost = [result for result in lost if result.task in known]
+    elif errors and not retried:
+        return None
+    if len(results[-1]) < len(played[-1][1]) or not lost:
         return None
     attempts = {
         result.task: tuple(

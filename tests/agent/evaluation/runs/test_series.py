@@ -84,8 +84,9 @@ def played(configuration: Configuration, out: Path, **options: object) -> SweepF
     kind = series_kind(configuration.settings)
     assert kind is not None
     folder = series_folder(kind, make_run_spec(configuration), out)
-    for trial in series(configuration, folder):
-        asyncio.run(run_batch(trial.spec, folder.path / trial.folder, RunOptions(**options)))  # pyright: ignore[reportArgumentType]
+    given = RunOptions(**options)  # pyright: ignore[reportArgumentType]
+    for trial in series(configuration, folder, retry_errors=given.retry_errors):
+        asyncio.run(run_batch(trial.spec, folder.path / trial.folder, given))
     return folder
 
 
@@ -167,6 +168,32 @@ def test_what_errored_is_no_lost_attempt_and_is_played_before_the_next(server: S
     mended = content(played(retrying(server), folder.path, retry_errors=True).path)
     assert sum(run.summary.overall.errors for run in read_attempts(folder).attempts) == 0
     assert mended == content(played(retrying(server), tmp_path / "whole").path)
+
+
+@pytest.mark.heavy
+def test_what_errors_whenever_it_is_played_keeps_no_other_task_waiting(server: Server, tmp_path: Path) -> None:
+    """Once it was played again in vain, it is an error of its own, and the others have their attempts."""
+    refused = status(400, {"error": {"message": "too long", "type": "invalid_request_error"}})
+
+    async def failing(recorded: Recorded, policy: Policy) -> Response:
+        mine = text_of(recorded.messages).partition("Now it is your turn.")[2]
+        return await (refused if "soapbar" in mine else answer)(recorded, policy)
+
+    server.behave(otherwise=failing)
+    folder = played(retrying(server), tmp_path / "run")
+    assert len(read_attempts(folder).attempts) == 1
+    played(retrying(server), folder.path, retry_errors=True)
+    first, second = read_attempts(folder).attempts
+    assert [(one.summary.overall.errors, one.summary.overall.won) for one in (first, second)] == [(1, 0), (0, 2)]
+    assert len(second.manifest.tasks) == 2
+    whole = content(folder.path)
+    # It goes on as it went on, also once what errored can be played: the task's later attempts have begun without it.
+    assert content(played(retrying(server), folder.path).path) == whole
+    server.behave(otherwise=answer)
+    played(retrying(server), folder.path, retry_errors=True)
+    first, second = read_attempts(folder).attempts
+    assert first.summary.overall.errors == 0
+    assert len(second.manifest.tasks) == 2
 
 
 @pytest.mark.heavy
