@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 
-from agent.agents.lota.selector import BETWEEN, DONE, fixed_skills
+from agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
 from agent.models.base import Model
 from agent.plans.planners import Asking, PlannerSettings, PlanProposal, chosen
 from agent.plans.pool import PlanTask, Pool
@@ -28,25 +28,10 @@ _VERBS: dict[ActionName, Verb] = {
     "CoolObject": "cool",
     "ToggleObject": "use",
 }
-_WORDS: dict[str, ActionName | None] = {
-    "find": "GotoLocation",
-    "go to": "GotoLocation",
-    "pick up": "PickupObject",
-    "take": "PickupObject",
-    "put down": "PutObject",
-    "put": "PutObject",
-    "slice": "SliceObject",
-    "clean": "CleanObject",
-    "heat": "HeatObject",
-    "cool": "CoolObject",
-    "turn on": "ToggleObject",
-    "turn off": "ToggleObject",
-    "open": None,
-    "close": None,
-}
+_ACTIONS: dict[Verb, ActionName] = {verb: action for action, verb in _VERBS.items()}
 """What a skill means in a plan; opening and closing are implied there."""
 
-_VERB = "|".join(_WORDS)
+_VERB = "|".join(VERBS)
 _SKILL = re.compile(rf"(?:robot\s*:)?\s*(?:\d{{1,3}}\s*[.):])?\s*(?P<verb>{_VERB})\s+(?P<name>.+)", re.IGNORECASE)
 _NAME = re.compile(r"[a-z]+")
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -77,7 +62,7 @@ def read_skills(text: str) -> Plan:
         if len(words := _NAME.findall(said.lower())) <= 2 and words[-1:] == [DONE]:
             break
         found = _SKILL.match(said)
-        action = _WORDS[" ".join(found["verb"].lower().split())] if found else None
+        action = _ACTIONS.get(VERBS[" ".join(found["verb"].lower().split())]) if found else None
         if found is None or action is None:
             continue
         name, place = _names(found["name"])

@@ -84,7 +84,7 @@ SCENES = (
         "list",
         house="example:1",
         policy=Erring("list"),
-        settings={"shots": "1", "replanning": "on", "protocol": "list"},
+        settings={"shots": "1", "replanning": "on", "asking": "list"},
     ),
     *(
         Scene(

@@ -31,11 +31,11 @@ class SayCanSettings(ModelSettings):
 class LotaSettings(SayCanSettings):
     """The settings of `SayCanSettings`, and how the likeliest skill is found.
 
-    ``protocol=list`` is what the paper did with GPT-4 (appendix D): one reply lists all skills, which are carried out in turn.
+    ``asking=list`` is what the paper did with GPT-4 (appendix D): one reply lists all skills, which are carried out in turn.
     """
 
     exact: bool = option(False, "by the probability of each skill, in place of constrained decoding")
-    protocol: Literal["next", "list"] = option("next", "ask for the next skill, or for the whole list at once", later=True)
+    asking: Literal["next", "list"] = option("next", "ask for the next skill, or for the whole list at once", later=True)
 
 
 @declare_agent(
@@ -50,9 +50,9 @@ class LotaSettings(SayCanSettings):
 def lota(parts: AgentParts[LotaSettings]) -> Agent:
     from agent.agents.lota.agent import Lota
 
-    if parts.settings.exact and parts.settings.protocol == "list":
-        raise ConfigurationError("exact=on scores single skills, and protocol=list asks for a list; leave one of them out.")
-    return Lota(parts, "exact" if parts.settings.exact else parts.settings.protocol)
+    if parts.settings.exact and parts.settings.asking == "list":
+        raise ConfigurationError("exact=on scores single skills, and asking=list asks for a list; leave one of them out.")
+    return Lota(parts, "exact" if parts.settings.exact else parts.settings.asking)
 
 
 @declare_agent(

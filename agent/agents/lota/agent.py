@@ -59,11 +59,12 @@ class Lota:
     """Plays skill by skill; the agents ``lota`` and ``saycan`` differ in how the next one is selected.
 
     ``next``: constrained decoding, if the model supports it; else the prompt lists the skills and the reply is read, which a
-    thought at the start says. A reply that is a list is carried out as one, and the next message says what was done. ``list``:
-    the model is asked for the whole list once (appendix D). ``exact``: by the probability of each skill (equation 2), all in
-    one call. ``each``: the same, with a call for every skill, times its affordance. Calls a skill: 1, and for ``each`` as many
-    as there are skills (266); for ``list`` 1 an episode. ``exact`` and ``each`` need a model that scores given texts; one that
-    scores them singly, as an endpoint does, takes a call for each skill and one for the prompt alone.
+    thought at the start says. A reply that is a list is carried out as one, and the next message says what was done.
+    ``list``: the model is asked for the whole list once (appendix D); one that cannot be read ends the game. ``exact``: by
+    the probability of each skill (equation 2), all in one call. ``each``: the same, with a call for every skill, times its
+    affordance. Calls a skill: 1, and for ``each`` as many as there are skills (266); for ``list`` 1 an episode. ``exact`` and
+    ``each`` need a model that scores given texts; one that scores them singly, as an endpoint does, takes a call for each
+    skill and one for the prompt alone.
 
     Who carries a skill out is a controller, or the world itself where its commands are skills (`agent.agents.lota.carrying`).
 
@@ -164,6 +165,9 @@ class Lota:
         role = RoleMemory(answer.conversation, rules_after(turn, role.shown_rules))
         memory = replace(memory, role=role, ahead=answer.value or (), taken=(), notice="", failure="", hints=())
         memory = replace(memory, listed=len(memory.ahead) > 1)
+        if answer.value is None and self._selection == "list":
+            # Nothing else would come of the same question.
+            return GiveUp(f"what it writes is no list of skills: {answer.reason}"), memory
         return (None if answer.value else ParseFailure(NAME, answer.reason)), memory
 
     def _selector(self, can: Capabilities) -> Constrained | Scored | Prompted:

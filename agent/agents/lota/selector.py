@@ -41,9 +41,15 @@ _FILLERS = frozenset({"a", "an", "and", "finally", "first", "next", "the", "then
 """Words that say nothing of which skill is meant."""
 _WORD = re.compile(r"[a-z0-9]+")
 _REMARK = re.compile(r"\((?=[^()\n]*[A-Za-z])[^()\n]*\)")
-_VERBS = "find|go to|pick up|take|put|slice|clean|heat|cool|turn on|turn off|open|close|done"
+VERBS: Mapping[str, Verb] = {
+    **{"find": "find", "go to": "find", "pick up": "pick", "take": "pick", "put down": "put", "put": "put"},
+    **{"slice": "slice", "clean": "clean", "heat": "heat", "cool": "cool", "turn on": "use", "turn off": "use"},
+    **{"open": "open", "close": "close"},
+}
+"""What the words that a skill may begin with mean; of two that begin alike, the longer stands first."""
 BETWEEN = re.compile(
-    rf"[,;\n→]|->|(?<!\d)\.(?=\s|$)|(?=\b\d{{1,3}}[.):]\s)|\b(?:and|then)\b(?=\s+(?:then\s+)?(?:{_VERBS})\b)", re.IGNORECASE
+    rf"[,;\n→]|->|(?<!\d)\.(?=\s|$)|(?=\b\d{{1,3}}[.):]\s)|\b(?:and|then)\b(?=\s+(?:then\s+)?(?:{'|'.join(VERBS)}|{DONE})\b)",
+    re.IGNORECASE,
 )
 """Where one skill of a list ends and the next begins: at a mark, before a number, and at a word before a verb."""
 _MOST_ITEMS = 100

@@ -378,13 +378,13 @@ def test_a_list_ends_where_a_skill_fails_if_that_is_told(world: World, tmp_path:
 
 
 def test_the_whole_list_is_asked_for_once(world: World, tmp_path: Path) -> None:
-    told = episode(world, chatting(tmp_path, f"{LISTED}, 7. done."), protocol="list")
+    told = episode(world, chatting(tmp_path, f"{LISTED}, 7. done."), asking="list")
     assert (ended(told).outcome, len(calls(told))) == ("won", 1)
     system = prompts(told, "selector")[0][0].content
     assert "the list of all skills that the task takes" in system
     assert "the one skill that comes next" not in system
     odd = LISTED.replace("3. find a microwave", "3. dance about")
-    told = episode(world, chatting(tmp_path, odd), protocol="list")
+    told = episode(world, chatting(tmp_path, odd), asking="list")
     assert ended(told).outcome == "lost"
     spent = [event.body.reason or "" for event in told if isinstance(event.body, events.TurnSpent)]
     assert any("'dance about' is none of the skills" in reason for reason in spent)
@@ -393,18 +393,18 @@ def test_the_whole_list_is_asked_for_once(world: World, tmp_path: Path) -> None:
         ("Sure. Here is the list:\n1. go to the kitchen, 2. find an egg, 3. dance, 4. done.", ["go to the kitchen", "dance"]),
         ("This is the list: go to the kitchen, find an egg, done", ["go to the kitchen"]),
     ):
-        told = episode(world, chatting(tmp_path, first), protocol="list")
+        told = episode(world, chatting(tmp_path, first), asking="list")
         spent = [event.body.reason or "" for event in told if isinstance(event.body, events.TurnSpent)]
         assert spent == [f"{each!r} is none of the skills" for each in kept], "what comes first is not dropped either"
     again = episode(
         world,
         chatting(tmp_path, odd, LISTED.partition("2. ")[2].replace("pick up the egg, ", "")),
-        protocol="list",
+        asking="list",
         replanning=True,
     )
     assert (ended(again).outcome, len(calls(again))) == ("won", 2)
     with pytest.raises(ConfigurationError, match="exact=on scores single skills"):
-        make_agent("lota", world=world, model=Liking(), settings={"exact": "on", "protocol": "list"})
+        make_agent("lota", world=world, model=Liking(), settings={"exact": "on", "asking": "list"})
 
 
 def test_who_is_told_that_a_skill_is_done_may_go_on(world: World, tmp_path: Path) -> None:
