@@ -117,18 +117,20 @@ def path_lengths(world: World, task: Task, *, turns: int = TURNS, seconds: float
     """
     if (annotated := world.annotated(task)) is not None:
         return PathLengths(annotated.actions, annotated=annotated.actions, conditions=annotated.conditions)
-    return PathLengths(expert_turns(world, task, turns), world.shortest(task, seconds=seconds))
+    try:
+        expert = expert_turns(world, task, turns)
+    except Unsupported:
+        expert = None
+    return PathLengths(expert, world.shortest(task, seconds=seconds))
 
 
 def expert_turns(world: World, task: Task, turns: int = TURNS, settings: Mapping[str, Any] | None = None) -> int | None:
     """How many commands the world's expert needs to win ``task``; None if not within ``turns``.
 
-    Raises ``GameError``, and ``ConfigurationError`` for ``settings`` that the expert does not have.
+    Raises ``GameError``, ``Unsupported`` where the world has no expert or no house for it to play in, and
+    ``ConfigurationError`` for ``settings`` that the expert does not have.
     """
-    try:
-        expert, env = world.expert(**(settings or {})), world.sandbox(task)
-    except Unsupported:
-        return None
+    expert, env = world.expert(**(settings or {})), world.sandbox(task)
     try:
         taken, step = 0, env.reset()
         memory = expert.begin(task.goal, step.observation)

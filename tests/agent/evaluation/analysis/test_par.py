@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from agent.evaluation.analysis.paths import TURNS, PathLengths, expert_turns, path_lengths
-from worlds.base import Task, World
-from worlds.errors import GameError
+from worlds.base import Env, Task, World
+from worlds.errors import GameError, Unsupported
 from worlds.registry import make_world
 
 
@@ -63,6 +64,27 @@ def test_published_games_have_both_figures(alfworld_games: Path) -> None:
         assert par.shortest is not None
         assert par.expert is not None
         assert 0 < par.shortest <= par.expert
+
+
+def test_a_world_without_an_expert_is_not_one_that_its_expert_lost(houses: World) -> None:
+    class Plain(World):
+        """A world that has neither expert nor shortest ways."""
+
+        name = "plain"
+
+        def splits(self) -> Sequence[str]:
+            return houses.splits()
+
+        def tasks(self, split: str) -> Sequence[Task]:
+            return houses.tasks(split)
+
+        def open(self, task: Task) -> Env:
+            return houses.open(task)
+
+    task = houses.task("example:1")
+    with pytest.raises(Unsupported, match="no expert"):
+        expert_turns(Plain(), task)
+    assert path_lengths(Plain(), task) == PathLengths()
 
 
 def test_an_expert_that_is_not_done_in_time_has_no_figure(houses: World) -> None:
