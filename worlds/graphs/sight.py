@@ -9,9 +9,16 @@ def visible(graph: Graph) -> frozenset[int]:
     """What can be named and is in sight, with the room itself and what is held."""
     room = graph.room_of(graph.robot)
     assert room is not None
-    names, held = graph.apartment.names, graph.held
-    there = (id for id in graph.load(room) if id in names and not graph.enclosed(id))
-    return frozenset((room, *there, *held))
+    names, found, waiting = graph.apartment.names, {room, *graph.held}, [room]
+    while waiting:
+        above = waiting.pop()
+        shut = above != room and "CLOSED" in graph.state(above)
+        for id in graph.holds.get(above, ()):
+            # What is in a room is so at any depth: it is seen if nothing that it is in or on hides it.
+            if id not in found and not (shut and ("INSIDE", above) in graph.placed[id]) and not graph.enclosed(id):
+                found.add(id)
+                waiting.append(id)
+    return frozenset(id for id in found if id in names)
 
 
 def lies(graph: Graph, id: int) -> tuple[Placing, int] | None:
