@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -213,6 +214,8 @@ def _text(key: str, value: object) -> str:
 
 # From commands to subgoals.
 
+_PUT = re.compile(r"(?P<thing>\S+ \d+) (?:in|on) (?P<place>\S+ \d+)", re.ASCII)
+
 
 def _subgoals(command: str) -> Iterator[ExampleSubgoal]:
     verb, _, rest = command.strip().partition(" ")
@@ -229,6 +232,15 @@ def _subgoals(command: str) -> Iterator[ExampleSubgoal]:
             thing, _, place = rest.partition(" with ")
             yield ExampleSubgoal("go", place=kind(place))
             yield ExampleSubgoal(treatment, kind(thing), kind(place))
+        case "grab":
+            yield ExampleSubgoal("find", kind(rest))
+            yield ExampleSubgoal("pick", kind(rest))
+        case "put" if (found := _PUT.fullmatch(rest)) is not None:
+            yield ExampleSubgoal("go", place=kind(found["place"]))
+            yield ExampleSubgoal("put", kind(found["thing"]), kind(found["place"]))
+        case "switch" if rest.startswith("on "):
+            yield ExampleSubgoal("find", kind(rest.removeprefix("on ")))
+            yield ExampleSubgoal("use", kind(rest.removeprefix("on ")))
         case "use":
             yield ExampleSubgoal("find", kind(rest))
             yield ExampleSubgoal("use", kind(rest))

@@ -10,6 +10,7 @@ from agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from worlds.base import World
 from worlds.errors import ConfigurationError, Unsupported, shown
+from worlds.household.commands import Commands
 from worlds.options import Scalar, kept_options, recorded_options
 from worlds.plugins import load_plugin, plugins
 from worlds.registry import household
@@ -52,7 +53,13 @@ def agent_spec(name: str) -> AgentSpec:
 
 def default_agent(model: str | None, world: str) -> str:
     """The agent that plays ``world`` if none is given: the expert if no model can play it."""
-    return DEFAULT_AGENT if model or household(world) is not None else "expert"
+    return DEFAULT_AGENT if model or _builtin_speaks(world) else "expert"
+
+
+def _builtin_speaks(world: str) -> bool:
+    """Whether the world is a household with the commands that the built-in model was taught."""
+    reader = household(world)
+    return reader is not None and reader.commands == Commands()
 
 
 def shipped_model(agent: str) -> str | None:
@@ -69,15 +76,15 @@ def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, 
     spec = agent_spec(agent)
     if not spec.needs_model_with(settings or {}):
         return None
-    serves = spec.builtin and household(world) is not None
+    serves = spec.builtin and _builtin_speaks(world)
     if model is None and serves:
         return DEFAULT_MODEL
     if model is None:
         raise ConfigurationError(needs_a_model(agent))
     if parse_model(model).provider.brief and not serves:
         raise ConfigurationError(
-            f"The model {shown(model, 60)} plays households as {DEFAULT_AGENT} and knows nothing else. Take that agent there, "
-            f"or name another model, for example {EXAMPLE}."
+            f"The model {shown(model, 60)} plays households like ALFWorld's as {DEFAULT_AGENT} and knows nothing else. Take "
+            f"that agent there, or name another model, for example {EXAMPLE}."
         )
     return model
 

@@ -10,6 +10,7 @@ from operator import itemgetter
 from agent.skills.naming import matches
 from agent.skills.skill import Skill
 from worlds.household.belief import Belief, Item, Receptacle, kind
+from worlds.household.commands import Commands
 from worlds.household.counts import Counts
 from worlds.household.goals import APPLIANCES, KNIVES
 from worlds.household.search import drawn
@@ -44,6 +45,7 @@ class Attempt:
     placed: frozenset[str]
     near: bool
     accomplished: bool
+    words: Commands
     guide: tuple[str, ...] = ()
     salt: str = ""
 
@@ -54,8 +56,9 @@ class Attempt:
 
     @property
     def held(self) -> Item | None:
-        """The object in the hand."""
-        return self.belief.item(self.belief.held)
+        """The object in a hand: the one that is wanted if it is there, else what was taken last."""
+        held = [item for name in self.belief.carried if (item := self.belief.item(name)) is not None]
+        return next((item for item in held if self._is(item)), held[0] if held else None)
 
     def done(self) -> str | None:
         """The result of the skill; None until it is carried out."""
@@ -94,8 +97,9 @@ class Attempt:
     def problem(self) -> str | None:
         """Why the skill cannot be carried out now, before trying any command."""
         match self.skill.verb:
-            case "pick" if self.held:
-                return f"your hand is full: you hold the {self.held.name}"
+            case "pick" if len(held := self.belief.carried) >= self.belief.hands:
+                full = "your hand is" if self.belief.hands == 1 else "your hands are"
+                return f"{full} full: you hold the {' and the '.join(held)}"
             case "pick" | "use" | "slice":
                 sights = self._sights(nearby=True)
                 if not sights:
@@ -121,29 +125,32 @@ class Attempt:
         """The next commands, best first; those in ``vain`` may be among them."""
         match self.skill.verb:
             case "find":
-                yield from (f"go to {one.name}" for one in self._spots_of(self.wanted))
+                yield from (self._going(one) for one in self._spots_of(self.wanted))
                 yield from self._to_fetch()
                 for one in self._likeliest():
                     yield from self._look_into(one)
             case "go":
-                yield from (f"go to {one.name}" for one in self._spots())
+                yield from (self._going(one) for one in self._spots())
             case "pick":
                 for one in self._sights(nearby=True):
-                    yield from self._at(one.where, f"take {one.item.name} from {one.where.name}", inside=True)
+                    take = self.words.take.format(thing=one.item.name, place=one.where.name)
+                    yield from self._at(one.where, take, inside=True)
             case "put":
-                moves = {one: f"move {self.belief.held} to {one.name}" for one in self._spots()}
-                if self.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
-                    for one, move in moves.items():
-                        yield from self._at(one, move, inside=True)
+                thing = self.held.name if self.held else None
+                for pattern in self.words.puts:
+                    moves = {one: pattern.format(thing=thing, place=one.name) for one in self._spots()}
+                    if self.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
+                        for one, move in moves.items():
+                            yield from self._at(one, move, inside=True)
             case "open" | "close" as verb:
                 for one in self._spots():
                     yield from self._at(one, f"{verb} {one.name}")
             case "heat" | "cool" | "clean" as verb:
                 for one in self._spots():
-                    yield from self._at(one, f"{verb} {self.belief.held} with {one.name}")
+                    yield from self._at(one, f"{verb} {self.held.name if self.held else None} with {one.name}")
             case "use":
                 for one in self._sights():
-                    yield from self._at(one.where, f"use {one.item.name}")
+                    yield from self._at(one.where, self.words.use.format(thing=one.item.name))
             case "slice":
                 for one in self._sights(nearby=True):
                     yield from self._at(one.where, f"slice {one.item.name} with {self.belief.held}", inside=True)
@@ -201,7 +208,7 @@ class Attempt:
         ways += [f"examine {one.name}"] if one.openness != "closed" else []
         left = [command for command in ways if command not in self.vain]
         if left and not self._here(one):
-            left = [f"go to {one.name}"] if f"go to {one.name}" not in self.vain else []
+            left = [self._going(one)] if self._going(one) not in self.vain else []
         yield from left
 
     def _sights(self, *, nearby: bool = False) -> list[LocatedItem]:
@@ -209,8 +216,8 @@ class Attempt:
         sights = [
             LocatedItem(item, holder)
             for item in self.belief.items
-            if self._is(item) and item.name != self.belief.held
-            for holder in self.belief.holders(item.name)
+            if self._is(item) and item.name not in self.belief.carried
+            for holder in self._holders(item)
         ]
         order = {one.name: at for at, one in enumerate(self._nearest(one.where for one in sights))}
 
@@ -219,7 +226,15 @@ class Attempt:
 
         return sorted(sights, key=rank)
 
+    def _holders(self, item: Item) -> tuple[Receptacle, ...]:
+        """Where one reaches an object: what is a place itself, such as a machine with a switch, at itself."""
+        itself = self.belief.receptacle(item.name)
+        return (itself,) if itself else self.belief.holders(item.name)
+
     # Places.
+
+    def _going(self, one: Receptacle) -> str:
+        return self.words.go.format(place=one.name)
 
     def _spots(self) -> list[Receptacle]:
         """The receptacles that the skill may mean, best first."""
@@ -232,7 +247,7 @@ class Attempt:
         First where an object of the held one's kind was put (two must lie together), then those here, then the nearest.
         """
         found = self._nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
-        found = [one for one in found if self._here(one) or f"go to {one.name}" not in self.vain]
+        found = [one for one in found if self._here(one) or self._going(one) not in self.vain]
         held = self.held
         alike = {name for name in self.placed if held and name != held.name and kind(name) == held.kind}
         return sorted(found, key=lambda one: (alike.isdisjoint(self.belief.inside(one)), not self._here(one)))
@@ -288,7 +303,7 @@ class Attempt:
         if command in self.vain:
             return
         if not self._here(one):
-            yield f"go to {one.name}"
+            yield self._going(one)
             return
         if inside and self._shut_chance(one) > 0.5:
             yield f"open {one.name}"

@@ -140,6 +140,7 @@ class Controller:
         self._household = household
         known = household.counts()
         self._objects = frozenset(known.objects())
+        self._treating = any(f"{treatment}able" in can for can in known.can.values() for treatment in APPLIANCES)
         self._places = frozenset(place for room in known.rooms.values() for place in room.receptacles)
         self._counts: Counts | None = known if search == "counts" else None
         self._search, self._seed = search, seed
@@ -163,16 +164,20 @@ class Controller:
             state = replace(state, guides=(), hints=(*state.hints, *hints)[-MOST_HINTS:])
         for one in transitions:
             before, after = state.belief, self._household.update(state.belief, one.command, one.observation)
-            placed = state.placed - {after.held} if after.held else state.placed
-            put = after.item(before.held) if after.held is None else None
-            if put and _brought(state, put) and len(placed) < MOST_PLACED:
+            placed, put = state.placed - {*after.carried}, _put_down(before, after)
+            if put and _brought(state, put, treating=self._treating) and len(placed) < MOST_PLACED:
                 placed |= {put.name}
             state = replace(state, belief=after, placed=placed)
             if state.skill and one.observation.accepted and _accomplished(state.skill, one.command, before, after):
                 state = replace(state, accomplished=True)
             elif state.skill and one.command == state.issued and after == before:
-                state = replace(state, vain=state.vain | {one.command}, explanation=one.observation.explanation)
+                state = replace(state, vain=state.vain | {one.command}, explanation=self._explanation(one.observation))
         return state
+
+    def _explanation(self, observation: Observation) -> str | None:
+        """Why a command was refused, if that was granted or the world's own answer says it."""
+        silent = observation.accepted or observation.text.strip() == self._household.commands.silence
+        return observation.explanation or (None if silent else observation.text)
 
     def start(self, state: ControllerState, skill: Skill) -> ControllerState:
         """Start ``skill`` in place of the one in progress; its targets may be in a model's words."""
@@ -234,6 +239,7 @@ class Controller:
             state.placed,
             self._near,
             accomplished=state.accomplished,
+            words=self._household.commands,
             guide=guide,
             salt=state.salt,
         )
@@ -310,6 +316,11 @@ class Controller:
         return alike[0] if len(alike) == 1 else found
 
 
+def _put_down(before: Belief, after: Belief) -> Item | None:
+    """What was held and is not any more."""
+    return next((after.item(name) for name in before.carried if name not in after.carried), None)
+
+
 def _unsearched(belief: Belief) -> int:
     return sum(one.contents is None for one in belief.receptacles)
 
@@ -318,7 +329,7 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
     """Whether this command carried the skill out, for skills that leave no trace in belief."""
     match skill.verb:
         case "put":
-            item = after.item(before.held) if after.held is None else None
+            item = _put_down(before, after)
             where = item.where if item else None
             right_place = where is not None and matches(where, skill.receptacle or where)
             return item is not None and matches(item.name, skill.object or item.name) and right_place
@@ -337,13 +348,16 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
             return False
 
 
-def _brought(state: ControllerState, put: Item) -> bool:
-    """Whether an object that was put down is one of two that the task wants there."""
+def _brought(state: ControllerState, put: Item, *, treating: bool) -> bool:
+    """Whether an object that was put down is one of two that the task wants there.
+
+    In a world where things are treated, what is put in an appliance is put there for that.
+    """
     if not state.two or put.where is None:
         return False
     if state.goal is not None:
         return put.kind == state.goal.object and kind(put.where) == state.goal.receptacle
-    return kind(put.where) not in APPLIANCES.values()
+    return not treating or kind(put.where) not in APPLIANCES.values()
 
 
 def _fixed(verb: str, place: str) -> str:

@@ -51,8 +51,8 @@ class Node:
 
     @property
     def furniture(self) -> bool:
-        """Whether it stays where it is, and things can lie in it or on it."""
-        return self.used and not self.room and not self.carried and not HOLDING.isdisjoint(self.properties)
+        """Whether it stays where it is."""
+        return self.used and not self.room and not self.carried
 
 
 @dataclass(frozen=True)

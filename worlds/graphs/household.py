@@ -9,12 +9,19 @@ from worlds.errors import KnowledgeError, shown
 from worlds.graphs import reader
 from worlds.graphs.houses import FAMILIES, written_counts
 from worlds.household.base import Household
+from worlds.household.commands import Commands
 from worlds.household.counts import Counts
 from worlds.household.goals import Goal
 
 
 class _GraphHousehold:
     task_types: tuple[str, ...] = tuple(FAMILIES)
+    commands = Commands(
+        go="walk to {place}",
+        take="grab {thing}",
+        puts=("put {thing} in {place}", "put {thing} on {place}"),
+        use="switch on {thing}",
+    )
     begin = staticmethod(reader.begin)
     update = staticmethod(reader.update)
     refused = staticmethod(reader.refused)

@@ -266,13 +266,17 @@ def written_counts() -> Counts:
             weight = sum(weight for place, weight in places.items() if room_of[place] == room and not opened[place])
             found[room] = Placement(weight, weight, total)
         objects[kind] = ObjectCount(total, total, found)
+    switched = [one.kind for standing in STANDING.values() for one in standing if "HAS_SWITCH" in one.properties]
+    # Furniture of rooms that were not seen yet is looked for as well.
+    objects |= {kind: ObjectCount(1, 1, {room: Placement(1, 1, 1)}) for kind, room in room_of.items()}
     places = {kind: ReceptacleCount(1, 1, int(opened[kind]), 1, 1) for kind in number}
     places |= {room: ReceptacleCount(1, 1, 0, 1, 1) for room in STANDING}
     can = dict.fromkeys(LYING, ("pickupable",))
+    can |= dict.fromkeys(switched, ("toggleable",))
     return Counts(
         "generated",
         1,
         "worlds/graphs/houses.py",
         {"apartment": RoomCount(1, 1, places, objects)},
-        can | {"tv": ("toggleable",)},
+        can,
     )

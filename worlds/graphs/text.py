@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from worlds.graphs.actions import Action, Verb
-from worlds.graphs.graph import Graph
+from worlds.graphs.graph import HOLDING, Graph
 from worlds.graphs.sight import beside, by_name, lies, visible
 
 MANUAL = """look
@@ -81,7 +81,8 @@ def told_thing(graph: Graph, id: int) -> str:
         return told_room(graph)
     states, seen = _states(graph, id), visible(graph)
     parts = [f"The {graph.apartment.names[id]} is {' and '.join(states)}."] if states else []
-    parts += _told_contents(graph, id, seen, empty=graph.node(id).furniture)
+    holding = graph.node(id).furniture and not HOLDING.isdisjoint(graph.node(id).properties)
+    parts += _told_contents(graph, id, seen, empty=holding)
     return " ".join(parts) or f"There is nothing special about the {graph.apartment.names[id]}."
 
 

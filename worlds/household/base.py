@@ -8,6 +8,7 @@ from typing import Protocol
 
 from worlds.base import Observation
 from worlds.household.belief import Belief
+from worlds.household.commands import Commands
 from worlds.household.counts import Counts
 from worlds.household.goals import Goal
 
@@ -18,6 +19,11 @@ class Household(Protocol):
     @property
     def task_types(self) -> tuple[str, ...]:
         """The types of task, in the order in which they are shown."""
+        ...
+
+    @property
+    def commands(self) -> Commands:
+        """How its commands are written."""
         ...
 
     def begin(self, opening: Observation, /) -> Belief:

@@ -24,6 +24,7 @@ from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, a
 from agent.skills.skill import Skill, Verb
 from worlds.errors import ModelError, shown
 from worlds.household.belief import Belief
+from worlds.household.commands import Commands, verb_of
 from worlds.household.counts import Counts
 
 NAME = "selector"
@@ -222,10 +223,7 @@ _NEEDED: dict[Verb, str] = {
 }
 """What must hold for a kind of object."""
 
-_COMMAND_WORDS: dict[Verb, str] = {"find": "go to", "pick": "take", "put": "move"}
-"""The first word of a skill's command, where it is not the skill's own."""
-
-_COMMAND = re.compile(r"(?P<word>go to|[a-z]+) (?P<kind>[A-Za-z][\w-]*) \d+\b", re.ASCII)
+_COMMAND = re.compile(r"(?P<word>[a-z]+(?: to| on)?) (?P<kind>[A-Za-z][\w-]*) \d+\b", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +232,7 @@ class SkillSet:
 
     skills: tuple[Skill, ...]
     places: frozenset[str]
+    commands: Commands = Commands()  # noqa: RUF009 (it is frozen)
 
     def possible(self, belief: Belief, admissible: Iterable[str]) -> frozenset[Skill]:
         """The skills whose first command is ``admissible``, as far as belief knows.
@@ -241,19 +240,21 @@ class SkillSet:
         A place is found by going there. An object can be found if one was seen or some place was not searched yet.
         """
         commands = {(found["word"], found["kind"]) for found in map(_COMMAND.match, admissible) if found}
-        seen = {item.kind for item in belief.items if item.name != belief.held}
+        seen = {item.kind for item in belief.items if item.name not in belief.carried}
+        patterns: dict[Verb, str] = {"find": self.commands.go, "pick": self.commands.take, "put": self.commands.puts[0]}
+        words = {verb: verb_of(pattern) for verb, pattern in (patterns | {"use": self.commands.use}).items()}
         searching = any(one.contents is None for one in belief.receptacles)
 
         def can(skill: Skill) -> bool:
             target = skill.object or skill.receptacle or ""
             if skill.verb == "find" and target not in self.places:
                 return searching or target in seen
-            return (_COMMAND_WORDS.get(skill.verb, skill.verb), target) in commands
+            return (words.get(skill.verb, skill.verb), target) in commands
 
         return frozenset(filter(can, self.skills))
 
 
-def fixed_skills(counts: Counts) -> SkillSet:
+def fixed_skills(counts: Counts, commands: Commands = Commands()) -> SkillSet:  # noqa: B008 (it is frozen)
     """The skills for the objects and receptacles in ``counts``: the same in every episode."""
     useful = [thing for thing in counts.objects() if counts.can.get(thing)]
     places = sorted({place for room in counts.rooms.values() for place in room.receptacles})
@@ -264,4 +265,4 @@ def fixed_skills(counts: Counts) -> SkillSet:
         *(Skill("open", receptacle=place) for place in shut),
         *(Skill("close", receptacle=place) for place in shut),
     )
-    return SkillSet(skills, frozenset(places))
+    return SkillSet(skills, frozenset(places), commands)

@@ -92,7 +92,9 @@ def test_agents_of_commands_are_refused_where_commands_are_skills(world: World) 
 def test_a_run_shows_the_metrics_of_the_benchmark(tmp_path: Path, winning: tuple[str, ...]) -> None:
     with serve(Knowing(winning)) as server:
         flags = {"world": "household-graph", "world_option": {"skills": "oracle"}, "agent": "lota", "model": server.model()}
-        spec = make_run_spec(configure({**flags, "split": "example", "type": ["put_dishwasher"], "set": {"shots": 2}}, tmp_path))
+        spec = make_run_spec(
+            configure({**flags, "split": "example", "type": ["put_dishwasher"], "set": {"shots": 2}}, tmp_path)
+        )
         assert spec.manifest.engine == "graphs 1, skills by an oracle that reads the graph"
         summary = asyncio.run(run_batch(spec, tmp_path / "run"))
     assert (summary.overall.episodes, summary.overall.won) == (1, 1)

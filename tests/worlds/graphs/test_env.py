@@ -43,7 +43,7 @@ def test_a_task_is_played_from_the_first_look_to_the_end() -> None:
         ("put plate 1 in dishwasher 1", "You are not close to the dishwasher 1; go to it first."),
         (
             "walk to livingroom 1",
-            "You walk to the livingroom 1. You are in the livingroom 1. Its furniture: a sofa 1. Also in it: "
+            "You walk to the livingroom 1. You are in the livingroom 1. Its furniture: a sofa 1 and "
             "a tv 1 (off). On the sofa 1, you see a plate 2.",
         ),
         ("walk to sofa 1", "You walk to the sofa 1. On the sofa 1, you see a plate 2."),

@@ -3,11 +3,13 @@
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.text import goals, reader
 from worlds.household.base import Household
+from worlds.household.commands import Commands
 from worlds.household.goals import TASK_TYPES
 
 
 class _AlfworldHousehold:
     task_types: tuple[str, ...] = TASK_TYPES
+    commands = Commands()
     begin = staticmethod(reader.begin)
     update = staticmethod(reader.update)
     refused = staticmethod(reader.refused)
