@@ -26,7 +26,7 @@ class SourceList(OptionList, inherit_bindings=False):
     BORDER_TITLE = "housequest"
     DEFAULT_CSS = """
     SourceList {
-        width: 28; height: 1fr; max-height: 100%; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis;
+        width: 28; height: 1fr; max-height: 100%; padding: 0 0 0 1; text-wrap: nowrap; text-overflow: ellipsis;
         border: round $frame; border-title-color: $foreground; background: $background; scrollbar-size-vertical: 1;
         & > .option-list--option-highlighted { text-style: none; }
         & > .option-list--option-disabled { color: $quiet; }
