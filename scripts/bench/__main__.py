@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def main(wanted: list[str]) -> int:
     return 0
 
 
-def _parts(name: str) -> Mapping[str, Callable[[Path | None], Iterator[str]]]:
+def _parts(name: str) -> Mapping[str, Callable[[Path | None], Iterable[str]]]:
     """The parts of a figure that can be measured alone; most have none."""
     return getattr(import_module(f"scripts.bench.{name}"), "PARTS", {})
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,21 @@ ROUNDS = 2
 TURNS = 15
 WANTED = 1.15
 CROWDS = (16, 32, 64, 128, 256)
+IN_FLIGHT = {140: 1.05, 500: 1.1, 1_000: 1.25}
+"""Episodes in flight, and how many times the endpoint's bound they may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Took:
-    """The output of `scripts.bench.batch_run`: seconds, and KiB of memory before and at the peak."""
+    """The output of `scripts.bench.batch_run`: seconds, and KiB of memory before and at the peak.
+
+    ``first`` and ``last``: until the first call, and until the last episode was on record.
+    """
 
     calls: int
     wall: float
+    first: float
+    last: float
     cpu: float
     imported: float
     before: int
@@ -54,6 +61,20 @@ def _against_the_bound() -> list[str]:
             f"({took.imported:.1f} s) included: {ratio:.2f} times the bound of {bound:.0f} s{wanted}"
         )
     return lines
+
+
+def in_flight(data: Path | None) -> Iterator[str]:
+    """Many ``react`` episodes in flight, against the time that the endpoint alone takes. Lines to print."""
+    del data
+    for workers, wanted in IN_FLIGHT.items():
+        with _endpoint(1.0) as endpoint:
+            took = _play(endpoint, workers, workers, TURNS)
+        ratio, each = (took.last - took.first) / TURNS, took.cpu / took.calls * 1_000
+        yield (
+            f"{workers:,} in flight, calls of 1 s: from the first call to the last record {ratio:.3f} times the endpoint's "
+            f"bound (wanted: at most {wanted}); {each:.2f} ms of processor a call; apart: "
+            f"{took.imported + took.first:.1f} s to start, {took.wall - took.last:.1f} s after the last record"
+        )
 
 
 def _saturated() -> list[str]:

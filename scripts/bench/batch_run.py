@@ -18,11 +18,13 @@ from pathlib import Path
 from agent.agents.registry import make_agent
 from agent.config import configure
 from agent.episodes.loop import run_episode
-from agent.evaluation.runs.batch import RunOptions, run_batch
+from agent.evaluation.analysis.metrics import Summary
+from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.models.base import Completion, Message, Model, Request
+from agent.models.base import Completion, Message, Model, ModelWrapper, Request
 from agent.models.openai.keys import PLACEHOLDER, parse_endpoint
 from agent.models.openai.wire import chat
+from agent.models.registry import make_model
 from scripts.bench.endpoint import REPLY
 from scripts.memory import peak as peak_memory
 
@@ -39,14 +41,42 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
         memory = peak_memory()
         began, busy = time.perf_counter(), time.process_time()
         if what == "run":
-            summary = asyncio.run(run_batch(spec, Path(folder) / "run", RunOptions(workers=workers)))
+            noting = _Noting(make_model(flags["model"]))
+            options = RunOptions(workers=workers, model=noting, watcher=noting.watch)
+            summary = asyncio.run(_run(spec, Path(folder) / "run", options))
+            first, last = noting.first - began, noting.last - began
             calls = summary.overall.calls
             assert summary.overall.errors == 0
         else:
+            first = last = 0.0
             calls = asyncio.run(_calls_alone(port, workers, episodes, asyncio.run(_conversations(spec))))
         took, busy = time.perf_counter() - began, time.process_time() - busy
         peak = peak_memory()
-    print(json.dumps({"calls": calls, "wall": took, "cpu": busy, "imported": imported, "before": memory, "peak": peak}))
+    times = {"wall": took, "first": first, "last": last, "cpu": busy, "imported": imported}
+    print(json.dumps({"calls": calls, **times, "before": memory, "peak": peak}))
+
+
+async def _run(spec: RunSpec, folder: Path, options: RunOptions) -> Summary:
+    assert options.model is not None
+    try:
+        return await run_batch(spec, folder, options)
+    finally:
+        await options.model.aclose()
+
+
+class _Noting(ModelWrapper):
+    """Notes when the first call begins and when the last episode is on record."""
+
+    first = last = 0.0
+
+    async def complete(self, request: Request) -> Completion:
+        self.first = self.first or time.perf_counter()
+        return await super().complete(request)
+
+    def watch(self, progress: RunProgress) -> None:
+        """Note the time once all are done."""
+        if progress.done == progress.total:
+            self.last = time.perf_counter()
 
 
 class _Listening(Model):
@@ -76,9 +106,9 @@ def _unheard(event: object) -> None:
 
 
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
-    from agent.models.openai.connection import connect
+    from agent.models.openai.connection import Clients
 
-    client = connect(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0)
+    clients = Clients(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0)
     left = iter(range(episodes))
 
     async def work() -> int:
@@ -86,12 +116,13 @@ async def _calls_alone(port: int, workers: int, episodes: int, conversations: Se
         for _ in left:
             for conversation in conversations:
                 body = {"messages": conversation, "max_tokens": 512, "temperature": 0.0}
-                await client.chat.completions.with_raw_response.create(model="bench", messages=[], extra_body=body)
+                with clients.lend() as client:
+                    await client.chat.completions.with_raw_response.create(model="bench", messages=[], extra_body=body)
                 number += 1
         return number
 
     calls = sum(await asyncio.gather(*(work() for _ in range(workers))))
-    await client.close()
+    await clients.aclose()
     return calls
 
 

@@ -1,8 +1,11 @@
-"""The drop-in against alfworld's own AlfredTWEnv: the same script and random agent on each, in one process each.
+"""What trainers and clusters get: the drop-in against alfworld's own AlfredTWEnv, and many episodes in flight.
 
-The script is `scripts.bench.doors_agent`, told which module to import. Both play the same games in the same order with the
-same commands, and their texts are compared. An episode is a reset, which loads the next game, and steps to the end or the
-limit, each after the admissible commands. Setting up, which lists all games of train, is timed separately.
+**drop-in**: the same script and random agent on each, in one process each. The script is `scripts.bench.doors_agent`, told
+which module to import. Both play the same games in the same order with the same commands, and their texts are compared. An
+episode is a reset, which loads the next game, and steps to the end or the limit, each after the admissible commands. Setting
+up, which lists all games of train, is timed separately.
+
+**calls**: `scripts.bench.batch.in_flight`.
 """
 
 from __future__ import annotations
@@ -11,10 +14,12 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from scripts.bench.batch import in_flight
 from worlds.alfworld.data.tasks import LAYOUT
 from worlds.alfworld.reference.worker import check_installed, versions
 from worlds.errors import ConfigurationError
@@ -33,7 +38,14 @@ class _Played:
     digest: str
 
 
-def run(data: Path | None) -> list[str]:
+def run(data: Path | None) -> Iterator[str]:
+    """All parts one after the other; lines to print."""
+    for name, part in PARTS.items():
+        for line in part(data):
+            yield f"{name}: {line}"
+
+
+def _drop_in(data: Path | None) -> list[str]:
     """Episodes a second on both, by the median episode, and their ratio. Lines to print."""
     if data is None or not (data / LAYOUT / "train").is_dir():
         return ["not measured: the games of train are not here (set ALFWORLD_DATA)"]
@@ -66,3 +78,7 @@ def _played(module: str, data: Path) -> _Played:
     environment = {**os.environ, "ALFWORLD_DATA": str(data)}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
     return _Played(**json.loads(done.stdout.splitlines()[-1]))  # alfworld prints other lines before
+
+
+PARTS: Mapping[str, Callable[[Path | None], Iterable[str]]] = {"drop-in": _drop_in, "calls": in_flight}
+"""What is measured: ``make bench ARGS=doors:calls``."""

@@ -1,7 +1,13 @@
-"""The SDK's client, without what it takes from the environment. Imports the SDK: import it on first use."""
+"""The SDK's client, without what it takes from the environment, and many of them for many calls.
+
+Imports the SDK: import it on first use.
+"""
 
 from __future__ import annotations
 
+import ssl
+from collections.abc import Generator
+from contextlib import contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import cast
 
@@ -13,6 +19,11 @@ from agent.models.openai.wire import NotACompletion
 
 LARGEST_ANSWER = 1 << 20
 """Bytes of an answer that are read; a reply of 512 tokens has some thousand."""
+
+CALLS_A_POOL = 16
+"""Calls in flight in one pool of connections; what a pool does for each call grows with its connections."""
+
+MOST_POOLS = 256
 
 _HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
 
@@ -32,7 +43,45 @@ async def _bound(response: httpx2.Response) -> None:
     response.stream = httpx2.ByteStream(bytes(content))
 
 
-def connect(endpoint: Endpoint, key: str, timeout: float) -> AsyncOpenAI:
+class Clients:
+    """Clients of one endpoint, each with a pool of connections, made as calls need them; belongs to one event loop.
+
+    The first ones are filled first: a few calls keep to a few connections, which stay open.
+    """
+
+    def __init__(self, endpoint: Endpoint, key: str, timeout: float) -> None:
+        self._endpoint, self._key, self._timeout = endpoint, key, timeout
+        self._tls = httpx2.create_ssl_context()  # tens of milliseconds, and the same for all
+        self._calls: dict[AsyncOpenAI, int] = {}
+        """The calls in flight of each."""
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    @contextmanager
+    def lend(self) -> Generator[AsyncOpenAI]:
+        """A client for one call."""
+        client = next((one for one, calls in self._calls.items() if calls < CALLS_A_POOL), None) or self._another()
+        self._calls[client] += 1
+        try:
+            yield client
+        finally:
+            self._calls[client] -= 1
+
+    def _another(self) -> AsyncOpenAI:
+        if len(self) >= MOST_POOLS:
+            return min(self._calls, key=lambda one: self._calls[one])
+        client = connect(self._endpoint, self._key, self._timeout, self._tls)
+        self._calls[client] = 0
+        return client
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for client in self._calls:
+            await client.close()
+
+
+def connect(endpoint: Endpoint, key: str, timeout: float, tls: ssl.SSLContext | None = None) -> AsyncOpenAI:
     """A client that sends ``key`` to ``endpoint`` and nothing from the environment; it neither redirects nor retries nor keeps
     cookies.
 
@@ -46,6 +95,7 @@ def connect(endpoint: Endpoint, key: str, timeout: float) -> AsyncOpenAI:
         request.headers = httpx2.Headers({**kept, "accept-encoding": "identity", "authorization": f"Bearer {key}"})
 
     client = httpx2.AsyncClient(
+        verify=tls or httpx2.create_ssl_context(),
         timeout=httpx2.Timeout(None, connect=min(timeout, 10.0)),
         # More calls wait until one ends. Common servers drop idle connections after five seconds.
         limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),

@@ -35,6 +35,7 @@ from worlds.errors import ModelError
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from agent.models.openai.connection import Clients
     from agent.models.openai.provider import EndpointName
 
 LONGEST_MESSAGE = 700
@@ -77,7 +78,7 @@ class OpenAIModel(Model):
         self._redactor.guard_logs()
         self._least_tokens = served.options.max_completion_tokens or 0
         self._dialect = Dialect(official=self._endpoint.official, reasoning_effort=served.options.reasoning_effort)
-        self._client: AsyncOpenAI | None = None
+        self._clients: Clients | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
@@ -231,35 +232,36 @@ class OpenAIModel(Model):
         return completion
 
     async def aclose(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        clients, self._clients = self._clients, None
+        if clients is not None:
+            await clients.aclose()
 
-    async def _connected(self) -> AsyncOpenAI:
+    async def _connected(self) -> Clients:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
-            self._loop, self._client, self._opening, self._probing = loop, None, asyncio.Lock(), asyncio.Lock()
+            self._loop, self._clients, self._opening, self._probing = loop, None, asyncio.Lock(), asyncio.Lock()
             self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
         async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._connect)
-            return self._client
+            if self._clients is None:
+                self._clients = await asyncio.to_thread(self._connect)
+            return self._clients
 
-    def _connect(self) -> AsyncOpenAI:
+    def _connect(self) -> Clients:
         # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
-        from agent.models.openai.connection import connect
+        from agent.models.openai.connection import Clients
 
-        return connect(self._endpoint, self._key, self._calls.timeout)
+        return Clients(self._endpoint, self._key, self._calls.timeout)
 
     async def _limited_attempt(self, body: Mapping[str, Any], call: Call, *, first: bool) -> Completion | Failure:
         """One attempt at ``call``, once the limiter admits it: ``first`` before the others."""
-        client, limiter = await self._connected(), self.limiter
+        clients, limiter = await self._connected(), self.limiter
         await limiter.enter(call, first=first)
         verdict: Verdict = "other"
         wait = 0.0
         try:
-            outcome = await self._attempt(client, body)
+            with clients.lend() as client:
+                outcome = await self._attempt(client, body)
             if isinstance(outcome, Completion):
                 verdict = "answered"
             elif outcome.crowded:
