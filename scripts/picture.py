@@ -1,7 +1,8 @@
-"""Draws the pictures in the README: `python -m scripts.picture [FOLDER]`.
+"""Draws the pictures in the README and in docs/: `python -m scripts.picture [FOLDER]`.
 
-All show one moment of a game: as a drawing of the house, and the screen with the View and without it. The game is a made-up
-house with the agent `reasoner-actor` and a scripted model, so the pictures are the same everywhere.
+Most show one moment of a game: as a drawing of the house, and the screen with the View and without it. The game is a made-up
+house with the agent `reasoner-actor` and a scripted model, so the pictures are the same everywhere. One shows a robot: by what it
+sees, it does what somebody wrote down.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ DOCS = Path(__file__).parents[1] / "docs"
 SCREENS: dict[str, ViewMode] = {"screen.svg": "off", "view.svg": "house"}
 """What the View shows on each picture of the screen."""
 KITCHEN = "kitchen.png"
+CAMERA = "camera.svg"
 SIZE = (120, 40)
 HOUSE = "generated:690"
 TURNS = 5
 _PATIENCE = 60.0
+_SEEN = 14
+"""Turns after which the robot is shown."""
+_NOISE = "noisy:miss=0.15,confuse=0.15,depth=0.01,seed=2"
+_SUBGOALS = (("PickupObject", "egg"), ("HeatObject", "egg"), ("PutObject", "egg", "diningtable"))
 _FONTS = "'Fira Code', 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 
 _PLAN = """Thought: An egg is wanted hot, so it must be found, heated in the microwave and brought to the table.
@@ -56,6 +62,7 @@ def main(target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HOUSEQUEST_HOME"] = folder  # without the records and settings of whoever draws it
         asyncio.run(_draw(Path(folder), target))
+        asyncio.run(_watch(target))
 
 
 async def _draw(folder: Path, target: Path) -> None:
@@ -86,6 +93,37 @@ async def _draw(folder: Path, target: Path) -> None:
             await pilot.pause()
             (target / name).write_text(plain(app.export_screenshot(title="housequest play")), "utf-8")
         (target / KITCHEN).write_bytes(_kitchen(screen.play_state.state.moment))
+
+
+async def _watch(target: Path) -> None:
+    from agent.config import Settings
+    from tui.app import HousequestApp
+    from tui.play.game import GameConfig
+    from tui.play.screen import PlayScreen
+    from worlds.alfred.world import AlfredWorld
+    from worlds.base import Task
+
+    class Told(AlfredWorld):
+        """A house of which somebody wrote down what is to be done in it."""
+
+        def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...]:
+            del task
+            return _SUBGOALS
+
+    world = Told()
+    settings = Settings(agent="opex", grant=("plan",), set={"planner": "oracle", "seeing": _NOISE})
+    screen = PlayScreen(GameConfig(world, world.task("example:1"), "opex", settings, record=False), "step")
+    app = HousequestApp(lambda: screen)
+    async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
+        for turn in range(_SEEN + 1):
+            while screen.play_state.status.waiting != "verdict" or screen.play_state.state.moment.turn < turn:
+                await pilot.pause(0.01)
+            if turn < _SEEN:
+                await pilot.press("enter")
+        while not screen.view.settled:
+            await pilot.pause(0.01)
+        await pilot.pause()
+        (target / CAMERA).write_text(plain(app.export_screenshot(title="housequest play --world alfred")), "utf-8")
 
 
 def _kitchen(moment: EpisodeMoment) -> bytes:

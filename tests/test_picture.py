@@ -1,4 +1,4 @@
-"""The pictures in the README can be drawn anew, are pictures, and ask no host for anything."""
+"""The pictures in the README and in docs/ can be drawn anew, are pictures, and ask no host for anything."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SCREENS = ("screen.svg", "view.svg")
+SCREENS = ("screen.svg", "view.svg", "camera.svg")
+SHOWN = {"screen.svg": "README.md", "view.svg": "README.md", "kitchen.png": "README.md", "camera.svg": "docs/alfred.md"}
 
 
 def text(svg: str) -> str:
@@ -39,14 +40,14 @@ def test_they_are_drawn_and_are_the_same_the_next_time(pictures: dict[str, bytes
     for name in SCREENS:
         assert "proposed" in text(pictures[name].decode())
     assert "doll's house" in text(pictures["view.svg"].decode())
+    assert "camera and map" in text(pictures["camera.svg"].decode())
     assert pictures["kitchen.png"].startswith(b"\x89PNG")
     assert drawn(tmp_path / "again") == pictures
 
 
-def test_the_readme_shows_them() -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    for name in (*SCREENS, "kitchen.png"):
-        assert f"docs/{name}" in readme
+def test_the_pages_show_them() -> None:
+    for name, page in SHOWN.items():
+        assert re.search(rf"\((docs/)?{name}\)|docs/{name}", (ROOT / page).read_text("utf-8"))
         assert (DOCS / name).is_file()
     for name in SCREENS:
         assert "proposed" in text((DOCS / name).read_text("utf-8"))

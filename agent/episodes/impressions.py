@@ -13,7 +13,7 @@ from functools import partial
 from agent.agents.registry import agent_spec, make_agent
 from agent.base import Agent, AskPerson
 from agent.episodes.drawing import recorded_game
-from agent.episodes.events import Event, Started
+from agent.episodes.events import Event, ModelCall, Started
 from agent.episodes.loop import EpisodeConfig
 from agent.episodes.overseer import ProposalAnswer, Stop, TurnAnswer, Unattended
 from agent.episodes.resume import resume_episode
@@ -40,7 +40,9 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
         world, task = recorded_game(started)
         if world.engine != started.engine:
             raise Unsupported(f"it was played with {shown(started.engine)}.")
-        model = _Silent(started.model or "") if agent_spec(started.agent).needs_model_with(_settings(started)) else None
+        model = (
+            _Silent(started.model or "", recorded) if agent_spec(started.agent).needs_model_with(_settings(started)) else None
+        )
         made = partial(_agent, started, world)
         if not isinstance(made(model), Watchable):
             return found
@@ -103,13 +105,21 @@ class _Over(Unattended):
 
 
 class _Silent(Model):
-    """A model that says nothing beyond the record."""
+    """A model that says nothing beyond the record, and can do what that of the record could: agents ask otherwise by that."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, recorded: Sequence[Event]) -> None:
         self.name = name
+        self._calls = [event.body for event in recorded if isinstance(event.body, ModelCall)]
 
     async def capabilities(self) -> Capabilities:
-        return Capabilities(True, True, True, choices=True, schema=True, bias=True, images=True, deterministic=True)
+        scored = any(call.candidates for call in self._calls)
+        return Capabilities(
+            completions=any(call.plain for call in self._calls),
+            log_probabilities=scored,
+            scoring=scored,
+            grammar=any(call.held for call in self._calls),
+            images=True,
+        )
 
     async def complete(self, request: Request) -> Completion:
         del request

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Event, Proposed, Started, Stepped, TurnSpent
+from agent.episodes.events import CallTiming, Event, Intervened, Proposed, Started, Stepped, TurnSpent
 from agent.episodes.impressions import glimpses
 from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.overseer import Play, Proceed, Stop
 from agent.impression import Glimpse, Impression
 from tests.agent.agents.test_opex import PLAN, play, roles
+from tests.agent.episodes.attending import Back, Person
 from worlds.errors import Unsupported
 from worlds.registry import make_world
 
@@ -25,6 +27,11 @@ NOISY = {"seeing": "noisy:miss=0.2,confuse=0.2,depth=0.05,seed=3"}
 @cache
 def episode() -> tuple[tuple[Event, ...], dict[int, Glimpse]]:
     """The first turns of an episode by a camera, and what was published of it."""
+    return played()
+
+
+def played(overseer: Person | None = None) -> tuple[tuple[Event, ...], dict[int, Glimpse]]:
+    """The same with an overseer."""
     world = make_world("alfred")
     model = roles([PLAN], [play("PickupObject", "Egg")] * 9)
     agent = make_agent("opex", world=world, model=model, settings=NOISY)
@@ -34,10 +41,12 @@ def episode() -> tuple[tuple[Event, ...], dict[int, Glimpse]]:
     def listen(event: Event | CallTiming) -> None:
         if isinstance(event, Event):
             told.append(event)
+            if overseer is not None:
+                overseer.hear(event)
 
     config = EpisodeConfig(world.engine, max_turns=25, model=model.name, settings=NOISY)
     env = world.open(world.task("example:1"))
-    asyncio.run(run_episode(env, agent, config, listen, world=world, watcher=lambda one: seen.update({one.at: one})))
+    asyncio.run(run_episode(env, agent, config, listen, overseer, world=world, watcher=lambda one: seen.update({one.at: one})))
     return tuple(told), seen
 
 
@@ -80,6 +89,18 @@ def test_a_record_tells_the_same_again_wherever_it_ends() -> None:
             assert [(claim.kind, claim.score) for claim in one.claims] == [(claim.kind, claim.score) for claim in other.claims]
             assert one.map is not None and other.map is not None
             assert np.array_equal(one.map.kinds, other.map.kinds) and np.array_equal(one.map.sure, other.map.sure)
+
+
+def test_a_person_who_takes_over_and_goes_back_is_no_obstacle() -> None:
+    person = Person([Proceed(), Proceed(), Play("RotateLeft"), Proceed(), Back(1), Proceed(), Proceed(), Stop()])
+    told, seen = played(overseer=person)
+    assert any(isinstance(event.body, Intervened) and event.body.action == "rewind" for event in told)
+    again = glimpses(told)
+    assert list(again) == list(seen)
+    for at, glimpse in again.items():
+        one, other = look(glimpse), look(seen[at])
+        assert one.map is not None and other.map is not None
+        assert np.array_equal(one.map.kinds, other.map.kinds) and one.path == other.path
 
 
 def test_what_cannot_be_found_out_again_says_why() -> None:
