@@ -175,7 +175,7 @@ async def scored(given: argparse.Namespace) -> tuple[Score, ...]:
         Arm(choose, int(shots), wording)
         for choose, shots, wording in product(given.choose.split(","), given.shots.split(","), wordings)
     ]
-    model = make_model(given.model)
+    model = make_model(given.model, timeout=given.timeout)
     sampling = Sampling(max_tokens=given.max_tokens, seed=given.seed)
     try:
         return await score_arms(
@@ -198,6 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--wording", default="pairs", help=f"of {', '.join(get_args(Wording))} (default %(default)s)")
     parser.add_argument("--embedder", default="", help="an embedding model, for --choose embeddings")
     parser.add_argument("--max-tokens", type=int, default=512)
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds for one call (default %(default)s)")
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)

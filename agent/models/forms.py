@@ -28,7 +28,7 @@ _FREE = r"[^\x00-\x1F\x7F]"
 """A character of free text on one line, in grammars and in regular expressions alike."""
 _FIRST = r"[A-Z\u00C0-\u1FFF\u3040-\uD7A3]"
 """Its first one is a letter, in English a capital: small models that begin with a number or a mark repeat it without end."""
-_NAMED = re.compile(r"[A-Za-z0-9'-]+", re.ASCII)
+_NAMED = re.compile(r"[A-Za-z0-9_'-]+", re.ASCII)
 
 
 class Value(ABC):
@@ -90,7 +90,8 @@ class Words(Value):
 
     @property
     def pattern(self) -> str:
-        return f"{_FIRST}{_FREE}{{0,{self.most - 1}}}"
+        # Bytes that are no text are read as a mark each, up to four for what a grammar counts as one character.
+        return f"{_FIRST}{_FREE}{{0,{4 * self.most}}}"
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -101,7 +102,7 @@ class Words(Value):
         return self.most
 
     def expression(self, rules: Rules) -> str:  # noqa: ARG002 (it refers to none)
-        return self.pattern.replace("][", "] [")
+        return f"{_FIRST} {_FREE}{{0,{self.most - 1}}}"
 
     def written(self, value: object) -> str | None:
         said = value if isinstance(value, str) else ""
@@ -171,7 +172,7 @@ class Name(Value):
 
     @property
     def pattern(self) -> str:
-        return f"[A-Za-z][A-Za-z0-9' -]{{0,{self.most - 1}}}"
+        return f"[A-Za-z][A-Za-z0-9_' -]{{0,{self.most - 1}}}"
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -186,7 +187,7 @@ class Name(Value):
 
     def written(self, value: object) -> str | None:
         words = " ".join(_NAMED.findall(value)) if isinstance(value, str) else ""
-        return words.lstrip("0123456789 '-")[: self.most].rstrip() or None
+        return words.lstrip("0123456789 _'-")[: self.most].rstrip() or None
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def command_value(
 def _by_forms(
     manual: str, places: tuple[str, ...], things: tuple[str, ...], others: tuple[str, ...], *, seen: bool
 ) -> Value | None:
-    names = {"RECEPTACLE": places, "OBJECT": things} if seen else {}
+    names = {"RECEPTACLE": places, "OBJECT": things, "THING": (*places, *things)} if seen else {}
     plain, forms = list(others), list[Form]()
     for line in manual.splitlines():
         parts: list[str | tuple[str, Value]] = []
@@ -61,10 +61,12 @@ def _by_forms(
         for found in _PLACEHOLDER.finditer(line):
             # In JSON a name is called by the words before it: {"take": "mug 1", "from": "shelf 2"}.
             before = line[at : found.start()]
-            meant = tuple(name for word in found[0].split(" or ") for name in names.get(word, (*places, *things)))
-            value = Choice(tuple(dict.fromkeys(meant))) if meant else Name(LONGEST_NAME)
-            if seen and not meant:
+            words = found[0].split(" or ")
+            known = all(word in names for word in words)  # what else a form may name, such as a room, is any name
+            meant = tuple(name for word in words for name in names.get(word, ()))
+            if known and not meant:
                 break
+            value = Choice(tuple(dict.fromkeys(meant))) if known else Name(LONGEST_NAME)
             parts += [*([before] if before else []), (before.strip() or "name", value)]
             at = found.end()
         else:

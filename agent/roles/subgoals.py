@@ -56,6 +56,8 @@ _WORDS: dict[str, Action] = {
     **{word: action for action, words in _OTHER_WORDS.items() for word in words.split()},
 }
 
+_LISTED = frozenset(PAIR_NAMES.values())
+
 _LABEL = re.compile(r"(?im)^[\W_]{0,40}(?:(?:next|high-level|revised|new|detailed|the)\s{1,8}){0,8}plan\b[\s*_`]*:")
 _ITEM = re.compile(r"(?im)^\s{0,40}(?:(?:step|subgoal)?\s{0,8}\d{1,3}\s{0,8}[.):]|[-*•>])\s*")
 _BREAK = re.compile(r"[;\n)\]]|->|→")
@@ -158,6 +160,9 @@ def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
 
 def _finished(action: Action, names: Sequence[str]) -> Subgoal | None:
     given = [name for name in names if name]
+    if any(name in _LISTED for name in given):
+        # The list of allowed actions said back is no plan of actions on actions.
+        return None
     return Subgoal(action, given[0], given[1] if len(given) > 1 else None) if given else None
 
 

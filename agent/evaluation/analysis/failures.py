@@ -3,7 +3,7 @@
 The rules read what a player could read (the goal sentence, and observation text as a belief), never hidden state. The first
 that applies gives the class, in this order:
 
-1. What broke (``model``, ``world``, ...), and ``stopped``.
+1. What broke (``model``, ``world``, ...), and ``stopped``. A model that broke after replies that could not be read is the next.
 2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little.
    A robot that sees (`agent.seeing`) says itself what went wrong: what its last skill failed for, else what happened most.
 3. Mistakes that still stood at the end, the first link of the chain object, step, place first: ``wrong_object``, ``forgot_*``,
@@ -130,15 +130,20 @@ def _by_camera(case: EpisodeCase) -> Failure:
     return Failure(_MODES.get(mode, FailureKind.GAVE_UP), case.last, _sentence(words.rstrip(".")))
 
 
+def _unreadable(case: EpisodeCase) -> bool:
+    """Whether no reply could be read in at least half of the turns, which also fills a small model's context until it fails."""
+    return bool(case.unread) and 2 * len(case.unread) >= case.last
+
+
 def _failures(case: EpisodeCase) -> Iterator[Failure]:
     """What the rules say, in their order; the first counts."""
     ended, last, goal = case.ended, case.last, case.goal
-    if ended.outcome == "error":
+    if ended.outcome == "error" and not (ended.boundary == "model" and _unreadable(case)):
         told = shown(ended.message or ended.reason, LONGEST)[1:-1]
         yield Failure(FailureKind(ended.boundary or "unknown"), last, _sentence(told))
     if ended.outcome == "stopped":
         yield Failure(FailureKind.STOPPED, last, f"It was stopped after {many(last, 'turn')}.")
-    if case.unread and 2 * len(case.unread) >= last:
+    if _unreadable(case):
         words = f"No reply could be read in {len(case.unread)} of the {many(last, 'turn')}."
         yield Failure(FailureKind.UNREADABLE, case.unread[0], words)
     if case.modes:

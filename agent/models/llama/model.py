@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 CONTEXT = 8_192
 """The default context of a slot, in tokens: at most what an episode of 50 turns with its rules needs."""
 
+CHATML_MARKS = ("<|im_end|>", "<|im_start|>")
+"""Where a turn of ChatML ends: a model without tokens for these marks writes them as text, and would go on without end."""
+
 WORKER = "agent.models.llama.worker"
 _COMPLETION, _SCORES = TypeAdapter(Completion), TypeAdapter(Scores)
 STARTS = 3
@@ -84,7 +87,8 @@ class LlamaModel(Model):
         request.check(self.name, await self.capabilities())
         started = time.perf_counter()
         # JSON has no numbers as keys, so the bias goes as pairs.
-        plain = {"stop": [word for word in request.stop if word], "bias": list((request.bias or {}).items())}
+        marks = CHATML_MARKS if self._options.template == "chatml" and not request.raw else ()
+        plain = {"stop": [word for word in (*request.stop, *marks) if word], "bias": list((request.bias or {}).items())}
         completion = _COMPLETION.validate_python(await self._ask(request.messages, asdict(request) | plain))
         timing = replace(completion.timing, seconds=time.perf_counter() - started)
         return replace(completion, text=encodable(completion.text), timing=timing)

@@ -51,9 +51,11 @@ def empty_prompt() -> Refused:
 
 def too_long(tokens: object, room: object) -> Refused:
     """A prompt of ``tokens`` does not fit into a context of ``room`` tokens."""
+    # Room for a reply, and for some turns more.
+    enough = f"{-(-(tokens + 1_024) // 1_024) * 1_024}" if isinstance(tokens, int) else "TOKENS"
     return Refused(
         f"has a context of {room} tokens, and the prompt has {tokens}",
-        "Give it more with ?context=TOKENS after the file, or let the agent see less.",
+        f"Give it more with ?context={enough} after the file, or let the agent see less.",
     )
 
 

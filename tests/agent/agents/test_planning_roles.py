@@ -46,6 +46,12 @@ FETCH = (Subgoal("navigate", "fridge"), Subgoal("open", "fridge"), Subgoal("pick
 STORE = (Subgoal("pick", "pan"), Subgoal("put", "pan", "fridge"))
 
 
+def test_the_list_of_allowed_actions_said_back_is_no_plan() -> None:
+    for text in (", ".join(NAMES), f"Plan: {', '.join(NAMES)}", "Navigation egg, PickupObject, PutObject"):
+        with pytest.raises(ReplyError):
+            read_subgoals(text, NAMES)
+
+
 @pytest.mark.parametrize(
     ("text", "plan"),
     [

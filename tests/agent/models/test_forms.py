@@ -165,6 +165,16 @@ def test_in_a_world_that_is_no_household_names_are_plain_words() -> None:
     assert form.read("Thought: So.\nAction: fly") is None
 
 
+def test_what_no_belief_holds_such_as_a_room_is_any_name() -> None:
+    world = make_world("household-graph")
+    assert world.household is not None
+    form = acting_form(command_value(world, seen()))
+    assert form is not None
+    assert form.read("Thought: So.\nAction: walk to kitchen 1") is not None
+    assert form.read("Thought: So.\nAction: grab mug 2") is not None
+    assert form.read("Thought: So.\nAction: grab moon 1") is None
+
+
 def test_json_by_the_schema_becomes_the_text_that_the_grammar_allows() -> None:
     form = acting_form(COMMAND, 3)
     assert form is not None

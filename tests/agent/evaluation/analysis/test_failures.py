@@ -277,6 +277,19 @@ def test_replies_that_could_not_be_read() -> None:
     assert lost(house, [UNREAD, *without(house, "heat")]).kind == "forgot_heat"
 
 
+def test_a_model_that_broke_after_unreadable_replies_was_unreadable() -> None:
+    def broken(decisions: Sequence[Decision | str]) -> Failure:
+        *events, last = lived(env_of(house_of("heat")), decisions, turns=len(decisions))
+        assert isinstance(last.body, Ended)
+        error = {"outcome": "error", "reason": "an error", "boundary": "model", "message": "The context is full."}
+        found = failure_of([*events, last.model_copy(update={"body": last.body.model_copy(update=error)})])
+        assert found is not None
+        return found
+
+    assert broken([UNREAD, UNREAD, "look", UNREAD]).kind == "unreadable"
+    assert broken(["look", "inventory", UNREAD, "look", "look"]).kind == "model"
+
+
 def test_what_a_person_stopped_is_called_so() -> None:
     assert lost(house_of("place"), ["look", Leave("the player left")], turns=50).kind == "stopped"
 
