@@ -79,7 +79,10 @@ def world_of_run(manifest: Manifest) -> World | None:
         options, goals = config.world_options, changed_options(goals=config.goals)
         world = make_world(config.world, **options, **goals)
         if world.fingerprint(config.split) != manifest.data:
-            return None
+            # Where what simulates is part of the data, it takes the same one.
+            world = make_world(config.world, **options, **goals, engine=config.engine)
+            if world.fingerprint(config.split) != manifest.data:
+                return None
         return world if world.household is None else make_world(config.world, **options)
     except HousequestError:
         return None

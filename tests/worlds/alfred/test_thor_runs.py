@@ -1,0 +1,35 @@
+"""Runs of the world ``alfred`` in AI2-THOR's real client, with our player in the place of a Unity build."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ai2thor", reason="needs AI2-THOR's client: pip install 'housequest[thor]'")
+
+pytestmark = [pytest.mark.slow, pytest.mark.games]
+PLAYER = f"player={sys.executable} -P -m worlds.household.player"
+
+
+def housequest(*arguments: str, home: Path, data: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": str(home), "ALFWORLD_DATA": str(data)}
+    command = [sys.executable, "-m", "housequest", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_headers_say_what_simulated_and_compare_refuses_the_other(tmp_path: Path, alfworld_games: Path) -> None:
+    boxes, thor = str(tmp_path / "boxes"), str(tmp_path / "thor")
+    same = ("eval", "--world", "alfred", "--agent", "expert", "--split", "valid_seen", "--limit", "1", "--out")
+    for arguments in ((*same, boxes), (*same, thor, "--engine", "thor", "--world-option", PLAYER)):
+        played = housequest(*arguments, home=tmp_path, data=alfworld_games)
+        assert played.returncode == 0, played.stderr
+    reports = [housequest("report", run, home=tmp_path, data=alfworld_games).stdout for run in (boxes, thor)]
+    assert ["engine    boxes 2" in report for report in reports] == [True, False]
+    assert "engine    ai2thor 5." in reports[1] and "PLWSR                   " in reports[1]
+    compared = housequest("compare", boxes, thor, home=tmp_path, data=alfworld_games)
+    assert compared.returncode == 2
+    assert "engine: 'boxes 2' and 'ai2thor 5." in compared.stderr
