@@ -1,9 +1,13 @@
-"""What trainers and clusters get: the drop-in against alfworld's own AlfredTWEnv, and many episodes in flight.
+"""What trainers and clusters get: many games at once, the drop-in against alfworld's own, and many episodes in flight.
 
 **drop-in**: the same script and random agent on each, in one process each. The script is `scripts.bench.doors_agent`, told
 which module to import. Both play the same games in the same order with the same commands, and their texts are compared. An
 episode is a reset, which loads the next game, and steps to the end or the limit, each after the admissible commands. Setting
 up, which lists all games of train, is timed separately.
+
+**games**: `build_alfworld_envs` at 1 to 1,024 games, in groups of 8, as trainers have them, and of 1, where all differ. Steps a
+second of processor, admissible commands included; the choices of the random agent are not counted. Memory is what the process
+grew by. Each line is a process of its own (`scripts.bench.doors_batch`).
 
 **calls**: `scripts.bench.batch.in_flight`.
 """
@@ -65,20 +69,34 @@ def _drop_in(data: Path | None) -> list[str]:
     ]
 
 
+def _games(data: Path | None) -> Iterator[str]:
+    """Steps a second, resets and memory of many games at once."""
+    if data is None or not (data / LAYOUT / "train").is_dir():
+        yield "not measured: the games of train are not here (set ALFWORLD_DATA)"
+        return
+    for each in (1, 8):
+        for number in (1, 8, 64, 256, 1_024):
+            if number >= each:
+                found = json.loads(_said("scripts.bench.doors_batch", data, str(number), str(each)))
+                yield (
+                    f"{number:5,} in groups of {each}: {found['steps']:9,.0f} steps a second, "
+                    f"reset {found['reset']:.2f} ms a game ({found['first']:.2f} ms the first time), "
+                    f"{found['memory']:6.1f} kB a game"
+                )
+
+
 def _played(module: str, data: Path) -> _Played:
-    command = [
-        sys.executable,
-        "-m",
-        "scripts.bench.doors_agent",
-        module,
-        str(data / LAYOUT / "train"),
-        str(EPISODES),
-        str(STEPS),
-    ]
+    folder = str(data / LAYOUT / "train")
+    return _Played(**json.loads(_said("scripts.bench.doors_agent", data, module, folder, str(EPISODES), str(STEPS))))
+
+
+def _said(program: str, data: Path, *arguments: str) -> str:
+    """The last line of a program; alfworld prints others before."""
+    command = [sys.executable, "-m", program, *arguments]
     environment = {**os.environ, "ALFWORLD_DATA": str(data)}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
-    return _Played(**json.loads(done.stdout.splitlines()[-1]))  # alfworld prints other lines before
+    return done.stdout.splitlines()[-1]
 
 
-PARTS: Mapping[str, Callable[[Path | None], Iterable[str]]] = {"drop-in": _drop_in, "calls": in_flight}
+PARTS: Mapping[str, Callable[[Path | None], Iterable[str]]] = {"games": _games, "drop-in": _drop_in, "calls": in_flight}
 """What is measured: ``make bench ARGS=doors:calls``."""

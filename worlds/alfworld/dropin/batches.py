@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import random
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, SupportsIndex, cast
@@ -240,14 +241,15 @@ class ShuffledCycle(Iterator[str]):
     def __init__(self, games: Sequence[str], seed: SupportsIndex | None) -> None:
         if not games:
             raise ConfigurationError("There are no games to play; give a folder, a number and task types that leave some.")
-        self._chance, self._order, self._next = _twister(seed), list(games), len(games)
+        self._games = tuple(games)  # a tuple is shared by all who cycle through it
+        self._chance, self._order, self._next = _twister(seed), array("I", range(len(games))), len(games)
 
     def __next__(self) -> str:
         if self._next == len(self._order):
             self._shuffle()
             self._next = 0
         self._next += 1
-        return self._order[self._next - 1]
+        return self._games[self._order[self._next - 1]]
 
     def _shuffle(self) -> None:
         for last in range(len(self._order) - 1, 0, -1):

@@ -25,13 +25,18 @@ def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("config_file", type=Path, help="the configuration, a YAML file")
     parser.add_argument("-p", "--params", nargs="+", default=[], metavar="key.subkey=value", help="replaces what the file says")
     given = parser.parse_args(arguments)
-    file: Path = given.config_file
+    config = read_config(given.config_file)
+    for param in cast("list[str]", given.params):
+        _set(config, param)
+    return config
+
+
+def read_config(file: Path) -> dict[str, Any]:
+    """The configuration in a YAML file. Raises ``ConfigurationError``."""
     name = f"The configuration {shown(str(file), 400)}"
     config = read_yaml(file, name, _LARGEST_FILE)
     if not isinstance(config, dict):
         raise ConfigurationError(f"{name} is no mapping of settings.")
-    for param in cast("list[str]", given.params):
-        _set(cast("dict[str, Any]", config), param)
     return cast("dict[str, Any]", config)
 
 

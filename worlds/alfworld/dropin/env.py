@@ -108,6 +108,29 @@ class AlfredExpertType:
     PLANNER = "planner"
 
 
+class ExpertPlan:
+    """What our expert would do next in a running game, from what the player was told alone."""
+
+    def __init__(self, expert: HouseholdExpert, opening: str) -> None:
+        self._expert = expert
+        self._memory: HouseholdExpertMemory = expert.begin(opening.rpartition(_GOAL)[2], Observation(opening))
+
+    def observe(self, command: str, text: str) -> None:
+        """A command was played and answered."""
+        self._memory = self._expert.observe(self._memory, command.strip(), Observation(text, accepted=text != REFUSED))
+
+    def next(self, admissible: Sequence[str]) -> list[str]:
+        """The next command that is admissible; the expert's others count as tried and refused."""
+        for _ in range(MAX_FAILED):
+            command, _, self._memory = self._expert.decide(self._memory)
+            if command is None:
+                break
+            if command in admissible:
+                return [command]
+            self.observe(command, REFUSED)
+        return ["look"]
+
+
 class AlfredExpert(Wrapper):
     """Tells the expert's plan as ``extra.expert_plan``: the next command of ours, or with ``planner`` a shortest way to win."""
 
@@ -117,8 +140,8 @@ class AlfredExpert(Wrapper):
             raise UnknownExpert(f"There is no expert {shown(expert_type)}; known: handcoded, planner.")
         self.expert_type = expert_type
         self.prev_command = ""
-        self._expert: HouseholdExpert = make_expert()
-        self._memory: HouseholdExpertMemory | None = None
+        self._expert = make_expert()
+        self._plan: ExpertPlan | None = None
 
     def load(self, path: str) -> None:
         if self.expert_type == AlfredExpertType.PLANNER:
@@ -129,35 +152,20 @@ class AlfredExpert(Wrapper):
     def reset(self) -> GameState:
         state = super().reset()
         self.prev_command = ""
-        text = state["feedback"]
-        self._memory = self._expert.begin(text.rpartition(_GOAL)[2], Observation(text))
-        return self._planned(state)
+        self._plan = ExpertPlan(self._expert, state["feedback"])
+        return self._planned(state, self._plan)
 
     def step(self, command: str) -> tuple[GameState, int, bool]:
         state, score, done = super().step(command)
         self.prev_command = command
-        if self._memory is not None:
-            text = state["feedback"]
-            self._memory = self._expert.observe(self._memory, command.strip(), Observation(text, accepted=text != REFUSED))
-        return self._planned(state), score, done
+        assert self._plan is not None  # or the step would have been refused
+        self._plan.observe(command, state["feedback"])
+        return self._planned(state, self._plan), score, done
 
-    def _planned(self, state: GameState) -> GameState:
+    def _planned(self, state: GameState, plan: ExpertPlan) -> GameState:
         planner = self.expert_type == AlfredExpertType.PLANNER
-        state["extra.expert_plan"] = state["policy_commands"] if planner else self._next(state["admissible_commands"])
+        state["extra.expert_plan"] = state["policy_commands"] if planner else plan.next(state["admissible_commands"])
         return state
-
-    def _next(self, admissible: Sequence[str]) -> list[str]:
-        """The expert's next command that is admissible; its others count as tried and refused."""
-        for _ in range(MAX_FAILED):
-            if self._memory is None:
-                break
-            command, _, self._memory = self._expert.decide(self._memory)
-            if command is None:
-                break
-            if command in admissible:
-                return [command]
-            self._memory = self._expert.observe(self._memory, command, Observation(REFUSED, accepted=False))
-        return ["look"]
 
 
 class UnknownExpert(ConfigurationError, ValueError):
@@ -211,18 +219,14 @@ class AlfredTWEnv:
 
     def init_env(self, batch_size: int) -> BatchEnv:
         """A batch of ``batch_size`` games over ``game_files``, with the step limit of ``general.training_method``."""
-        method = setting(self.config, "general.training_method", str)
-        if method not in _STEPS:
-            hint = nearest(method, tuple(_STEPS))
-            raise NoEnvironment(f"general.training_method is {shown(method)}; known: {', '.join(_STEPS)}.{hint}")
         training = self.train_eval == "train"
         shuffle = training and setting(self.config, "env.domain_randomization", bool, False)
         wrappers: list[Any] = [AlfredDemangler(shuffle=shuffle), AlfredInfos]
         infos = EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])
-        if training and method == "dagger":
+        limit = step_limit(self.config)
+        if training and setting(self.config, "general.training_method", str) == "dagger":
             wrappers.append(AlfredExpert())
             infos.extras.append("expert_plan")
-        limit = setting(self.config, _STEPS[method], int)
         return BatchEnv(self.game_files, infos, batch_size, max_episode_steps=limit, wrappers=wrappers)
 
     def get_game_logic(self) -> None:
@@ -255,6 +259,15 @@ class AlfredTWEnv:
         if "\0" in folder or not Path(folder).is_dir():
             raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is no folder. {GET_DATA}")
         return folder
+
+
+def step_limit(config: Mapping[str, Any]) -> int:
+    """The steps of an episode under ``general.training_method``; 0 for no limit. Raises ``ConfigurationError``."""
+    method = setting(config, "general.training_method", str)
+    if method not in _STEPS:
+        hint = nearest(method, tuple(_STEPS))
+        raise NoEnvironment(f"general.training_method is {shown(method)}; known: {', '.join(_STEPS)}.{hint}")
+    return setting(config, _STEPS[method], int)
 
 
 def _trials(folder: str) -> Iterator[str]:
