@@ -68,9 +68,9 @@ def laid_out(house: HouseView, width: int, height: int, whole: bool = False) -> 
 
 def _blocks(house: HouseView, width: int, most: int = _ANY) -> list[list[Content]]:
     """The parts of the house, as lines that stay together; places other than the agent's take at most ``most`` if possible."""
-    new = house.hand_changed or (house.held is not None and house.held.new)
+    new = house.hand_changed or any(one.new for one in house.held)
     nothing = Content.styled("nothing", "$new" if house.hand_changed else "$quiet")
-    held = _thing(house.held) if house.held else nothing
+    held = Content(" and ").join([_thing(one) for one in house.held]) if house.held else nothing
     hand = Content.assemble(("+ ", "$new") if new else "  ", ("holding ", "$quiet"), held)
     head = [hand.truncate(width, ellipsis=True)]
     for one in house.here:

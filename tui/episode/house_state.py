@@ -65,7 +65,7 @@ class HouseView:
     known.
     """
 
-    held: ObjectView | None
+    held: tuple[ObjectView, ...]
     hand_changed: bool
     here: tuple[ReceptacleView, ...]
     known: tuple[ReceptacleView, ...]
@@ -110,18 +110,18 @@ class _View:
         present = sorted((one for one in ordered if one.name in here), key=lambda one: one.name != belief.at)
         known = [one for one in ordered if one.name not in here and (self.contents[one.name] or self._changed(one))]
         shown = here.union(one.name for one in known)
-        held = self.items.get(belief.held) or Item(belief.held) if belief.held else None
-        hand_changed = belief.held != self.before.held
+        held = [self.items.get(name) or Item(name) for name in belief.carried]
+        hand_changed = belief.carried != self.before.carried
         placed = {name for names in self.contents.values() for name in names}
         placed.update(name for item in belief.items for name in item.inside or ())
-        stray = [item for item in belief.items if item.name not in placed and item.name != belief.held]
+        stray = [item for item in belief.items if item.name not in placed and item.name not in belief.carried]
         rest: dict[str, dict[str, list[Receptacle]]] = {}
         for one in ordered:
             if one.name not in shown:
                 rest.setdefault(self._word(one, ()), {}).setdefault(one.kind, []).append(one)
         words = sorted(rest, key=lambda word: (word == NOT_VISITED, "empty" not in word, word))
         return HouseView(
-            held=self._thing(held, hand_changed) if held else None,
+            held=tuple(self._thing(item, item.name not in self.before.carried) for item in held),
             hand_changed=hand_changed,
             here=tuple(self._place(one) for one in present),
             known=tuple(self._place(one) for one in known),

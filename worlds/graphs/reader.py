@@ -165,7 +165,7 @@ class _Reading:
             # What lies on a thing and what lies in it are told apart, one after the other.
             self._change(name, contents=() if name not in self._told else self._places[name].contents)
             self._told.add(name)
-        elif name in self._items:
+        elif name not in self._places and name in self._items:
             self._learn(name, inside=tuple(names))
         for one, states in entries:
             self._lies(one, name, states)

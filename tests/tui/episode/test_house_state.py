@@ -70,7 +70,7 @@ def test_the_opening_is_folded_by_kind() -> None:
             ),
         ),
     )
-    assert (house.held, house.hand_changed, house.here, house.known) == (None, False, (), ())
+    assert (house.held, house.hand_changed, house.here, house.known) == ((), False, (), ())
 
 
 def test_the_present_place_tells_what_is_new_and_what_the_goal_names_first() -> None:
@@ -84,7 +84,7 @@ def test_the_present_place_tells_what_is_new_and_what_the_goal_names_first() -> 
 
 def test_what_was_left_keeps_its_place_below() -> None:
     house = shown(after(ARRIVE, TAKE, FRIDGE))
-    assert house.held == ObjectView("egg 1", wanted=True)
+    assert house.held == (ObjectView("egg 1", wanted=True),)
     assert not house.hand_changed
     assert house.here == (ReceptacleView("fridge 1", "closed", new=True),)
     assert house.known == (
@@ -109,9 +109,9 @@ def test_open_closed_and_empty_are_told_apart() -> None:
 
 def test_what_was_done_to_a_thing_is_told_and_new_once() -> None:
     heat = ("heat egg 1 with microwave 1", "You heat the egg 1 using the microwave 1.")
-    assert shown(after(ARRIVE, TAKE, heat)).held == ObjectView("egg 1", ("hot",), new=True, wanted=True)
-    assert shown(after(ARRIVE, TAKE, heat, ("inventory", "You are carrying: a egg 1."))).held == ObjectView(
-        "egg 1", ("hot",), wanted=True
+    assert shown(after(ARRIVE, TAKE, heat)).held == (ObjectView("egg 1", ("hot",), new=True, wanted=True),)
+    assert shown(after(ARRIVE, TAKE, heat, ("inventory", "You are carrying: a egg 1."))).held == (
+        ObjectView("egg 1", ("hot",), wanted=True),
     )
     clean = ("examine cup 1", "This is a cool and clean cup 1.")
     lamp = ("use desklamp 1", "You turn on the desklamp 1.")
@@ -174,7 +174,7 @@ def test_a_real_game_shows_each_receptacle_once_and_only_what_was_told(seed: int
         assert sorted(names(house)) == sorted(one.name for one in belief.receptacles)
         assert [place.name for place in house.here][:1] == ([belief.at] if belief.at else [])
         things = [thing for place in (*house.here, *house.known) for thing in place.things]
-        held = [house.held] if house.held else []
+        held = list(house.held)
         assert {thing.name for thing in (*things, *house.stray, *held)} <= {item.name for item in belief.items}
         for thing in (*things, *house.stray, *held):
             assert thing.name in text
