@@ -1,7 +1,8 @@
 """Any world as a Gymnasium environment. Needs the extra ``gym``: ``pip install "housequest[gym]"``.
 
-Observations and actions are text; what is possible now is in ``info["admissible_commands"]``. Nothing is registered at import:
-call `register`, then ``gymnasium.make("housequest/ALFWorld-v0", split="train")`` or ``gymnasium.make_vec``.
+Observations and actions are text; what is possible now is in ``info["admissible_commands"]``. Importing this module registers
+`ID`, so ``gymnasium.make("worlds.gym_env:housequest/ALFWorld-v0", split="train")`` works in any process, those of
+``gymnasium.make_vec`` too.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class HousequestEnv(gymnasium.Env[str, str]):
     """The tasks of one split, one episode a reset.
 
     A reset plays a task drawn with the env's seeded generator (``split="generated"`` is endless), or ``task`` if given, or
-    ``options={"task": ...}`` for one episode; tasks are named as everywhere (an id, a path, ``split:number``). The reward is
+    ``options={"task": ...}`` for one episode; tasks are named as everywhere (an id, a path, ``split:number``). With
+    ``ordered``, resets play each task of the split once, in its order, and the one after the last raises ``OrderError``. The
+    reward is
     1.0 for the step that wins, else 0.0; ``max_steps`` truncates, winning terminates. ``info`` has ``won``,
     ``admissible_commands`` (None if the world cannot list them), ``goal``, and ``task``, its short name, which no agent
     should see.
@@ -74,6 +77,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
         task: str | None = None,
         *,
         max_steps: int = 50,
+        ordered: bool = False,
         render_mode: str | None = None,
         charset: str = CHARACTERS,
         **options: Any,
@@ -89,6 +93,7 @@ class HousequestEnv(gymnasium.Env[str, str]):
         if max_steps < 1:
             raise ConfigurationError(f"A step limit of {max_steps} leaves nothing to play; give at least 1.")
         self.max_steps = max_steps
+        self._following = iter(self.tasks) if ordered else None
         self.render_mode = render_mode
         self.observation_space = Words(LONGEST, min_length=0, charset=charset)
         self.action_space = Words(LONGEST, min_length=0, charset=charset)
@@ -103,10 +108,12 @@ class HousequestEnv(gymnasium.Env[str, str]):
             hint = nearest(str(unknown[0]), ("task",))
             raise ConfigurationError(f"A reset has no option {shown(unknown[0])}; known: task.{hint}")
         reference = options.get("task")
-        if reference is None:
-            task = self.tasks[int(self.np_random.integers(len(self.tasks)))]
-        else:
+        if reference is not None:
             task = self.world.task(str(reference))
+        elif self._following is None:
+            task = self.tasks[int(self.np_random.integers(len(self.tasks)))]
+        elif (task := next(self._following, None)) is None:
+            raise OrderError(f"All {len(self.tasks)} tasks were played; make another env to play them again.")
         self.close()  # the episode before, if there is one
         self._env = OrderChecked(StepLimit(self.world.open(task), self.max_steps))
         step = self._env.reset()
@@ -147,3 +154,6 @@ class HousequestEnv(gymnasium.Env[str, str]):
             "task": env.task.reference,
             "goal": env.task.goal,
         }
+
+
+register()

@@ -41,12 +41,21 @@ def test_the_checker_is_content_without_registration_too() -> None:
         check_env(HousequestEnv())
 
 
-def test_nothing_is_registered_before_it_is_asked_for() -> None:
+def test_the_id_with_its_module_works_in_a_fresh_process() -> None:
     code = (
-        "import gymnasium, worlds.gym_env as w; assert w.ID not in gymnasium.registry; "
-        "assert w.register() == w.register() == w.ID; assert w.ID in gymnasium.registry"
+        "import gymnasium; env = gymnasium.make('worlds.gym_env:housequest/ALFWorld-v0', task='example:1'); env.reset(); "
+        "import worlds.gym_env as w; assert w.register() == w.register() == w.ID"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
+
+
+def test_an_ordered_pass_plays_each_task_once() -> None:
+    env = HousequestEnv(**SCRIPTED, ordered=True)
+    references = [env.reset(seed=3)[1]["task"] for _ in env.tasks]
+    assert references == [task.reference for task in env.tasks]
+    with pytest.raises(OrderError, match="tasks were played"):
+        env.reset()
+    assert env.reset(options={"task": references[0]})[1]["task"] == references[0]
 
 
 def played(env: Any, seed: int) -> tuple[float, bool, bool, dict[str, Any]]:

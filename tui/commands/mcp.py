@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, cast
 
 from tui import terminal
 from tui.commands import options
@@ -18,6 +19,9 @@ def mcp(
     http: Annotated[
         int | None, options.value("--http", "PORT", "Listen on 127.0.0.1:PORT instead of standard input.", min=0, max=65535)
     ] = None,
+    data: Annotated[
+        Path | None, options.file("--data", "DIR", "The folder that holds the games, for clients that pass no environment on.")
+    ] = None,
     record: options.RecordOption = True,
 ) -> None:
     """Let an MCP client play: list_tasks, new_game, act, give_up. It gets what you grant here and no more."""
@@ -27,6 +31,8 @@ def mcp(
     from agent.integrations.games import HostOptions
     from agent.integrations.mcp_server import serve_stdio
 
+    if data is not None:
+        flags["world_option"] = [*cast("list[str]", flags["world_option"] or []), f"data={data}"]
     settings = configure(flags, uses=(*flags, "worlds")).settings
     world = world_of(settings)
     if settings.split is not None:

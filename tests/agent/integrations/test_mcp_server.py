@@ -249,6 +249,21 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
+def test_a_folder_without_games_is_told_before_a_client_connects(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "mcp", "--data", str(tmp_path)],
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, **environment()},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "holds no folder json_2.1.1" in " ".join(done.stderr.split())
+
+
+@pytest.mark.heavy
 def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
     import socket
 
