@@ -162,8 +162,8 @@ def test_a_thousand_made_up_apartments_can_be_solved_by_proof() -> None:
 @pytest.mark.heavy
 def test_the_expert_wins_made_up_apartments() -> None:
     there = world()
-    lost = {seed: thought for seed in (*range(100), 238, 555) for won, _, thought in [play(there, f"generated:{seed}", 50)] if not won}
-    assert lost == {}
+    played = {seed: play(there, f"generated:{seed}", 50) for seed in (*range(100), 238, 555)}
+    assert {seed: thought for seed, (won, _, thought) in played.items() if not won} == {}
 
 
 def test_the_skills_of_a_task_are_composed_of_what_is_in_its_apartment_and_win_it() -> None:
