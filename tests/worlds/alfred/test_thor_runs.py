@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -33,3 +34,20 @@ def test_headers_say_what_simulated_and_compare_refuses_the_other(tmp_path: Path
     compared = housequest("compare", boxes, thor, home=tmp_path, data=alfworld_games)
     assert compared.returncode == 2
     assert "engine: 'boxes 2' and 'ai2thor 5." in compared.stderr
+
+
+@pytest.mark.parametrize(("how", "told"), [("die", "the player ended with status 7"), ("lie", "what is no event")])
+def test_a_hostile_player_ends_each_episode_as_an_error_of_the_world(
+    how: str, told: str, tmp_path: Path, alfworld_games: Path
+) -> None:
+    bad = Path(__file__).parents[1] / "household" / "bad_player.py"
+    options = ("--engine", "thor", "--world-option", f"player={sys.executable} {bad} {how}", "--out", str(tmp_path / "run"))
+    played = housequest(
+        *("eval", "--world", "alfred", "--agent", "expert", "--split", "valid_seen", "--limit", "2", "--json", *options),
+        home=tmp_path,
+        data=alfworld_games,
+    )
+    assert played.returncode == 1
+    report = json.loads(played.stdout)
+    assert (report["episodes"], report["errors"]) == (2, 2)
+    assert told in played.stdout and '"world"' in played.stdout
