@@ -102,7 +102,8 @@ class Words(Value):
         return self.most
 
     def expression(self, rules: Rules) -> str:  # noqa: ARG002 (it refers to none)
-        return f"{_FIRST} {_FREE}{{0,{self.most - 1}}}"
+        # After a space by itself a small model goes on in any script; a capital brings it back to words.
+        return f"[A-Z] {_FREE}{{0,{self.most - 1}}}"
 
     def written(self, value: object) -> str | None:
         said = value if isinstance(value, str) else ""
