@@ -48,6 +48,7 @@ def oracle(data: Path | None) -> Iterator[str]:
     yield f"truth, valid_seen: {_won(played)} (wanted: at least 80%)"
     yield f"{sum(one.actions for one in played) / len(played):.0f} actions an episode"
     yield f"{sum(one.seconds for one in played) / len(played):.2f} s of processor an episode at 150 x 150 (wanted: at most 3)"
+    yield f"{sum(one.seconds > 3 for one in played)} took more than 3 s, the longest {max(one.seconds for one in played):.1f}"
     for why, number in Counter(one.why for one in played if not one.won).most_common():
         yield f"lost: {number} {why}"
 
