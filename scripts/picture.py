@@ -1,8 +1,8 @@
 """Draws the pictures in the README and in docs/: `python -m scripts.picture [FOLDER]`.
 
 Most show one moment of a game: as a drawing of the house, and the screen with the View and without it. The game is a made-up
-house with the agent `reasoner-actor` and a scripted model, so the pictures are the same everywhere. One shows a robot: by what it
-sees, it does what somebody wrote down.
+house with the agent `reasoner-actor` and a scripted model, so the pictures are the same everywhere. One shows a robot, which
+does what somebody wrote down, by what it sees.
 """
 
 from __future__ import annotations
