@@ -214,7 +214,7 @@ def _able_to_see(setup: Setup) -> Setup:
     for setting in spec.text_only:
         if setup.episode.settings.get(setting):
             raise Unsupported(f"The agent {spec.name!r} reads text alone with {setting}; leave that setting out, {otherwise}")
-    if setup.world.household is None:
+    if setup.world.household is None and not setup.world.pictured:
         raise Unsupported(no_rooms(setup.world))
     if setup.model is not None and not parse_model(setup.model).provider.images:
         named = shown(setup.model, 60)

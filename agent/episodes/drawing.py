@@ -74,7 +74,7 @@ class EpisodeDrawing:
 
     room: Room
     kinds: frozenset[str]
-    states: TrueStates | None = None
+    states: EpisodeReplay | None = None
     missing: str = ""
 
     def scene(self, belief: Belief, before: Belief | None = None) -> Scene:
@@ -155,7 +155,7 @@ class Still:
         return self.reached
 
 
-class TrueStates:
+class EpisodeReplay:
     """Hidden: the true states of an episode, by playing its commands again beside it; for people who watch."""
 
     def __init__(self, world: World, task: Task, room: Room) -> None:
@@ -267,7 +267,7 @@ def draw_episode(started: Started, game: tuple[World, Task] | None = None) -> Ep
         return EpisodeDrawing(_made_up(names), kinds, missing=f"The world {shown(started.world)} does not show its state.")
     if not {one.name for one in room.fixtures}.issuperset(names):
         return EpisodeDrawing(_made_up(names), kinds, missing="The house of this name is another one here.")
-    return EpisodeDrawing(room, kinds, TrueStates(world, task, room))
+    return EpisodeDrawing(room, kinds, EpisodeReplay(world, task, room))
 
 
 def _pictured_episode(started: Started, game: tuple[World, Task] | None) -> EpisodeDrawing | None:
@@ -279,7 +279,7 @@ def _pictured_episode(started: Started, game: tuple[World, Task] | None) -> Epis
             return None
     except HousequestError:
         return None
-    return EpisodeDrawing(room, frozenset(), TrueStates(world, task, room))
+    return EpisodeDrawing(room, frozenset(), EpisodeReplay(world, task, room))
 
 
 def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:

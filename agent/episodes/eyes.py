@@ -1,4 +1,6 @@
-"""What an agent sees: the picture from where it stands, drawn from what was told by then, as an image for its model."""
+"""What an agent sees, as an image for its model: the picture from where it stands, drawn from what was told by then, or its
+camera's in a world that shows pictures.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from agent.models.base import Image
 from agent.roles.base import load_prompt
-from worlds.base import Task, World
+from worlds.base import Pictured, Task, World
 from worlds.errors import Unsupported, shown
 from worlds.household.belief import Belief
 
 if TYPE_CHECKING:
+    from worlds.rooms.frame import Frame
     from worlds.rooms.room import Room, Situation
 
 SIZE = (300, 300)
@@ -53,7 +56,15 @@ def no_rooms(world: World) -> str:
 def _drawn(room: Room, situation: Situation) -> Image:
     from worlds.rooms.view import picture
 
-    frame = picture("eyes", room, situation, SIZE)
+    return _image(picture("eyes", room, situation, SIZE), "eyes")
+
+
+def photographed(env: Pictured) -> Image:
+    """What the player's camera sees now."""
+    return _image(env.frame(SIZE), "camera")
+
+
+def _image(frame: Frame, about: str) -> Image:
     # Of the pixels: how a PNG packs them is up to the version of zlib.
     digest = sha256("{}x{}\n".format(*SIZE).encode() + frame.rgb.tobytes()).hexdigest()
-    return Image(frame.png(), digest, load_prompt(__package__, "eyes").render("about"))
+    return Image(frame.png(), digest, load_prompt(__package__, about).render("about"))

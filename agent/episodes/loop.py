@@ -20,7 +20,7 @@ from agent.episodes.checkpoints import Checkpoints, EpisodeState
 from agent.episodes.emitter import EventEmitter, EventListener, ListenerError, RuleReporter
 from agent.episodes.ending import EpisodeOver, attributed, unless, wait_for_end
 from agent.episodes.events import CallTiming, Event
-from agent.episodes.eyes import Eyes, room_to_see
+from agent.episodes.eyes import Eyes, photographed, room_to_see
 from agent.episodes.overseer import (
     Accept,
     Again,
@@ -47,6 +47,7 @@ from worlds.registry import household
 from worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
+    from agent.models.base import Image
     from worlds.rooms.frame import Frame
     from worlds.rooms.poses import Pose
     from worlds.rooms.room import Room
@@ -236,7 +237,7 @@ class _Episode:
         )
         with attributed("agent"):
             self.state = EpisodeState(self.agent.begin(task.goal, opening.observation, self.grants))
-        if VIEW in config.grants:
+        if VIEW in config.grants and not isinstance(unwrapped(self.env), Pictured):
             with attributed("world"):
                 self.eyes = Eyes(await asyncio.to_thread(self._room))
         if config.rules is not None or self.eyes is not None:
@@ -265,6 +266,11 @@ class _Episode:
         size = self.agent.picture_size if isinstance(self.agent, Seeing) else None
         env = unwrapped(self.env)
         return (env.frame(size), env.pose()) if size is not None and isinstance(env, Pictured) else None
+
+    def _photographed(self) -> Image | None:
+        """What the camera sees, for the agent's model; None in a world without one."""
+        env = unwrapped(self.env)
+        return photographed(env) if isinstance(env, Pictured) else None
 
     def _end(self, over: EpisodeOver) -> events.Ended:
         ended = events.Ended(
@@ -349,7 +355,7 @@ class _Episode:
         if self.selector is not None:
             with attributed("knowledge"):
                 state.rules += self.selector.next(state.belief, state.rules)
-        image = None
+        image = await self._in_world(self._photographed) if VIEW in self.config.grants else None
         if self.eyes is not None and state.belief is not None:
             with attributed("world"):
                 image = await self.eyes.see(state.belief)

@@ -237,7 +237,8 @@ def make_run_spec(
         earlier=place.earlier,
     )
     # Runs that see nothing are as they were before something could be seen.
-    seen = template_hashes("agent.episodes") if VIEW in config.grants else {}
+    about = {"camera" if world.pictured else "eyes"} if VIEW in config.grants else frozenset[str]()
+    seen = {name: digest for name, digest in template_hashes("agent.episodes").items() if name in about}
     manifest = Manifest(
         housequest=installed_version("housequest") or "0",
         configuration=config,

@@ -16,8 +16,10 @@ from agent.agents.bodies import CameraSettings
 from agent.agents.bodies.robot import RobotBody
 from agent.agents.spec import AgentParts
 from agent.base import Turn
+from agent.config import configure
 from agent.episodes import events
 from agent.episodes.impressions import glimpses
+from agent.evaluation.runs.spec import make_run_spec
 from agent.seeing.oracle import sliced
 from agent.skills.skill import Skill
 from tests.agent.playing import Played, play
@@ -178,6 +180,45 @@ def test_prompts_of_skills_hold_no_id_and_no_coordinate(server: Server, tmp_path
         played = play(server, world, world.task(house), "lota", tmp_path / house.replace(":", "-"), settings={"shots": 2})
         assert played.ended.steps
         assert not [request for request in played.requests if ID.search(request.text) or COORDINATE.search(request.text)]
+
+
+# A model that looks at the picture itself.
+
+
+@pytest.mark.parametrize("agent", BY_CAMERA)
+def test_a_vision_model_is_shown_the_cameras_picture_where_that_is_granted(server: Server, tmp_path: Path, agent: str) -> None:
+    server.policy = demonstrator(make_world("alfred").task("example:1"), wrong_first_plan=True)
+    world, view = world_of(agent), frozenset({"view"})
+    task, settings = world.task("example:1"), {"shots": 0}
+    played = play(server, world, task, agent, tmp_path / "e", settings=settings, grants=view, max_turns=400)
+    assert played.ended.outcome == "won"
+    started = played.events[0].body
+    assert isinstance(started, events.Started) and started.grants == ("view",)
+    env = world.open(task)
+    env.reset()
+    assert isinstance(env, Pictured)
+    frames = [env.frame((300, 300)).png()]
+    for event in played.events:
+        if isinstance(event.body, events.Stepped):
+            env.step(event.body.command)
+            frames.append(env.frame((300, 300)).png())
+    sent = [png for request in played.requests for png in request.pngs]
+    assert sent and set(sent) <= set(frames)
+    digests = {message.image for call in calls(played) for message in call.added if message.image}
+    assert len(digests) == len(set(sent))
+    assert any("robot's camera sees now" in request.text for request in played.requests)
+    blind = play(server, world, task, agent, tmp_path / "blind", settings=settings, max_turns=400)
+    assert not [request for request in blind.requests if request.pngs]
+
+
+def test_a_run_that_looks_says_so(server: Server, tmp_path: Path) -> None:
+    flags = {"world": "alfred", "agent": "socratic", "model": server.model(), "split": "example"}
+    prompts = [make_run_spec(configure({**flags, "grant": grant}, tmp_path)).manifest.prompts for grant in ([], ["view"])]
+    assert prompts[1].keys() - prompts[0].keys() == {"camera"}
+
+
+def calls(played: Played) -> list[events.ModelCall]:
+    return [event.body for event in played.events if isinstance(event.body, events.ModelCall)]
 
 
 # Words of models.
