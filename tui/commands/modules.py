@@ -66,7 +66,7 @@ def modules(
     own = settings.settings_of("pet") if judged else config.settings
     way = resolve_settings("pet", own)["scores"] if judged or config.agent == "pet" else ""
     if calibrate is not None:
-        _check_calibrates(run, config.split, way, made_up=config.split in world.endless_splits)
+        _check_calibrates(calibrate, run, config.split, way, made_up=config.split in world.endless_splits)
     if judged:
         where = destination(settings.model or "")
         if where is not None:
@@ -105,12 +105,16 @@ def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:
     return asyncio.run(by_embeddings(planned_subtasks(seen), make_embedder(embedder)))
 
 
-def _check_calibrates(run: Path, split: str, way: object, *, made_up: bool) -> None:
-    """Refuse, before a model is asked, what no thresholds follow from."""
+def _check_calibrates(file: Path, run: Path, split: str, way: object, *, made_up: bool) -> None:
+    """Refuse, before a model is asked, what no thresholds follow from, and a file of something else."""
+    from agent.agents.pet.thresholds import read_thresholds
+
     if split != "train" and not made_up:
         raise ConfigurationError(f"{run} is in {split}, which is measured on; choose thresholds on a run in train.")
     if way == "auto":
         raise ConfigurationError("Thresholds are for one way of scoring; give --set scores=answer or scores=probability.")
+    if file.exists():
+        read_thresholds(file)
 
 
 def _calibrate(file: Path, figures: ModulesReport, way: Way) -> None:

@@ -83,6 +83,8 @@ def test_thresholds_are_calibrated_by_way_of_scoring_and_played_with(call: Run, 
     assert again.returncode == 0, again.stderr
     for arguments, word in (
         (("modules", "expert", *judging, "--set", "scores=auto", "--calibrate", "x.json"), "one way of scoring"),
+        # Not after minutes of a model's time: nobody answers here.
+        (("modules", "expert", "--model", "openai:x@http://127.0.0.1:9/v1", "--calibrate", "script.yaml"), "has no thresholds"),
         ((*pet, "--set", "thresholds=gone.json", "--out", "gone"), "--calibrate FILE"),
         ((*pet, "--set", "thresholds=script.yaml", "--out", "gone"), "has no thresholds"),
     ):
