@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from agent.agents.registry import agent_spec
 from agent.agents.spec import AgentParts, AgentSpec
 from agent.base import Act, Agent, AgentEvent, Decision, Grants, Memory, Turn
 from agent.episodes.events import ModelCall, RulesShown
+from agent.episodes.eyes import camera_view
 from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, Timing
 from knowledge.rules import Rule
 from worlds.base import Env, Observation, Task, Transition, World
@@ -138,6 +140,7 @@ async def _play(
     played: list[_Asked] = []
     transitions: tuple[Transition, ...] = ()
     for number in range(1, turns + 1):
+        frame, pose = camera_view(agent, env)
         turn = Turn(
             number,
             turns - number,
@@ -145,6 +148,8 @@ async def _play(
             hints=(HINT,) if number == 3 else (),
             rules=(RULE,),
             admissible=() if number == 2 else env.admissible_commands(),
+            frame=frame,
+            pose=pose,
         )
         before = copy.deepcopy(memory)
         try:
@@ -155,7 +160,7 @@ async def _play(
             wrong[bears] = f"turn {number} raised {type(error).__name__} ({error}); raise ModelError when the model fails"
             break
         wrong[declared] = wrong[declared] or asked.wrong
-        if memory != before:
+        if not _equal(memory, before):
             wrong["a memory is never changed"] = f"it changed in turn {number}, or does not equal its copy"
         played.append(asked)
         memory, transitions = asked.after, ()
@@ -173,6 +178,25 @@ async def _play(
     return played, wrong
 
 
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two memories are equal; those of agents that see hold arrays, which do not compare themselves."""
+    if type(one) is not type(other):
+        return False
+    if dataclasses.is_dataclass(one):
+        return all(
+            _equal(getattr(one, each.name), getattr(other, each.name)) for each in dataclasses.fields(one) if each.compare
+        )
+    if isinstance(one, Mapping):
+        first, second = cast("Mapping[Any, Any]", one), cast("Mapping[Any, Any]", other)
+        return list(first) == list(second) and all(_equal(first[key], second[key]) for key in first)
+    if isinstance(one, list | tuple):
+        first, second = cast("list[Any]", one), cast("list[Any]", other)
+        return len(first) == len(second) and all(map(_equal, first, second))
+    if hasattr(one, "tobytes"):
+        return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    return bool(one == other)
+
+
 async def _ask(agent: Agent, model: _Recording | None, memory: Memory, turn: Turn) -> _Asked:
     asked = _Asked(memory, turn)
     start = len(model.requests) if model else 0
@@ -186,7 +210,7 @@ async def _again(agent: Agent, model: _Recording | None, played: Sequence[_Asked
     for first in reversed(played):
         second = await _ask(agent, model, first.memory, first.turn)
         for what in ("requests", "events", "decision", "after"):
-            if getattr(first, what) != getattr(second, what):
+            if not _equal(getattr(first, what), getattr(second, what)):
                 return f"turn {first.turn.number} differs in its {'memory' if what == 'after' else what}"
     return ""
 
@@ -224,4 +248,4 @@ async def _cancelled(agent: Agent | None, asking: _Asked | None) -> str:
         return f"it ran on for {_ENDED:g} seconds"
     if not task.cancelled():
         return "CancelledError was caught; let it through"
-    return "" if asking.memory == before else "the memory has changed"
+    return "" if _equal(asking.memory, before) else "the memory has changed"

@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from agent.base import Agent, Seeing
 from agent.models.base import Image
 from agent.roles.base import load_prompt
-from worlds.base import Pictured, Task, World
+from worlds.base import Env, Pictured, Task, World
 from worlds.errors import Unsupported, shown
 from worlds.household.belief import Belief
+from worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
     from worlds.rooms.frame import Frame
+    from worlds.rooms.poses import Pose
     from worlds.rooms.room import Room, Situation
 
 SIZE = (300, 300)
@@ -38,6 +41,13 @@ class Eyes:
         if self._last is None or self._last[0] != situation:
             self._last = situation, await asyncio.to_thread(_drawn, self.room, situation)
         return self._last[1]
+
+
+def camera_view(agent: Agent, env: Env) -> tuple[Frame | None, Pose | None]:
+    """What the agent's camera sees and where it is; None where the agent or the world has no camera."""
+    size = agent.picture_size if isinstance(agent, Seeing) else None
+    env = unwrapped(env)
+    return (env.frame(size), env.pose()) if size is not None and isinstance(env, Pictured) else (None, None)
 
 
 def room_to_see(world: World, task: Task) -> Room:

@@ -14,13 +14,13 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.base import Act, Agent, Attempt, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Seeing, Turn
+from agent.base import Act, Agent, Attempt, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
 from agent.episodes import events
 from agent.episodes.checkpoints import Checkpoints, EpisodeState
 from agent.episodes.emitter import EventEmitter, EventListener, ListenerError, RuleReporter
 from agent.episodes.ending import EpisodeOver, attributed, unless, wait_for_end
 from agent.episodes.events import CallTiming, Event
-from agent.episodes.eyes import Eyes, photographed, room_to_see
+from agent.episodes.eyes import Eyes, camera_view, photographed, room_to_see
 from agent.episodes.overseer import (
     Accept,
     Again,
@@ -48,8 +48,6 @@ from worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
     from agent.models.base import Image
-    from worlds.rooms.frame import Frame
-    from worlds.rooms.poses import Pose
     from worlds.rooms.room import Room
 
 R = TypeVar("R")
@@ -261,12 +259,6 @@ class _Episode:
             raise Unsupported("Nobody annotated a plan for this task; leave out --grant plan.")
         return plan
 
-    def _seen(self) -> tuple[Frame, Pose] | None:
-        """What the agent's camera sees and where it is; None where the agent or the world has no camera."""
-        size = self.agent.picture_size if isinstance(self.agent, Seeing) else None
-        env = unwrapped(self.env)
-        return (env.frame(size), env.pose()) if size is not None and isinstance(env, Pictured) else None
-
     def _photographed(self) -> Image | None:
         """What the camera sees, for the agent's model; None in a world without one."""
         env = unwrapped(self.env)
@@ -359,7 +351,7 @@ class _Episode:
         if self.eyes is not None and state.belief is not None:
             with attributed("world"):
                 image = await self.eyes.see(state.belief)
-        frame, pose = await self._in_world(self._seen) or (None, None)
+        frame, pose = await self._in_world(partial(camera_view, self.agent, self.env))
         before, declined = self.emitter.last, ()
         while True:
             turn = Turn(

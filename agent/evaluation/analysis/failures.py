@@ -3,7 +3,7 @@
 The rules read what a player could read (the goal sentence, and observation text as a belief), never hidden state. The first
 that applies gives the class, in this order:
 
-1. What broke (``model``, ``world``, ...), and ``stopped``. A model that broke after replies that could not be read is the next.
+1. What broke (``model``, ``world``, ...), and ``stopped``. A model that broke after several unreadable replies is the next.
 2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little.
    A robot that sees (`agent.seeing`) says itself what went wrong: what its last skill failed for, else what happened most.
 3. Mistakes that still stood at the end, the first link of the chain object, step, place first: ``wrong_object``, ``forgot_*``,
@@ -130,6 +130,10 @@ def _by_camera(case: EpisodeCase) -> Failure:
     return Failure(_MODES.get(mode, FailureKind.GAVE_UP), case.last, _sentence(words.rstrip(".")))
 
 
+_SEVERAL = 3
+"""Unreadable replies before a model's error that is put down to them: one or two fill no context."""
+
+
 def _unreadable(case: EpisodeCase) -> bool:
     """Whether no reply could be read in at least half of the turns, which also fills a small model's context until it fails."""
     return bool(case.unread) and 2 * len(case.unread) >= case.last
@@ -138,7 +142,7 @@ def _unreadable(case: EpisodeCase) -> bool:
 def _failures(case: EpisodeCase) -> Iterator[Failure]:
     """What the rules say, in their order; the first counts."""
     ended, last, goal = case.ended, case.last, case.goal
-    if ended.outcome == "error" and not (ended.boundary == "model" and _unreadable(case)):
+    if ended.outcome == "error" and not (ended.boundary == "model" and len(case.unread) >= _SEVERAL and _unreadable(case)):
         told = shown(ended.message or ended.reason, LONGEST)[1:-1]
         yield Failure(FailureKind(ended.boundary or "unknown"), last, _sentence(told))
     if ended.outcome == "stopped":

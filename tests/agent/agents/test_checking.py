@@ -20,7 +20,7 @@ from worlds.registry import make_world
 
 @pytest.mark.parametrize("scene", SCENES, ids=[scene.name for scene in SCENES])
 def test_every_shipped_agent_keeps_the_contract(scene: Scene) -> None:
-    world = make_world("alfworld")
+    world = make_world(scene.world)
     model = Answering(scene.policy, scene.can)
     report = asyncio.run(check_agent(scene.agent, world, world.task(scene.house), model, settings=scene.settings))
     assert report.broken == ()

@@ -30,7 +30,7 @@ def test_without_a_failed_skill_it_is_what_happened_most() -> None:
 def test_each_mode_has_its_class() -> None:
     modes = get_args(ErrorMode)
     kinds = {failure.kind for mode in modes if (failure := failure_of(lost(f"{mode}: so")))}
-    assert len(kinds) == len(modes) == 6
+    assert len(kinds) == len(modes) == 5
     assert FailureKind.GAVE_UP not in kinds
 
 
