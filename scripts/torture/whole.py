@@ -48,7 +48,9 @@ class Play:
             distiller = ("--distiller", endpoint.model, "--into", BOOK, "--accept", "filter")
             return ("explore", "--agent", self.agent, *distiller, *size, "--workers", str(workers), "--out", out, "--json")
         size = ("--split", "generated", "--limit", str(self.tasks), "--max-steps", str(self.turns))
-        model = () if endpoint is None else ("--model", endpoint.model, "--grant", "admissible", "--timeout", f"{timeout:g}")
+        # Whether the endpoint holds replies to forms is asked at each start; what is counted here are the prompts.
+        free = ("--grant", "admissible", "--set", "form=free", "--timeout", f"{timeout:g}")
+        model = () if endpoint is None else ("--model", endpoint.model, *free)
         return ("eval", "--agent", self.agent, *model, *size, "--workers", str(workers), "--out", out, "--json")
 
 
