@@ -14,7 +14,7 @@ from pathlib import Path
 from agent.config import Settings
 from agent.episodes.events import Ended, Event, Stepped
 from agent.episodes.record import read_episode
-from tui.play.game import HUMAN, GameConfig, partial_file
+from tui.play.game import HUMAN, GameConfig
 from tui.text import plural
 from worlds.base import World
 from worlds.paths import state_folder
@@ -41,7 +41,7 @@ def first_try(day: date) -> Path | None:
 
 def is_unfinished(record: Path) -> bool:
     """Whether the game of ``record`` goes on."""
-    return record == partial_file(record.with_name(record.name.removesuffix(".part")))
+    return record.suffix == ".part"
 
 
 @dataclass(frozen=True, slots=True)
