@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 TESTS  ?= tests
 ARGS   ?=
 
-.PHONY: play test test-heavy test-games check bench torture parity check-extras clean
+.PHONY: play test test-heavy test-games check docs bench torture parity check-extras clean
 
 play: $(VENV)/.core
 	@$(BIN)/housequest play $(ARGS)
@@ -26,7 +26,11 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/zensical build --strict
 	$(BIN)/python -m pytest -n 4 -m "not heavy and not slow and not games" $(TESTS)
+
+docs: $(VENV)/.docs
+	$(BIN)/zensical build --strict
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m scripts.bench $(ARGS)
@@ -60,6 +64,10 @@ $(VENV)/.test: $(VENV)/.core
 
 $(VENV)/.bench: $(VENV)/.test
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.test

@@ -4,7 +4,7 @@ The public interface. Each name is imported on first use::
 
     from housequest import evaluate, make_agent, make_world, play
 
-docs/extending.md builds a world, an agent and a kind of model with it.
+docs/guides/extending.md builds a world, an agent and a kind of model with it.
 """
 
 from __future__ import annotations

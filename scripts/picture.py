@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui.episode.state import EpisodeMoment
     from tui.episode.view import ViewMode
 
-DOCS = Path(__file__).parents[1] / "docs"
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 SCREENS: dict[str, ViewMode] = {"screen.svg": "off", "view.svg": "house"}
 """What the View shows on each picture of the screen."""
 KITCHEN = "kitchen.png"
@@ -141,4 +141,4 @@ def plain(svg: str) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS)
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else PICTURES)

@@ -1,4 +1,4 @@
-"""Writes docs/protocols.md from the protocols that there are: ``python -m scripts.protocol_cards``."""
+"""Writes docs/reference/protocols.md from the protocols that there are: ``python -m scripts.protocol_cards``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent.protocols import ANY, PROTOCOLS, Protocol, Values, said
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "protocols.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "protocols.md"
 OPENING = """\
 # Protocols
 

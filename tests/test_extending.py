@@ -1,4 +1,4 @@
-"""docs/extending.md as written: its packages are built, installed, checked and played, with no change to the repository."""
+"""docs/guides/extending.md as written: its packages are built, installed, checked and played, with nothing else changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 pytestmark = pytest.mark.heavy
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "extending.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "guides" / "extending.md").read_text("utf-8")
 PACKAGES = ("counter", "shuffle", "program")
 LONGEST = {"counter": 120, "shuffle": 40, "program": 60}
 """Lines of code that a package may take: about what the page promises."""

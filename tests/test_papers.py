@@ -1,4 +1,4 @@
-"""docs/agents.md sets every table and figure of each paper beside what is here, and names what ships to play them."""
+"""docs/reference/agents.md sets every table and figure of each paper beside what is here, and names what ships to play them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "agents.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "reference" / "agents.md").read_text("utf-8")
 PAPERS = {
     "OPEx": (5, 5),
     "PET": (4, 6),
@@ -52,7 +52,7 @@ def test_every_row_says_whether_it_is_here(paper: str) -> None:
 
 
 def test_every_sweep_that_ships_is_named_in_the_documentation() -> None:
-    told = PAGE + (ROOT / "docs" / "alfred-plans.md").read_text("utf-8") + (ROOT / "README.md").read_text("utf-8")
+    told = "".join(page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md"))
     shipped = {file.name for file in (ROOT / "examples" / "sweeps").glob("*.yaml")}
     assert {name for name in shipped if name not in told} == set()
     assert set(re.findall(r"examples/sweeps/([\w-]+\.yaml)", told)) <= shipped

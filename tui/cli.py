@@ -36,7 +36,6 @@ app = typer.Typer(
     name="housequest",
     help="A household in text: play its tasks, watch agents play them, and evaluate them.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

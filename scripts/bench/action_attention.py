@@ -1,4 +1,4 @@
-"""Action Attention's results: the figures of its card (docs/action-attention.md), and the curve of Eliminate's threshold.
+"""Action Attention's results: the figures of its card (docs/explanation/action-attention.md), and Eliminate's curve.
 
 Takes some minutes.
 """

@@ -1,4 +1,4 @@
-"""The builtin model's results: every figure of its card (docs/builtin.md), by type beside the expert. Takes some minutes."""
+"""The builtin model's results: every figure of its card (docs/explanation/builtin.md), by type, beside the expert."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ SETTINGS = {
     "grant": Flag("WHAT", "admissible, diagnosis, type or view: what the agent sees beyond text; repeatable.", list[str]),
     "max_steps": Flag("N", "Turns until an episode is lost [50, or the world's own].", int),
     "workers": Flag("N", "Episodes at once [1].", int),
-    "protocol": Flag("NAME", "Measure as a paper did: react, reflexion, verl-agent, ...; see docs/protocols.md."),
+    "protocol": Flag("NAME", "Measure as a paper did: react, reflexion, verl-agent, ...; see docs/reference/protocols.md."),
     "repeat": Flag("N", "Play each task N times: mean, spread, pass@k [1].", int),
     "retries": Flag("N", "Play what was not won again, up to N times [0].", int),
 }

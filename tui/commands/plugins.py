@@ -43,5 +43,5 @@ def plugins(as_json: options.JsonOption = False) -> None:
     head = ("kind", "name", "about", "package")
     print_result([dict(zip(head, row, strict=True)) for row in rows], table([head, *rows]), as_json=as_json)
     if not as_json:
-        terminal.note("`pip install` adds others; docs/extending.md says how to write one.")
+        terminal.note("`pip install` adds others; docs/guides/extending.md says how to write one.")
     finish(1 if failed else 0)

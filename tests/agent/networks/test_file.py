@@ -19,7 +19,7 @@ from agent.networks.file import WeightsFormat, digest
 from tests.agent.models.builtin import tiny
 from worlds.errors import ConfigurationError
 
-DOCS = Path(__file__).parents[3] / "docs"
+CARDS = Path(__file__).parents[3] / "docs" / "explanation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class Kind:
 
 
 KINDS = (
-    Kind(builtin.FORMAT, builtin.SHIPPED, DOCS / "builtin.md", tiny.SHAPE, "no built-in model"),
+    Kind(builtin.FORMAT, builtin.SHIPPED, CARDS / "builtin.md", tiny.SHAPE, "no built-in model"),
     Kind(
         attention.FORMAT,
         attention.SHIPPED,
-        DOCS / "action-attention.md",
+        CARDS / "action-attention.md",
         Shape(embedded=8, width=8, layers=2, heads=2, hidden=6),
         "no weights of Action Attention",
     ),

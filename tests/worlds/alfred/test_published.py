@@ -14,7 +14,7 @@ from tests.worlds.alfred.mutations import MUTATIONS, applicable, mutations
 from worlds.alfred.scoring import TASK_TYPES, level, score
 from worlds.alfred.tasks import Demonstration, read_split
 
-PAGE = Path(__file__).parents[3] / "docs" / "alfred-plans.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "alfred-plans.md"
 
 
 CAUSES = {

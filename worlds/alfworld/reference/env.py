@@ -1,6 +1,7 @@
 """The reference engine: the same env over the real alfworld + textworld, each game in its own process.
 
-A game takes a second or two to start and a step a tenth of a second; the native engine says the same (``docs/parity.md``).
+A game takes a second or two to start and a step a tenth of a second; the native engine says the same
+(``docs/explanation/parity.md``).
 """
 
 from __future__ import annotations
