@@ -1,7 +1,7 @@
 """Writes the pages of docs/reference that say what the code declares: ``python -m scripts.reference [--check]``.
 
-Commands are as Typer has them; settings, and the options of agents and worlds, as their dataclasses do. ``--check`` writes nothing
-and fails where a page says something else.
+Commands are as Typer has them; settings, and the options of agents and worlds, as their dataclasses do. With ``--check`` it
+writes nothing, and fails where a page says something else.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ REFERENCE = Path(__file__).parents[1] / "docs" / "reference"
 _TABLES = {
     "agents": "Settings of an agent by its name: `[agents.lota]`, then `exact = true`.",
     "worlds": "Options of a world by its name: `[worlds.alfred]`, then `failures = 5`.",
-    "prices": 'Prices of a model for a million tokens: `[prices."openai:NAME"]`, then `input`, `output` and, where it differs, `cached`.',
-    "endpoints": 'In your own file alone. Which key goes to which host: `[endpoints."HOST:PORT"]`, then `key_env` and `concurrency`.',
+    "prices": 'Prices for a million tokens of a model: `[prices."openai:NAME"]`, then `input`, `output` and perhaps `cached`.',
+    "endpoints": 'In your own file alone, which key goes to which host: `[endpoints."HOST:PORT"]`, then `key_env`.',
 }
 
 
@@ -45,8 +45,9 @@ def settings() -> str:
     lines = [
         "# Settings",
         "",
-        "Settings come from `housequest.toml` in your own configuration folder, then from the nearest `housequest.toml` in the working",
-        "folder or above, then from `HOUSEQUEST_*` variables, then from flags. Later ones win. An unknown key is refused.",
+        "Settings come from `housequest.toml` in your own configuration folder, then from the nearest `housequest.toml` in",
+        "the working folder or above, then from `HOUSEQUEST_*` variables, then from flags. Later ones win.",
+        "An unknown key is refused.",
         "",
         "| key in `housequest.toml` | flag | |",
         "| --- | --- | --- |",
@@ -78,8 +79,14 @@ def _options(name: str, declared: type[Any] | None) -> Iterator[str]:
     for field in fields:
         choices = [str(each) for each in get_args(hints[field.name]) if isinstance(each, str)]
         told = field.metadata.get("help", "") + (f" ({', '.join(choices)})" if choices else "")
-        default = {"": "", None: "", True: "`on`", False: "`off`"}.get(field.default, f"`{field.default}`")
+        default = _shown(field.default)
         yield f"| `{field.name}` | {default} | {_cell(told)} |"
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, bool):
+        return "`on`" if default else "`off`"
+    return f"`{default}`" if default not in (None, "") else ""
 
 
 def _cell(text: str) -> str:
