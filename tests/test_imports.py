@@ -19,6 +19,7 @@ HEAVY = (
     "openai",
     "numpy",
     "torch",
+    "torchvision",
     "transformers",
     "peft",
     "gguf",

@@ -124,7 +124,7 @@ class PlanFollower(ABC, Generic[M]):
     async def decide(self, memory: M, turn: Turn, emit: Emitter) -> tuple[Decision, M]:
         """Plan if need be, then follow the plan up to its next command."""
         progress = memory.progress
-        state = self._body.observe(progress.state, turn)
+        state = await self._body.observe(progress.state, turn)
         memory = replace(memory, progress=replace(progress, state=state, steps=progress.steps + len(turn.transitions)))
         failure, memory = await self._prepare(memory, turn, emit)
         while failure is None:

@@ -1,14 +1,13 @@
-"""A detector of the user's: a Mask R-CNN exported to ONNX, with the classes of ALFWorld's detectors (extra ``detect``).
+"""Detectors of the user's: networks with the classes of ALFWorld's detectors, in a file for each list of classes.
 
-Written against torchvision's export of ``maskrcnn_resnet50_fpn``: one picture of 3 x height x width from 0 to 1 goes in; boxes,
-labels, scores and masks come out. No trained detector was available to try it with.
+`agent.seeing.networks` reads the files: Mask R-CNNs of torchvision, or these exported to ONNX. No trained detector was
+available to try it with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from worlds.errors import ConfigurationError, nearest, shown
 from worlds.rooms.frame import Frame
 
 if TYPE_CHECKING:
-    from numpy import bool_
+    from numpy import float32
     from numpy.typing import NDArray
 
 # The orders in which ALFWorld's detectors number classes from 1 (alfworld 0.4, gen/constants.py); 0 is background.
@@ -37,44 +36,32 @@ RECEPTACLES = (
 CLASSES: dict[str, tuple[str, ...]] = {"objects": tuple(OBJECTS.split()), "receptacles": tuple(RECEPTACLES.split())}
 LEAST_SCORE = 0.5
 LARGEST = 2 << 30
-_OUTPUTS = 4
+PICTURE = (300, 300)
+"""Columns and rows of ALFRED's pictures, on which ALFWorld's detectors were trained."""
+
+Network = Callable[["NDArray[float32]"], "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]"]
+"""Labels, scores and masks, (number, 1, height, width) from 0 to 1, of a picture of 3 x height x width from 0 to 1."""
+Reader = Callable[[Path, int], Network]
+"""Reads a network with so many classes from a file. Raises ``ConfigurationError``, or anything at all for a broken file."""
 
 
 @dataclass(frozen=True, slots=True)
-class OnnxPerception:
+class DetectorPerception:
     """Detections by one or two networks, those of objects and those of receptacles. Depth stays the simulator's own."""
 
     name: str
-    sessions: tuple[tuple[tuple[str, ...], Any], ...]
+    networks: tuple[tuple[tuple[str, ...], Network], ...]
+    size: tuple[int, int] = PICTURE
 
     @classmethod
-    def load(cls, files: Mapping[str, str]) -> OnnxPerception:
-        """Load a network for each class list in ``files``. Raises ``ConfigurationError``."""
+    def load(cls, kind: str, files: Mapping[str, str], read: Reader) -> DetectorPerception:
+        """Load a network of this ``kind`` for each list of classes in ``files``. Raises ``ConfigurationError``."""
         unknown = [one for one in files if one not in CLASSES]
         if unknown or not files:
             hint = nearest(unknown[0], tuple(CLASSES)) if unknown else ""
-            raise ConfigurationError(f"'onnx' takes objects=FILE and receptacles=FILE, by which classes the file has.{hint}")
-        try:
-            onnxruntime: Any = import_module("onnxruntime")
-        except ModuleNotFoundError as error:
-            raise ConfigurationError("A detector needs onnxruntime: pip install 'housequest[detect]'.") from error
-        sessions: list[tuple[tuple[str, ...], Any]] = []
-        for which, file in files.items():
-            path = Path(file).expanduser()
-            try:
-                small = path.stat().st_size <= LARGEST
-                session: Any = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]) if small else None
-            except Exception as error:  # onnxruntime's own errors have no class in common
-                raise ConfigurationError(f"{shown(file, 400)} cannot be loaded as a detector: {shown(str(error))}") from error
-            if session is None:
-                raise ConfigurationError(f"{shown(file, 400)} is too large for a detector.")
-            if len(session.get_inputs()) != 1 or len(session.get_outputs()) != _OUTPUTS:
-                raise ConfigurationError(
-                    f"{shown(file, 400)} is no detector as torchvision exports it, with one input, and boxes, labels, scores "
-                    "and masks as outputs."
-                )
-            sessions.append((CLASSES[which], session))
-        return cls("onnx:" + ",".join(f"{which}={Path(file).name}" for which, file in files.items()), tuple(sessions))
+            raise ConfigurationError(f"{kind!r} takes objects=FILE and receptacles=FILE, by which classes the file has.{hint}")
+        networks = tuple((CLASSES[which], _network(file, len(CLASSES[which]), read)) for which, file in files.items())
+        return cls(f"{kind}:" + ",".join(f"{which}={Path(file).name}" for which, file in files.items()), networks)
 
     def see(self, frame: Frame, number: int) -> Percept:
         del number
@@ -82,17 +69,22 @@ class OnnxPerception:
 
         picture = np.ascontiguousarray(frame.rgb.transpose(2, 0, 1), np.float32) / np.float32(255)
         found: list[Detection] = []
-        for classes, session in self.sessions:
-            taken = session.get_inputs()[0]
-            given = picture[None] if len(taken.shape) == 4 else picture
-            _, labels, scores, masks = session.run(None, {taken.name: given})
+        for classes, network in self.networks:
+            labels, scores, masks = network(picture)
             label: int
             for label, score, mask in zip(labels.tolist(), scores.tolist(), masks, strict=True):
                 if score >= LEAST_SCORE and 1 <= label <= len(classes):
-                    found.append(Detection(classes[label - 1], float(score), _pixels(mask)))
+                    found.append(Detection(classes[label - 1], float(score), mask.reshape(mask.shape[-2:]) >= LEAST_SCORE))
         return Percept(frame.depth, tuple(found))
 
 
-def _pixels(mask: NDArray[Any]) -> NDArray[bool_]:
-    """A mask of probabilities, (1, height, width) or (height, width), as pixels."""
-    return mask.reshape(mask.shape[-2:]) >= LEAST_SCORE
+def _network(file: str, classes: int, read: Reader) -> Network:
+    path = Path(file).expanduser()
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ConfigurationError(f"{shown(file, 400)} is too large for a detector.")
+        return read(path, classes)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # the libraries' own errors have no class in common
+        raise ConfigurationError(f"{shown(file, 400)} cannot be loaded as a detector: {shown(str(error))}") from error

@@ -1,11 +1,14 @@
-"""Perceptions by their names: ``truth``, ``noisy:miss=0.2,confuse=0.1``, ``onnx:objects=FILE,receptacles=FILE``."""
+"""Perceptions by their names: ``truth``, ``noisy:miss=0.2,confuse=0.1``, ``onnx:objects=FILE``, ``maskrcnn:objects=FILE``."""
 
 from __future__ import annotations
 
-from agent.seeing.detector import OnnxPerception
+from agent.seeing.detector import DetectorPerception, Reader
+from agent.seeing.networks import read_maskrcnn, read_onnx
 from agent.seeing.perception import Noise, Noisy, Perception, Truth
 from worlds.errors import ConfigurationError, Unsupported, shown
 from worlds.options import read_options
+
+_DETECTORS: dict[str, Reader] = {"onnx": read_onnx, "maskrcnn": read_maskrcnn}
 
 
 def make_perception(text: str, *, pictures: str = "boxes") -> Perception:
@@ -18,16 +21,16 @@ def make_perception(text: str, *, pictures: str = "boxes") -> Perception:
         return Truth()
     if kind == "noisy":
         return Noisy(read_options(Noise, _pairs(rest, text), owner=f"The perception {kind!r}"))
-    if kind == "onnx":
+    if kind in _DETECTORS:
         if pictures.partition(" ")[0] == "boxes":
             raise Unsupported(
-                "A detector trained on photographs sees nothing in pictures of boxes, so 'onnx' is refused with the engine "
+                f"A detector trained on photographs sees nothing in pictures of boxes, so {kind!r} is refused with the engine "
                 "'boxes'; take seeing=truth or seeing=noisy:miss=0.2,confuse=0.1,depth=0.05, or play with --engine thor."
             )
-        return OnnxPerception.load(_pairs(rest, text))
+        return DetectorPerception.load(kind, _pairs(rest, text), _DETECTORS[kind])
     raise ConfigurationError(
-        f"There is no perception {shown(text)}; known: truth, noisy:miss=0.2,confuse=0.1,depth=0.05,seed=0 and "
-        "onnx:objects=FILE,receptacles=FILE."
+        f"There is no perception {shown(text)}; known: truth, noisy:miss=0.2,confuse=0.1,depth=0.05,seed=0, "
+        "onnx:objects=FILE,receptacles=FILE and maskrcnn:objects=FILE,receptacles=FILE."
     )
 
 

@@ -43,8 +43,8 @@ class Body(Protocol):
         """The state before any skill."""
         ...
 
-    def observe(self, state: Any, turn: Turn) -> Any:
-        """The state after what was executed since the last turn, whoever chose it."""
+    async def observe(self, state: Any, turn: Turn) -> Any:
+        """The state after what was executed since the last turn, whoever chose it. What takes long runs in a thread."""
         ...
 
     def start(self, state: Any, skill: Skill) -> Any:

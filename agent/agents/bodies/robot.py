@@ -6,6 +6,7 @@ has reported, what is in the hand, and how actions went: no name, no id and no c
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -39,8 +40,6 @@ from worlds.rooms.frame import Frame
 if TYPE_CHECKING:
     from agent.agents.bodies import CameraSettings
 
-SIZE = (150, 150)
-"""Columns and rows of the frames: half of ALFRED's each way, at a quarter of the cost."""
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _NOTHING_HAPPENED = "Nothing happened yet."
 _SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)
@@ -83,7 +82,7 @@ class RobotBody:
         self._kinds = things | self._receptacles | {sliced(kind) for kind in things} | {"faucet"}
         self._heuristics = Heuristics(**{one.name: getattr(settings, one.name) for one in fields(Heuristics)})
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
-        self.picture_size = SIZE
+        self.picture_size = perception.size
         self._policy = ActionPolicy(perception, self._heuristics, self._chance, seed=parts.seed)
 
     def _chance(self, thing: str, receptacle: str) -> float:
@@ -95,12 +94,12 @@ class RobotBody:
         del goal, observation
         return RobotState()
 
-    def observe(self, state: RobotState, turn: Turn) -> RobotState:
+    async def observe(self, state: RobotState, turn: Turn) -> RobotState:
         frame, pose = turn.frame, turn.pose
         if frame is None or pose is None:
             raise Unsupported(_NO_PICTURES)
         if state.seen is None:
-            return replace(state, seen=self._policy.begin(frame, pose), frame=frame)
+            return replace(state, seen=await asyncio.to_thread(self._policy.begin, frame, pose), frame=frame)
         seen, log = state.seen, state.log
         for transition in turn.transitions:
             name, _, thing = transition.command.partition(" ")
@@ -109,7 +108,7 @@ class RobotBody:
             kind = action.spot.kind if action.spot is not None else kind_in(thing)
             log = (*log, (name, kind, transition.observation.accepted))
         if turn.transitions:
-            seen = self._policy.see(seen, frame, pose)
+            seen = await asyncio.to_thread(self._policy.see, seen, frame, pose)
         return replace(state, seen=seen, frame=frame, given=None, log=log)
 
     def start(self, state: RobotState, skill: Skill) -> RobotState:

@@ -31,7 +31,7 @@ class TextBody:
     def begin(self, goal: str, observation: Observation) -> ControllerState:
         return self._controller.begin(observation, goal)
 
-    def observe(self, state: ControllerState, turn: Turn) -> ControllerState:
+    async def observe(self, state: ControllerState, turn: Turn) -> ControllerState:
         return self._controller.observe(state, turn.transitions, turn.hints)
 
     def start(self, state: ControllerState, skill: Skill) -> ControllerState:

@@ -129,7 +129,7 @@ class Opex:
         turn = replace(turn, admissible=None)
         memory = replace(
             memory,
-            state=self._body.observe(memory.state, turn),
+            state=await self._body.observe(memory.state, turn),
             unplanned=memory.unplanned + turn.transitions,
             unseen=memory.unseen + turn.transitions,
         )

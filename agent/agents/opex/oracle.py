@@ -54,7 +54,7 @@ class OraclePlayer:
         return self._body.impression(memory.state)
 
     async def decide(self, memory: OracleMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OracleMemory]:
-        memory = replace(memory, state=self._body.observe(memory.state, turn))
+        memory = replace(memory, state=await self._body.observe(memory.state, turn))
         if memory.step < 0:
             steps = tuple(skill.text for skill in memory.skills)
             emit(events.Planned(role="oracle", steps=steps, revision=0, reason="people annotated it"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -111,9 +112,10 @@ def test_what_is_no_perception_is_refused(text: str, said: str) -> None:
         make_perception(text)
 
 
-def test_a_detector_of_photographs_is_refused_on_boxes() -> None:
-    with pytest.raises(Unsupported, match=r"photographs.*boxes.*seeing=truth"):
-        make_perception("onnx:objects=mrcnn.onnx", pictures="boxes 1")
+@pytest.mark.parametrize("kind", ["onnx", "maskrcnn"])
+def test_a_detector_of_photographs_is_refused_on_boxes(kind: str) -> None:
+    with pytest.raises(Unsupported, match=rf"photographs.*boxes.*{kind}.*seeing=truth"):
+        make_perception(f"{kind}:objects=mrcnn.pth", pictures="boxes 1")
 
 
 # ``detector.onnx`` takes red for a mug, surely, and green for an alarm clock, unsurely.
@@ -143,9 +145,9 @@ def test_what_is_no_detector_is_refused(tmp_path: Path) -> None:
             make_perception(f"onnx:receptacles={broken}", pictures="thor")
 
 
-def test_a_detector_without_onnxruntime_says_what_to_install() -> None:
-    try:
-        import onnxruntime  # noqa: F401
-    except ModuleNotFoundError:
-        with pytest.raises(ConfigurationError, match=r"housequest\[detect\]"):
-            make_perception(f"onnx:objects={DETECTOR}", pictures="thor")
+@pytest.mark.parametrize(("kind", "module", "extra"), [("onnx", "onnxruntime", "detect"), ("maskrcnn", "torch", "maskrcnn")])
+def test_a_detector_without_its_library_says_what_to_install(kind: str, module: str, extra: str) -> None:
+    if find_spec(module) is not None:
+        pytest.skip(f"{module} is installed")
+    with pytest.raises(ConfigurationError, match=rf"housequest\[{extra}\]"):
+        make_perception(f"{kind}:objects={DETECTOR}", pictures="thor")
