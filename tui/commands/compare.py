@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tui import terminal
 from tui.commands import options
-from tui.commands.output import drawing, print_text, write_page
+from tui.commands.output import drawing, print_report, write_page
 from tui.text import TextLayout, TextStyle, cut, printable
 from worlds.errors import ConfigurationError
 
@@ -51,7 +51,7 @@ def compare(
         if show is not None or html is not None:
             raise ConfigurationError("--show and --html take two runs; name one of each series, such as its run-1.")
         sides = (each if isinstance(each, Side) else Side(each.name, (each,), each.card) for each in (one, other))
-        print_text(RepeatsComparison(*sides).render(as_json=as_json))
+        print_report(RepeatsComparison(*sides), as_json=as_json)
         return
     comparison = paired(one, other)
     if show is not None:
@@ -64,7 +64,7 @@ def compare(
         names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
         terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
     else:
-        print_text(ComparisonReport(comparison).render(as_json=as_json))
+        print_report(ComparisonReport(comparison), as_json=as_json)
     if html is not None:
         from agent.evaluation.render.pages.render import comparison_page
 

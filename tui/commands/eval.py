@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tui import terminal
 from tui.commands import options
-from tui.commands.output import finish, print_result, print_text
+from tui.commands.output import finish, print_report, print_result
 from tui.commands.report import searching, show_sweep
 from worlds.errors import ConfigurationError
 
@@ -73,7 +73,7 @@ def evaluate(
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
     manifest, summary = read_summary(RunFolder(folder), settings.prices_of, searching)
-    print_text(RunReport(manifest, summary).render(as_json=as_json))
+    print_report(RunReport(manifest, summary), as_json=as_json)
     if as_json and summary.errored:
         terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
     finish(1 if summary.overall.errors else 0)
@@ -185,7 +185,7 @@ def _plan_sweep(arms: tuple[ConfiguredArm, ...], folder: SweepFolder, limits: Bu
         opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}, into {place}"
         rows = _score(trial.run, place, tracker, trial.configuration.settings.workers, opening)
         errors += sum(row.outcome == "error" for row in rows)
-    print_text(PlanSweepReport(read_plan_arms(folder)).render(as_json=as_json))
+    print_report(PlanSweepReport(read_plan_arms(folder)), as_json=as_json)
     _finish_plans(errors)
 
 
@@ -208,7 +208,7 @@ def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *,
         return
     opening = f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}"
     rows = _score(run, place, BudgetTracker(limits), settings.workers, opening)
-    print_text(PlansReport(run.manifest, rows).render(as_json=as_json))
+    print_report(PlansReport(run.manifest, rows), as_json=as_json)
     _finish_plans(sum(row.outcome == "error" for row in rows))
 
 

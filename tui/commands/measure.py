@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tui.commands import options
-from tui.commands.output import finish, print_json, print_result, print_text
+from tui.commands.output import finish, print_json, print_lines, print_report, print_result
 from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -65,10 +65,9 @@ def measure(
         print_json({**about, **report.data()})
     else:
         first, second = comparison.first.folder.path, comparison.second.folder.path
-        print_text(
-            f"{_measured(measurement)}, told in {result.told} of {len(comparison.pairs)} episodes\n\n{report.text()}\n"
-            f"The runs: housequest compare {first} {second}\n"
-        )
+        print_lines([f"{_measured(measurement)}, told in {result.told} of {len(comparison.pairs)} episodes", ""])
+        print_report(report)
+        print_lines(["", f"The runs: housequest compare {first} {second}"])
     finish(1 if any(each.outcome == "error" for side in sides(comparison) for each in side) else 0)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from tui import terminal
 from tui.commands import options
-from tui.commands.output import print_text
+from tui.commands.output import print_report
 from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def modules(
         raise ConfigurationError(f"{run} was played by {config.agent!r}; give --model, and pet looks on along it.")
     if calibrate is not None:
         _calibrate(calibrate, modules_of(seen), cast("Way", way))
-    print_text(modules_of(seen, _likeness(embedder, seen), told).render(as_json=as_json))
+    print_report(modules_of(seen, _likeness(embedder, seen), told), as_json=as_json)
 
 
 def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:

@@ -16,6 +16,8 @@ from worlds.paths import atomic_write
 if TYPE_CHECKING:
     from textual.screen import Screen
 
+    from agent.evaluation.render.table import Report
+
 MANY_DRAWN = 300
 """Turns from which on drawing them takes seconds, and is announced."""
 
@@ -28,6 +30,27 @@ def print_lines(lines: Iterable[str]) -> None:
 def print_text(text: str) -> None:
     """Print ``text``, made safe for a terminal."""
     terminal.show(printable(text).splitlines())
+
+
+def print_report(report: Report, *, as_json: bool = False) -> None:
+    """Print ``report`` as JSON, or else as text, with colours on a terminal."""
+    if as_json:
+        print_json(report.data())
+    else:
+        colour = terminal.look().colour
+        terminal.show(_coloured(line) if colour else printable(line) for line in report.lines())
+
+
+def _coloured(line: str) -> str:
+    from agent.evaluation.render.table import Strong, Warned
+
+    match line:
+        case Strong():
+            return typer.style(printable(line), bold=True)
+        case Warned():
+            return typer.style(printable(line), fg="yellow")
+        case _:
+            return printable(line)
 
 
 def print_json(value: object) -> None:

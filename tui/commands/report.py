@@ -9,7 +9,7 @@ import typer
 
 from tui import terminal
 from tui.commands import options
-from tui.commands.output import drawing, print_json, print_text, write_page
+from tui.commands.output import drawing, print_json, print_report, print_text, write_page
 from worlds.errors import ConfigurationError
 from worlds.paths import atomic_write, given_path
 
@@ -64,7 +64,7 @@ def report(
             raise ConfigurationError("--inspect takes one run; name one of these, which has a folder of its own.")
         terminal.note(f"{write_inspect_log(RunFolder(runs[0]), inspect)} episodes written to {inspect}")
     if not isinstance(figures, RunReport | SeriesReport):
-        print_text(figures.render(as_json=as_json))
+        print_report(figures, as_json=as_json)
         return
     published = export.beside_published(figures) if against else None
     if csv not in (None, "-"):
@@ -75,10 +75,15 @@ def report(
         print_json({**figures.data(), **({"published": published.data()} if published else {})})
     elif csv == "-":
         print_text(export.as_csv(figures))
-    else:
-        print_text(export.as_markdown(figures) if markdown else figures.text())
+    elif markdown:
+        print_text(export.as_markdown(figures))
         if published:
-            print_text(f"\n{export.published_markdown(published) if markdown else published.text()}")
+            print_text(f"\n{export.published_markdown(published)}")
+    else:
+        print_report(figures)
+        if published:
+            print_text("\n")
+            print_report(published)
     if html is not None:
         _write_page(figures, RunFolder(runs[0]), prices, html)
 
@@ -109,7 +114,7 @@ def show_sweep(folder: SweepFolder, *, as_json: bool) -> int:
     from agent.evaluation.render.reading import errors_of, read_sweep_report
 
     found = read_sweep_report(folder, configure(uses=()).settings.prices_of, searching)
-    print_text(found.render(as_json=as_json))
+    print_report(found, as_json=as_json)
     return errors_of(found)
 
 
@@ -119,5 +124,5 @@ def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, .
     from agent.evaluation.analysis.seeds import SweepReport, read_arms
 
     arms = read_arms(folder, configure(uses=()).settings.prices_of)
-    print_text(SweepReport(arms).render(as_json=as_json))
+    print_report(SweepReport(arms), as_json=as_json)
     return arms

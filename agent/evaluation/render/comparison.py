@@ -15,7 +15,9 @@ from agent.evaluation.render.table import (
     WIDTH,
     Report,
     Section,
+    Strong,
     Table,
+    Warned,
     ends,
     many,
     percent,
@@ -104,12 +106,12 @@ def unlike_lines(found: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     """The warning of what differs between the cards; nothing where they are alike."""
     told = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in found.items())
     lines = textwrap.wrap(f"Not measured alike: {printable(told)}.", WIDTH - 2) if found else []
-    yield from (f"! {line}" if not place else f"  {line}" for place, line in enumerate(lines))
+    yield from (Warned(f"! {line}" if not place else f"  {line}") for place, line in enumerate(lines))
 
 
 def _table(comparison: Comparison) -> Iterator[str]:
     counts = comparison.counts
-    yield f"{'':<14}{'second won':>12}{'second lost':>13}{'':>8}{'success':>10}{'95 % interval':>17}"
+    yield Strong(f"{'':<14}{'second won':>12}{'second lost':>13}{'':>8}{'success':>10}{'95 % interval':>17}")
     rows = (
         ("first won", counts.both, counts.only_first, "first", counts.won_first),
         ("first lost", counts.only_second, counts.neither, "second", counts.won_second),
@@ -178,7 +180,7 @@ def _failures(comparison: Comparison) -> Section:
 
 
 def _by_type(comparison: Comparison) -> Iterator[str]:
-    yield f"{'':<32}{'both':>6}{'first':>7}{'second':>8}{'neither':>9}{'difference':>18}"
+    yield Strong(f"{'':<32}{'both':>6}{'first':>7}{'second':>8}{'neither':>9}{'difference':>18}")
     for kind, counts in comparison.by_type.items():
         difference = f"{counts.difference * 100:+.1f} points"
         cells = f"{counts.both:>6}{counts.only_first:>7}{counts.only_second:>8}{counts.neither:>9}{difference:>18}"

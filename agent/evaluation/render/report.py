@@ -17,7 +17,9 @@ from agent.evaluation.render.table import (
     Column,
     Report,
     Section,
+    Strong,
     Table,
+    Warned,
     ends,
     many,
     named_lines,
@@ -83,18 +85,18 @@ class RunReport(Report):
         }
 
     def sections(self) -> Iterator[Section]:
-        """Notes on the figures, then the tables, success last."""
+        """Success, the terms that it was measured under, and what else was measured."""
         manifest, summary = self.manifest, self.summary
+        rows = list(groups(summary))
+        yield Table.of("", pick("tasks", "won", "err", "success", "95 % interval", "steps"), rows)
         yield named_lines(heading(manifest, card(manifest, summary.overall.asked)), width=10)
         yield behind(manifest, summary)
         yield _means(summary)
-        rows = list(groups(summary))
         yield [
             *Table.of("", [*shares(summary), *pick("refused", "repeated")], rows).text(),
             *(line for sentence in definitions(summary) for line in wrapped(sentence)),
         ]
         yield ceilings_by_type(summary)
-        yield Table.of("", pick("tasks", "won", "err", "success", "95 % interval", "steps"), rows)
         yield (line for sentence in notes(manifest, summary) for line in wrapped(sentence))
 
 
@@ -244,7 +246,7 @@ def _means(summary: Summary) -> Section:
 def behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
     """Why tasks were not won, what errored, and what is left out."""
     if failures := summary.failures:
-        yield f"Why they were not won ({sum(len(lost) for lost in failures.values())}):"
+        yield Strong(f"Why they were not won ({sum(len(lost) for lost in failures.values())}):")
     for kind, lost in failures.items():
         yield f"  {kind.label:<34}{len(lost):>6}"
         # A task that was lost in several runs is told of once.
@@ -259,7 +261,7 @@ def behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
         cause = f"{result.boundary}: {result.message}" if result.message else result.reason
         by_cause.setdefault(" ".join(cause.split())[:400], []).append(result)
     if by_cause:
-        yield f"Errors, counted as not won ({len(summary.errored)}):"
+        yield Warned(f"Errors, counted as not won ({len(summary.errored)}):")
         for cause, alike in by_cause.items():
             yield from wrapped(cause, "  ")
             yield from first_lines([f"{result.number:>4}  {short(result.task, WIDTH - 10)}" for result in alike], "    ")

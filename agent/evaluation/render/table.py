@@ -31,6 +31,18 @@ _SPECIAL = re.compile(r"([\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w))")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+class Strong(str):
+    """A line that stands out where there are colours: the head of a table, and its total."""
+
+    __slots__ = ()
+
+
+class Warned(str):
+    """A line that warns its reader, in a colour where there are any."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Column(Generic[R]):
     """A figure of each row: its heading, value and format. ``number`` columns are right-aligned."""
@@ -77,7 +89,8 @@ class Table:
             if above and row is not self.head and name != row[0]:
                 lines, name = [*lines, *wrapped(row[0])], ""
             cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-            lines.append("  ".join([f"{name:<{widths[0]}}", *cells]).rstrip())
+            line = "  ".join([f"{name:<{widths[0]}}", *cells]).rstrip()
+            lines.append(Strong(line) if row is self.head or row[0] == self.total else line)
         return lines
 
     def markdown(self, numbers: Sequence[int] | None = None) -> list[str]:
@@ -108,8 +121,17 @@ class Report(ABC):
 
     def text(self) -> str:
         """The sections in at most 80 columns, separated by empty lines."""
-        parts = (section.text() if isinstance(section, Table) else list(section) for section in self.sections())
-        return "\n\n".join("\n".join(lines) for lines in parts if lines) + "\n"
+        return "\n".join(self.lines()) + "\n"
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the text, of which some are `Strong` or `Warned`."""
+        first = True
+        for section in self.sections():
+            lines = section.text() if isinstance(section, Table) else list(section)
+            if lines and not first:
+                yield ""
+            first = first and not lines
+            yield from lines
 
 
 def csv_text(rows: Sequence[Mapping[str, Cell]], columns: Iterable[str]) -> str:

@@ -68,8 +68,6 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
     if not agent_spec(agent).takes_rules:
         able = ", ".join(each for each in agent_names() if agent_spec(each).takes_rules)
         raise ConfigurationError(f"The agent {agent!r} takes no rules; measure with one of: {able}.")
-    if agent_spec(agent).needs_model and not settings.model:
-        raise ConfigurationError(f"The agent {agent!r} needs a language model; name one with --model, as for eval.")
     book = library().open(name).require_world(settings.world, "Measure a book for {world}.")
     measured = tuple(dict.fromkeys(book.rule(each) for each in ids)) or accepted(book.rules)
     if not measured:

@@ -116,7 +116,7 @@ def test_a_dry_run_plays_nothing(book: Path, call: Run, tmp_path: Path) -> None:
         (("book.yaml", "--agent", "expert"), "The agent 'expert' takes no rules"),
         (("book.yaml", "--agent", "human"), "The agent 'human' takes no rules"),
         (("book.yaml", "--agent", "nobody"), "There is no agent named 'nobody'"),
-        (("book.yaml",), "needs a language model"),
+        (("book.yaml", "--agent", "react", "--split", "example"), "needs a language model"),
         (("book.yaml", "knak", "--model", "openai:x"), "Did you mean 'knack'"),
         (("empty.yaml", "--model", "openai:x"), "has no accepted rules"),
         (("book.yaml", "--alone", "--model", "openai:x"), "no rule is named"),

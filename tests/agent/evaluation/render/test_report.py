@@ -10,6 +10,7 @@ import pytest
 
 from agent.config import Prices, configure
 from agent.evaluation.render.report import RunReport, read_summary
+from agent.evaluation.render.table import Strong
 from agent.evaluation.runs.batch import run_batch
 from agent.evaluation.runs.files import file_of
 from agent.evaluation.runs.folder import RunFolder
@@ -40,6 +41,15 @@ def test_a_lost_run_says_why_and_what_it_cost(lost: RunFolder) -> None:
     assert "at 2 for a million tokens read, 1 from a cache, 10 written." in " ".join(text.split())
     assert all(len(line) <= 80 for line in text.splitlines())
     assert '[prices."scripted:script.yaml"]' in RunReport(*read_summary(lost)).text()
+
+
+def test_success_stands_first_and_what_matters_stands_out(lost: RunFolder) -> None:
+    lines = list(RunReport(*read_summary(lost)).lines())
+    assert "success" in lines[0] and lines.index("") < lines.index("agent     react  form=auto max_tokens=512 temperature=0.0")
+    strong = [line for line in lines if isinstance(line, Strong)]
+    assert strong[0] == lines[0]
+    assert strong[1].startswith("all ") and "Why they were not won (4):" in strong
+    assert RunReport(*read_summary(lost)).text() == "\n".join(lines) + "\n"
 
 
 def test_classes_of_planners_are_told_of_planners_in_skills_alone(lost: RunFolder, tmp_path: Path) -> None:
