@@ -11,6 +11,7 @@ which may be left out, are about what the player knows before the command. Those
 afterwards and about the answer: ``refused``, ``accepted`` and ``says "TEXT"``, where ``...`` is any text. A fact is one of::
 
     holding nothing | holding something | holding THING
+    a hand is free | no hand is free
     at nothing | at THING                   the agent is where this receptacle is
     THING is in THING
     THING is open | closed | surface        (surface: cannot be opened)
@@ -32,7 +33,7 @@ from typing import Literal, cast, get_args
 from worlds.errors import KnowledgeError, nearest, shown
 
 TermShape = Literal["variable", "name", "kinds", "nothing"]
-Relation = Literal["holding", "at", "in", "state", "kind", "refused", "says"]
+Relation = Literal["holding", "free", "at", "in", "state", "kind", "refused", "says"]
 ThingState = Literal["open", "closed", "surface", "hot", "cool", "clean", "sliced", "lit", "empty", "here", "known"]
 CheckVerdict = Literal["supports", "contradicts", "undecided"]
 
@@ -78,6 +79,8 @@ class Fact:
                 return "accepted" if self.negated else "refused"
             case "holding" if self.negated and self.subject == Term("nothing"):
                 return "holding something"
+            case "free":
+                return "no hand is free" if self.negated else "a hand is free"
             case "holding" | "at":
                 plain = f"{self.relation} {self.subject}"
             case "in":
@@ -115,7 +118,7 @@ _WORD = re.compile(r"[A-Za-z][\w-]{0,59}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z][\w-]{0,59} [0-9]{1,6}", re.ASCII)
 _VERB = re.compile(r"[a-z]{1,20}", re.ASCII)
 _ARTICLES = ("a", "an")
-_EXAMPLE = "for example: take {object} from {receptacle}; when holding something; then refused"
+_EXAMPLE = "for example: open {receptacle}; when {receptacle} is closed; then {receptacle} is open"
 
 
 def parse_check(text: str) -> Check:
@@ -171,6 +174,8 @@ def _fact(text: str, variables: tuple[str, ...]) -> Fact:
             return Fact("says", text=_pattern(rest.strip(), variables))
         case "holding" if rest == "something":
             return Fact("holding", Term("nothing"), negated=True)
+        case "a" | "no" if rest == "hand is free":
+            return Fact("free", negated=head == "no")
         case "holding" | "at":
             return Fact(head, Term("nothing") if rest == "nothing" else _term(rest, variables))
         case _:

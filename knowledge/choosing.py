@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knowledge.rules import Rule
 from worlds.household.base import Household
 from worlds.household.belief import Belief, kind
-from worlds.household.goals import APPLIANCES, Goal
+from worlds.household.goals import Topic
 
 BYTES_PER_TOKEN = 4
 """Bytes of UTF-8 counted as one token: a rough estimate for English in any model's vocabulary."""
@@ -32,24 +32,14 @@ def estimated_tokens(statement: str) -> int:
     return -(-(len(statement.encode("utf-8", "replace")) + _DASH) // BYTES_PER_TOKEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """What a task is about, as far as its player knows: its type (None: unknown) and the kinds of thing it names."""
-
-    type: str | None = None
-    kinds: frozenset[str] = frozenset()
-
-
 def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None, household: Household | None = None) -> Topic:
     """The topic of the sentence ``goal``; ``granted`` is the task's type if the player is given it.
 
     ``household`` reads the world's own sentences. Others are guessed, if ``belief`` lists the receptacles in the house.
     """
-    read = household.read_goal(goal) if household else None
-    if household and read is None and belief is not None:
-        kinds = sorted({one.kind for one in belief.receptacles})
-        read = household.guess_goal(goal, objects=household.counts().objects(), receptacles=kinds)
-    return Topic(granted or (read.type if read else None), _named(goal) | _needed(read))
+    kinds = None if belief is None else sorted({one.kind for one in belief.receptacles})
+    read = (household.topic(goal, kinds) if household else None) or Topic()
+    return replace(read, type=granted or read.type, kinds=_named(goal) | read.kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +131,7 @@ def _of_type(rule: Rule, topic: Topic) -> bool:
 
 def _of_things(rule: Rule, topic: Topic) -> bool:
     """Whether a rule is about a thing that the task names, or names no things."""
-    return not rule.objects or not topic.kinds.isdisjoint(_kinds(rule))
+    return not rule.objects or not (topic.kinds | topic.needed).isdisjoint(_kinds(rule))
 
 
 def _kinds(rule: Rule) -> frozenset[str]:
@@ -152,7 +142,7 @@ def _at_hand(belief: Belief) -> frozenset[str]:
     """The kinds of what is held, what stands here, and what is seen in it."""
     here = belief.here()
     inside = (name for one in here if one.openness != "closed" for name in belief.inside(one))
-    names = (belief.held or "", *(one.name for one in here), *belief.beside, *inside)
+    names = (*belief.carried, *(one.name for one in here), *belief.beside, *inside)
     return frozenset(kind(name).lower() for name in names)
 
 
@@ -161,11 +151,3 @@ def _named(goal: str) -> frozenset[str]:
     words = re.findall(r"[a-z]+", goal[:_LONGEST_GOAL].lower())
     runs = {"".join(words[at : at + size]) for at in range(len(words)) for size in range(1, _WORDS + 1)}
     return frozenset(form for run in runs for form in (run, run.removesuffix("s"), run.removesuffix("es")))
-
-
-def _needed(goal: Goal | None) -> frozenset[str]:
-    """The kinds of thing that a goal needs, including those its sentence does not name."""
-    if goal is None:
-        return frozenset()
-    appliance = APPLIANCES[goal.treatment] if goal.treatment else None
-    return frozenset(name.lower() for name in (goal.object, goal.receptacle, goal.lamp, appliance) if name)

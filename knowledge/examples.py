@@ -130,8 +130,8 @@ def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TR
 def type_of_goal(goal: str, receptacles: Iterable[str], household: Household) -> str | None:
     """The task type that a goal sentence states; None if unclear. ``receptacles`` are the kinds in the house."""
     kinds = sorted(set(receptacles))
-    read = household.read_goal(goal) or household.guess_goal(goal, objects=household.counts().objects(), receptacles=kinds)
-    return read.type if read else None
+    topic = household.topic(goal, kinds)
+    return topic.type if topic else None
 
 
 # A store is a file of JSON objects, one a line.

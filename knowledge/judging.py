@@ -70,8 +70,11 @@ class BeliefView:
         """Whether this object lies in a receptacle at the agent's location."""
         if self.belief.at is None:
             return False
-        # Unknown receptacles may share the location, and a thing may lie in two places.
-        return True if any(self.holds(one, name.__eq__) for one in self.here) else None
+        if any(self.holds(one, name.__eq__) for one in self.here):
+            return True
+        # Unknown receptacles may share the location.
+        where = self.items[name].where if self.belief.in_one_place and name in self.items else None
+        return False if where is not None and self.at(where) is False else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,8 @@ def _positive(fact: Fact) -> FactReader:
     match fact.relation:
         case "holding":
             return _holding(subject)
+        case "free":
+            return lambda view, _: len(view.belief.carried) < view.belief.hands
         case "at" if subject.shape == "nothing":
             return lambda view, _: view.belief.at is None
         case "at":
@@ -186,9 +191,9 @@ def _fits(term: Term) -> Callable[[Bindings], Callable[[str], bool]]:
 
 def _holding(term: Term) -> FactReader:
     if term.shape == "nothing":
-        return lambda view, _: view.belief.held is None
+        return lambda view, _: not view.belief.carried
     fits = _fits(term)
-    return lambda view, names: view.belief.held is not None and fits(names)(view.belief.held)
+    return lambda view, names: any(map(fits(names), view.belief.carried))
 
 
 def _inside(subject: Term, other: Term) -> FactReader:

@@ -15,7 +15,8 @@ from knowledge.judging import FactReader, Occasion, command_pattern, compile_fac
 from knowledge.moments import Moment
 from knowledge.rules import WITNESSES, Evidence, Origin, Rule
 from knowledge.statistics import Interval, wilson
-from worlds.household.belief import kind
+from worlds.household.belief import Belief, kind
+from worlds.household.commands import CommandForm, Commands
 from worlds.household.counts import Counts
 from worlds.text import percentage
 
@@ -24,29 +25,6 @@ FEWEST = 10
 
 PLACES = 3
 """Most places that such a rule names."""
-
-TYPES = {
-    "heat": ("pick_heat_then_place_in_recep",),
-    "cool": ("pick_cool_then_place_in_recep",),
-    "clean": ("pick_clean_then_place_in_recep",),
-    "use": ("look_at_obj_in_light",),
-}
-"""The task types that these verbs are for; other verbs are for all."""
-
-FORMS = (
-    "go to {receptacle}",
-    "open {receptacle}",
-    "close {receptacle}",
-    "take {object} from {receptacle}",
-    "move {object} to {receptacle}",
-    "examine {thing}",
-    "use {object}",
-    "heat {object} with {receptacle}",
-    "cool {object} with {receptacle}",
-    "clean {object} with {receptacle}",
-    "slice {object} with {tool}",
-)
-"""The commands that name something; the others are always accepted."""
 
 MOST_KINDS = 12
 
@@ -65,18 +43,19 @@ class Mined:
         return (*lying, *(replace(rule, origin=origin) for rule in self.preconditions))
 
 
-def mine(moments: Iterable[Moment], least: int = 5) -> Mined:
-    """Count over ``moments``, each origin once; a precondition needs at least ``least`` refusals."""
+def mine(moments: Iterable[Moment], commands: Commands, least: int = 5) -> Mined:
+    """Count over ``moments``, each origin once, what ``commands`` need; a need takes at least ``least`` refusals."""
     houses: dict[str, _House] = {}
-    forms = [CommandCounts(command) for command in FORMS]
+    forms = [CommandCounts(form) for form in commands.forms]
     by_verb: dict[str, list[CommandCounts]] = {}
     for form in forms:
-        by_verb.setdefault(_verb(form.command), []).append(form)
+        by_verb.setdefault(_verb(form.form.pattern), []).append(form)
     for now in occasions(moments):
         houses.setdefault(now.moment.house, _House()).add(now.moment)
         for form in by_verb.get(_verb(now.moment.command.strip()), ()):
             form.add(now)
-    return Mined(_sighted(houses.values()), tuple(found for form in forms for found in form.preconditions(least)))
+    needs = (need for alike in by_verb.values() for form in alike for need in form.needs(least, alone=len(alike) == 1))
+    return Mined(_sighted(houses.values()), tuple(needs))
 
 
 def mine_table(counts: Counts) -> Mined:
@@ -114,24 +93,24 @@ def place_rule(location: Location, origin: Origin) -> Rule:
     )
 
 
-def need_rule(command: str, fact: Fact, witnesses: Sequence[str], taken: int) -> Rule:
-    """The rule that ``command`` is refused unless ``fact`` holds.
+def need_rule(form: CommandForm, fact: Fact, witnesses: Sequence[str], taken: int, name: str) -> Rule:
+    """The rule that commands of this ``form`` are refused unless ``fact`` holds; its id begins with ``name``.
 
-    While the fact was false, it was refused by all ``witnesses`` and never accepted; while true, it was accepted ``taken``
-    times. The rule's id comes from the fact, so that counting again finds it again.
+    While the fact was false, they were refused by all ``witnesses`` and never accepted; while true, they were accepted
+    ``taken`` times. The rule's id comes from the fact, so that counting again finds it again.
     """
-    verb, refused = _verb(command), len(witnesses)
+    refused = len(witnesses)
     named = f"kind of {fact.subject}" if fact.relation == "kind" else str(fact)
     words = "-".join(re.findall("[a-z]+", named))
     low = wilson(refused, refused).low
     counted = f"refused {refused:,} of {refused:,} times otherwise ({min(low * 100, 99.9):.3g}-100 %)"
     return Rule(
-        id=f"{verb}-needs-{words}",
-        statement=f"`{command}` works only if {fact}: {counted}, taken {taken:,} times with it.",
+        id=f"{name}-needs-{words}",
+        statement=f"`{form.pattern}` works only if {fact}: {counted}, taken {taken:,} times with it.",
         kind="mechanic",
-        types=TYPES.get(verb, ()),
+        types=form.types,
         status="candidate",
-        check=Check(command, (replace(fact, negated=not fact.negated),), (Fact("refused"),)),
+        check=Check(form.pattern, (replace(fact, negated=not fact.negated),), (Fact("refused"),)),
         evidence=Evidence(refused, 0, tuple(witnesses[:WITNESSES])),
     )
 
@@ -166,7 +145,7 @@ class Location:
 class _House:
     """The receptacles in a house by name, with their kinds; those looked into; and the kind of place where an object lay.
 
-    An object counts once a house, where it was first seen; later sightings and moves are ignored.
+    An object counts once a house, where it was first seen, which may be the opening; later sightings and moves are ignored.
     """
 
     standing: dict[str, str] = field(default_factory=dict[str, str])
@@ -174,7 +153,12 @@ class _House:
     found: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, moment: Moment) -> None:
-        before, after = moment.before, moment.after
+        """Count what a command showed, and before the first one what the opening did."""
+        if not self.standing:
+            self._see(Belief(), moment.before)
+        self._see(moment.before, moment.after)
+
+    def _see(self, before: Belief, after: Belief) -> None:
         for receptacle in after.receptacles:
             self.standing[receptacle.name] = receptacle.kind
         if before.receptacles is after.receptacles:
@@ -234,9 +218,9 @@ class _Tried:
 class CommandCounts:
     """Counts what one form of command needs: its refusals, by origin and by the kinds that it named, and the kinds accepted."""
 
-    def __init__(self, command: str) -> None:
-        self.command = command
-        self.pattern = command_pattern(command)
+    def __init__(self, form: CommandForm) -> None:
+        self.form = form
+        self.pattern = command_pattern(form.pattern)
         self.tried = [_Tried(fact, compile_fact(fact)) for fact in _candidates(tuple(self.pattern.groupindex))]
         self.origins: list[str] = []
         self.refused: list[dict[str, str]] = []
@@ -264,12 +248,18 @@ class CommandCounts:
             elif not holds:
                 tried.without.append(number)
 
-    def preconditions(self, least: int) -> Iterator[Rule]:
-        """What the command needs, by ``least`` refusals and as many accepted commands."""
+    def needs(self, least: int, *, alone: bool) -> Iterator[Rule]:
+        """What the command needs, by ``least`` refusals and as many accepted commands.
+
+        Where it is not ``alone`` with its verb, all its words go into the ids.
+        """
+        words = [word for word in self.form.pattern.split(" ") if not word.startswith("{")]
+        name = words[0] if alone else "-".join(words)
         needed = [each for each in self.tried if not each.spoilt and min(each.taken, len(each.without)) >= least]
         needed = [tried for number, tried in enumerate(needed) if not _implied(number, needed)]
         for tried in needed:
-            yield need_rule(self.command, tried.fact, [self.origins[number] for number in tried.without], tried.taken)
+            witnesses = [self.origins[number] for number in tried.without]
+            yield need_rule(self.form, tried.fact, witnesses, tried.taken, name)
         # A refusal says something about a kind only if nothing else was wrong.
         unexplained = set(range(len(self.origins))).difference(*(tried.without for tried in needed))
         for variable, kinds in self.taken.items():
@@ -277,7 +267,7 @@ class CommandCounts:
             # A kind that was accepted only once may not be the only one.
             if 0 < len(kinds) <= MOST_KINDS and min(kinds.values()) > 1 and len(without) >= least:
                 fact = Fact("kind", Term("variable", (variable,)), Term("kinds", tuple(sorted(kinds))))
-                yield need_rule(self.command, fact, without, kinds.total())
+                yield need_rule(self.form, fact, without, kinds.total(), name)
 
 
 def _implied(number: int, needed: list[_Tried]) -> bool:
@@ -298,10 +288,11 @@ def _candidates(variables: tuple[str, ...]) -> Iterator[Fact]:
         if variable != "tool":
             yield Fact("holding", term, negated=True)
     yield from (Fact("holding", Term("nothing"), negated=negated) for negated in (False, True))
+    yield Fact("free")
     for variable, term in terms.items():
         if variable in {"receptacle", "thing"}:
             yield from (Fact("at", term, negated=negated) for negated in (False, True))
-            for state in ("open", "closed", "surface"):
+            for state in ("open", "closed", "surface", "lit"):
                 yield from (Fact("state", term, text=state, negated=negated) for negated in (False, True))
         if variable != "receptacle":
             yield Fact("state", term, text="here")

@@ -39,6 +39,7 @@ from knowledge.rules import Rule
 from scripts.clumsy import Clumsy
 from tui.desk.witnesses import MissingWitness, find_witnesses
 from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.errors import HousequestError
 from worlds.household.counts import Counts
 
@@ -122,7 +123,7 @@ def unseen(book: Rulebook, runs: Sequence[Path]) -> list[MissingWitness]:
 def learned(runs: Sequence[Path]) -> Rulebook:
     """The counted rules: what commands need, then where things lie, the most useful first."""
     table = load_counts()
-    needs = tuple(need for need in mine(recorded_moments(runs)).preconditions if _is_useful(need))
+    needs = tuple(need for need in mine(recorded_moments(runs), HOUSEHOLD.commands).preconditions if _is_useful(need))
     rules = Mined(preconditions=needs).rules("books-expert books-clumsy")
     asked = _asked(table)
     locations = [each for each in mine_table(table).locations if each.thing in asked]

@@ -357,6 +357,7 @@ class _Check:
             for odd in _ODD:
                 household.update(household.begin(Observation(odd)), odd, Observation(odd))
                 household.read_goal(odd)
+                household.topic(odd, [])
 
     def room(self) -> Iterator[str]:
         household = self.world.household

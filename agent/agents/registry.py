@@ -10,10 +10,9 @@ from agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from worlds.base import World
 from worlds.errors import ConfigurationError, Unsupported, shown
-from worlds.household.commands import Commands
 from worlds.options import Scalar, kept_options, recorded_options
 from worlds.plugins import load_plugin, plugins
-from worlds.registry import household
+from worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
     from agent.base import Agent, AskPerson
@@ -59,7 +58,8 @@ def default_agent(model: str | None, world: str) -> str:
 def _builtin_speaks(world: str) -> bool:
     """Whether the world is a household with the commands that the built-in model was taught."""
     reader = household(world)
-    return reader is not None and reader.commands == Commands()
+    taught = household(DEFAULT_WORLD)
+    return reader is not None and taught is not None and reader.commands == taught.commands
 
 
 def shipped_model(agent: str) -> str | None:

@@ -31,6 +31,7 @@ from knowledge.mining import mine
 from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Origin, Rule
 from worlds.errors import ConfigurationError, KnowledgeError
+from worlds.household.commands import Commands
 from worlds.paths import atomic_write
 
 
@@ -103,7 +104,7 @@ class _Learning:
         try:
             if asker is None:
                 origin, parts, judges = Origin("run", run), list[Chunk](), None
-                mined = mine(recorded_moments([self.place.path])).rules(run)
+                mined = mine(recorded_moments([self.place.path]), self._commands).rules(run)
                 gathered = Candidates([CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
             else:
                 origin = Origin("model", f"{asker.name[:140]} over {run}")
@@ -154,11 +155,17 @@ class _Learning:
             longest=self.exploration.learning.reply_tokens,
         )
 
+    @property
+    def _commands(self) -> Commands:
+        household = self.exploration.run.setup.world.household
+        assert household is not None  # else it was not planned
+        return household.commands
+
     async def _distilled(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
         """The distiller's proposals for all chunks."""
         prompt = load_prompt("agent.explorer", "distiller")
         world = self.exploration.run.setup.world
-        system = prompt.render("system", manual=world.manual, most=str(MOST_RULES))
+        system = prompt.render("system", manual=world.manual, most=str(MOST_RULES), checks="\n".join(self._commands.checks))
         if self.options.say is not None:
             self.options.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
 

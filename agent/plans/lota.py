@@ -14,7 +14,7 @@ from agent.plans.pool import PlanTask, Pool
 from agent.roles.base import ReplyError, Role, Sampling, load_prompt
 from agent.skills.skill import Skill, Verb
 from worlds.alfred.plans import LONGEST_PLAN, ActionName, Plan, PlanStep
-from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text import HOUSEHOLD
 
 PACKAGE = "agent.agents.lota"
 
@@ -104,7 +104,7 @@ class LotaPlanner:
         """Plan for the task's instruction, without examples of its demonstration. Raises ``ModelError``."""
         own, prompt = self.settings, load_prompt(PACKAGE, "selector")
         asking = Asking(self.model, Sampling(own.max_tokens, own.temperature, self.seed))
-        skills = ", ".join((*(skill.text for skill in fixed_skills(load_counts()).skills), DONE))
+        skills = ", ".join((*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
         system = f"{prompt.render('system')}\n{prompt.render('whole', skills=skills)}"
         shots = await chosen(self.pool, own, self.seed, task)
         shown = [prompt.render("example", goal=one.goal, skills=skills_of(one.plan)) for one in shots]

@@ -86,7 +86,9 @@ class _Played:
 def run(data: Path | None) -> list[str]:
     """The table of each set of games, with the paired differences from random order. Lines to print."""
     train = _shares(mine_table(load_counts()).rules("train"))
-    others = _shares(mine(_lived(_houses(range(MINED_FROM, MINED_FROM + HOUSES), HABITS))).rules("the other household"))
+    others = _shares(
+        mine(_lived(_houses(range(MINED_FROM, MINED_FROM + HOUSES), HABITS)), HOUSEHOLD.commands).rules("the other household")
+    )
     by_name, by_train = _Arm("order of name"), _Arm("rules mined from train", shares=train)
     usual = (by_name, by_train, _Arm("the whole table of train", "counts"))
     lines = [f"rules: {len(train)} from train, {len(others)} from {HOUSES} houses of the other household"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from random import Random
 
 import pytest
 
@@ -13,6 +15,8 @@ from scripts.walks import moments_of, walk
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Observation, Trajectory, Transition
+from worlds.graphs.household import HOUSEHOLD as GRAPHS
+from worlds.registry import make_world
 
 
 def walked(first: int, last: int) -> list[Moment]:
@@ -21,7 +25,7 @@ def walked(first: int, last: int) -> list[Moment]:
 
 @pytest.mark.heavy
 def test_what_commands_need_is_found_and_holds_elsewhere() -> None:
-    found = mine(walked(0, 60)).rules("walks")
+    found = mine(walked(0, 60), HOUSEHOLD.commands).rules("walks")
     needs = {str(rule.check) for rule in found}
     assert "take {object} from {receptacle}; when holding something; then refused" in needs
     assert "take {object} from {receptacle}; when not at {receptacle}; then refused" in needs
@@ -34,8 +38,47 @@ def test_what_commands_need_is_found_and_holds_elsewhere() -> None:
     assert all(each.standing != "contradicted" for each in examine(general, walked(60, 90)))
 
 
+def wandered(first: int, last: int, most: int = 150) -> Iterator[Moment]:
+    """Made-up apartments in which every other command is any of the forms with any names that were seen."""
+    world = make_world("household-graph")
+    for seed in range(first, last):
+        env, chance = world.open(world.task(f"generated:{seed}")), Random(seed)
+        belief = GRAPHS.begin(env.reset().observation)
+        for number in range(most):
+            names = [one.name for one in (*belief.receptacles, *belief.items, *belief.receptacles[:1])]
+            form = chance.choice(GRAPHS.commands.forms).pattern
+            command = re.sub(r"\{\w+\}", lambda _, names=names: chance.choice([*belief.carried, *names]), form)
+            command = command if chance.random() < 0.5 else chance.choice(env.admissible_commands() or ("look",))
+            step = env.step(command)
+            before, belief = belief, GRAPHS.update(belief, command, step.observation)
+            refused = GRAPHS.refused(step.observation)
+            yield Moment(f"wandered/{seed}/{number}", f"{seed}", before, command, step.observation, belief, refused)
+            if step.done:
+                break
+
+
+@pytest.mark.heavy
+def test_what_the_commands_of_another_household_need_is_found_and_holds_elsewhere() -> None:
+    found = mine(wandered(0, 40), GRAPHS.commands).rules("wandered")
+    checked = [rule for rule in found if rule.check]
+    assert {
+        "grab {object}; when no hand is free; then refused",
+        "grab {object}; when {object} is not here; then refused",
+        "open {receptacle}; when not at {receptacle}; then refused",
+        "open {receptacle}; when no hand is free; then refused",
+        "open {receptacle}; when {receptacle} is not closed; then refused",
+        "put {object} on {receptacle}; when not holding {object}; then refused",
+    } <= {str(rule.check) for rule in checked}
+    assert len({rule.id for rule in checked}) == len(checked)
+    general = [rule for rule in checked if " is a" not in str(rule.check) and " is not a" not in str(rule.check)]
+    assert [str(each.rule.check) for each in examine(general, wandered(40, 60)) if each.standing == "contradicted"] == []
+    lying = {rule.objects[0]: rule.statement for rule in found if rule.kind == "location"}
+    assert lying["fridge"].startswith("A fridge is most often in kitchen 100 %")
+    assert lying["plate"].startswith("A plate is most often in kitchencabinet")
+
+
 def test_nothing_is_mined_from_nothing() -> None:
-    assert mine([]).rules("nothing") == ()
+    assert mine([], HOUSEHOLD.commands).rules("nothing") == ()
 
 
 def test_the_table_that_ships_gives_the_share_of_all_objects() -> None:
@@ -67,7 +110,7 @@ def house(seen: str) -> Trajectory:
 
 
 def sights(moments: Iterable[Moment]) -> tuple[Location, ...]:
-    return mine(moments).locations
+    return mine(moments, HOUSEHOLD.commands).locations
 
 
 def test_what_was_looked_into_is_weighed_against_what_there_is() -> None:

@@ -53,8 +53,13 @@ def mine(
     world = DEFAULT_WORLD
     played: tuple[Rule, ...] = ()
     tabled: tuple[Rule, ...] = ()
+    episodes: Sequence[EpisodeFile] = ()
     if paths or not counts:
         episodes, world = _learnable(paths_to_mine(paths))
+    reader = household(world)
+    if reader is None:
+        raise Unsupported(f"The texts of the world {world!r} are not read, so nothing can be counted in them.")
+    if episodes:
         over["episodes"] = len(episodes)
 
         def counted() -> Iterator[Moment]:
@@ -63,12 +68,11 @@ def mine(
                 over["transitions"] += 1
                 yield moment
 
-        played = mine_moments(counted(), least).rules(_named(episodes))
+        played = mine_moments(counted(), reader.commands, least).rules(_named(episodes))
     if counts:
-        reader = household(world)
-        if reader is None:
-            raise Unsupported(f"The world {world!r} has no table of where things lie; leave --counts out.")
         table = reader.counts()
+        if not table.games:
+            raise Unsupported(f"Where things lie was not counted in the world {world!r}; leave --counts out.")
         over["games"] = table.games
         tabled = mine_table(table).rules(f"counts over {table.split}")
     # Where both know about a kind of thing, the table wins over what was played.

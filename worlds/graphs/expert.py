@@ -9,15 +9,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from worlds.base import Observation
-from worlds.graphs.houses import LYING, STANDING, written_counts
+from worlds.graphs.houses import LYING, STANDING, VOCABULARY, written_counts
 from worlds.graphs.reader import begin, is_room, refused, room_of, update
 from worlds.graphs.sentences import Wanted, read_sentence, spoken
 from worlds.household.belief import Belief, Receptacle, kind
 from worlds.household.search import SearchPrior, drawn, salt_of
 
 ROOM = "apartment"
-VOCABULARY = frozenset(LYING) | {one.kind for standing in STANDING.values() for one in standing}
-"""The kinds that made-up apartments have; those of others are known once they were seen."""
 _ROOMS = {one.kind: room for room, standing in STANDING.items() for one in standing}
 _MAX_FAILED = 200
 

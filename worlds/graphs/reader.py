@@ -41,7 +41,7 @@ def refused(observation: Observation) -> bool:
 
 def begin(opening: Observation) -> Belief:
     """The belief after the opening text; the goal sentence is not read."""
-    return _read(Belief(hands=HANDS), opening.text.partition("Your task is to:")[0])
+    return _read(Belief(hands=HANDS, in_one_place=True), opening.text.partition("Your task is to:")[0])
 
 
 def update(belief: Belief, command: str, observation: Observation) -> Belief:
@@ -84,6 +84,7 @@ class _Reading:
         self._at, self._told = belief.at, set[str]()
         self._room: str | None = None
         self._shown: list[str] | None = None
+        self._walked = False
 
     def belief(self) -> Belief:
         """The belief as read so far."""
@@ -92,15 +93,24 @@ class _Reading:
             item = self._items.get(at)
             at = item.where if item and item.where in self._places else self._room or self._before.at
         places = tuple(replace(one, visited=True) if one.name in (at, self._room) else one for one in self._places.values())
+        at = at if at is not None else self._room
         return replace(
             self._before,
             receptacles=places,
             items=tuple(self._items.values()),
-            at=at if at is not None else self._room,
+            at=at,
+            apart=self._apart(at) if self._walked and at is not None else self._before.apart,
             held=self._carried[0] if self._carried else None,
             also=tuple(self._carried[1:]),
             beside=self._before.beside if self._shown is None else tuple(self._shown),
         )
+
+    def _apart(self, at: str) -> frozenset[tuple[str, str]]:
+        """The receptacles that are elsewhere: all but what ``at`` is in or on, and furniture that is in or on that."""
+        there = self._places.get(at)
+        inside = there.contents or () if there and not is_room(there) else ()
+        near = {at, *inside, *(one.name for one in self._places.values() if at in (one.contents or ()))}
+        return frozenset((name, at) for name in self._places if name not in near)
 
     def take(self, word: str, found: re.Match[str]) -> None:
         """Take in a sentence."""
@@ -123,7 +133,7 @@ class _Reading:
             case "contents":
                 self._contents(one, entries)
             case "walked":
-                self._at = one
+                self._at, self._walked = one, True
             case "opened":
                 known = self._before.inside(place) if (place := self._before.receptacle(one)) else ()
                 self._change(one, openness="open" if said["how"] == "open" else "closed", contents=known)

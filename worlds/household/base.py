@@ -10,7 +10,7 @@ from worlds.base import Observation
 from worlds.household.belief import Belief
 from worlds.household.commands import Commands
 from worlds.household.counts import Counts
-from worlds.household.goals import Goal
+from worlds.household.goals import Goal, Topic
 
 
 class Household(Protocol):
@@ -48,6 +48,13 @@ class Household(Protocol):
 
     def guess_goal(self, sentence: str, /, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
         """The goal that a free sentence most likely means, given the kinds of object and receptacle; None if it is unclear."""
+        ...
+
+    def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
+        """What a goal sentence is about; None if it is unclear.
+
+        Sentences that are not the world's own are guessed if the kinds of ``receptacles`` in the house are given.
+        """
         ...
 
     def counts(self, path: Path | None = None, /) -> Counts:

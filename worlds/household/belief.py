@@ -65,8 +65,9 @@ class Belief:
 
     ``at`` is the receptacle the agent went to last, None in the middle of the room; ``beside`` lists the objects that the last
     look here showed. ``held`` is what was taken last; of somebody with several ``hands``, ``also`` is what the others hold.
-    ``apart`` holds the pairs of receptacles (in both orders) known not to share a location; it depends on how this was found
-    out, so comparisons ignore it.
+    ``apart`` holds pairs of receptacles of which the first is known to be elsewhere for somebody at the second; it depends on
+    how this was found out, so comparisons ignore it. ``in_one_place``: in this world, a thing is where it was seen last and
+    nowhere else.
     """
 
     receptacles: tuple[Receptacle, ...] = ()
@@ -77,6 +78,7 @@ class Belief:
     apart: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
     hands: int = 1
     also: tuple[str, ...] = ()
+    in_one_place: bool = False
 
     @property
     def carried(self) -> tuple[str, ...]:

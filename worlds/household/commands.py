@@ -1,21 +1,37 @@
-"""How the commands of a household are written, for whoever gives them in the course of a skill."""
+"""How the commands of a household are written: for whoever gives them in the course of a skill, and for rules about them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class CommandForm(NamedTuple):
+    """Commands of one form, as checks of rules write them: ``take {object} from {receptacle}``.
+
+    An ``{object}`` can be carried, a ``{receptacle}`` holds objects, a ``{thing}`` is either, and with a ``{tool}`` something
+    is done. ``types`` are the task types that the command is for; empty means all.
+    """
+
+    pattern: str
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Patterns with ``{thing}`` and ``{place}``; the defaults are ALFWorld's. ``puts`` are tried in their order.
+    """Patterns with ``{thing}`` and ``{place}``. ``puts`` are tried in their order.
 
     ``open``, ``close``, ``examine``, ``look`` and ``inventory`` are the same in all households.
     """
 
-    go: str = "go to {place}"
-    take: str = "take {thing} from {place}"
-    puts: tuple[str, ...] = ("move {thing} to {place}",)
-    use: str = "use {thing}"
+    go: str
+    take: str
+    puts: tuple[str, ...]
+    use: str
+    forms: tuple[CommandForm, ...]
+    """All commands that name something, one form each; the others are always accepted."""
+    checks: tuple[str, ...]
+    """Two checks of rules as examples, for people and models: what is refused, and what something does."""
     silence: str = "Nothing happens."
     """What a refused command is answered, where that does not say why."""
 

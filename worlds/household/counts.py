@@ -85,7 +85,7 @@ class RoomCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table: its source, and the rooms by name.
+    """The whole table: its source, the number of ``games`` (0: it was written and not counted), and the rooms by name.
 
     ``can`` has the predicates of each kind of object, ``accepts`` the kinds of object that each kind of receptacle takes.
     """

@@ -56,6 +56,17 @@ class Goal:
         return f"put {'two' if self.count == 2 else 'some'} {adjective}{self.object} in the {self.receptacle}"
 
 
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What a task is about, as far as its goal says: its type (None: unknown), the kinds of thing that it names, and those that
+    are ``needed`` besides. Kinds are in lower case.
+    """
+
+    type: str | None = None
+    kinds: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()
+
+
 APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 """The receptacle that does it."""
 SYNONYMS = {

@@ -62,7 +62,7 @@ class Controlled:
         self._controller = SearchingController(
             parts.household, parts.model, parts.sampling, search=search, seed=seed, near=True
         )
-        self._set = fixed_skills(parts.household.counts(), parts.household.commands)
+        self._set = fixed_skills(parts.household)
         self._skills = {skill.text: skill for skill in self._set.skills}
         self._texts = tuple(self._skills)
 

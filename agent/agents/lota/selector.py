@@ -23,9 +23,9 @@ from agent.models.forms import Choice, Form, Listed
 from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, call_event, clean, reply_message
 from agent.skills.skill import Skill, Verb
 from worlds.errors import ModelError, shown
+from worlds.household.base import Household
 from worlds.household.belief import Belief
 from worlds.household.commands import Commands, verb_of
-from worlds.household.counts import Counts
 
 NAME = "selector"
 DONE = "done"
@@ -232,7 +232,7 @@ class SkillSet:
 
     skills: tuple[Skill, ...]
     places: frozenset[str]
-    commands: Commands = Commands()  # noqa: RUF009 (it is frozen)
+    commands: Commands
 
     def possible(self, belief: Belief, admissible: Iterable[str]) -> frozenset[Skill]:
         """The skills whose first command is ``admissible``, as far as belief knows.
@@ -254,8 +254,9 @@ class SkillSet:
         return frozenset(filter(can, self.skills))
 
 
-def fixed_skills(counts: Counts, commands: Commands = Commands()) -> SkillSet:  # noqa: B008 (it is frozen)
-    """The skills for the objects and receptacles in ``counts``: the same in every episode."""
+def fixed_skills(household: Household) -> SkillSet:
+    """The skills for the objects and receptacles that ``household`` counts: the same in every episode."""
+    counts = household.counts()
     useful = [thing for thing in counts.objects() if counts.can.get(thing)]
     places = sorted({place for room in counts.rooms.values() for place in room.receptacles})
     shut = [place for place in places if counts.openable(place) > 0]
@@ -265,4 +266,4 @@ def fixed_skills(counts: Counts, commands: Commands = Commands()) -> SkillSet:  
         *(Skill("open", receptacle=place) for place in shut),
         *(Skill("close", receptacle=place) for place in shut),
     )
-    return SkillSet(skills, frozenset(places), commands)
+    return SkillSet(skills, frozenset(places), household.commands)

@@ -37,14 +37,14 @@ from tests.agent.playing import one_of_each_type, play
 from tests.backends import server as backend
 from tests.backends.lota import Lister
 from tests.backends.server import Server
-from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.alfworld.text.reader import begin
 from worlds.base import World
 from worlds.errors import ConfigurationError, Unsupported
 from worlds.registry import make_world
 
 HOUSES = ("example:1", "example:2", "example:3")
-SET = fixed_skills(load_counts())
+SET = fixed_skills(HOUSEHOLD)
 SKILLS = SET.skills
 TEXTS = tuple(skill.text for skill in SKILLS)
 

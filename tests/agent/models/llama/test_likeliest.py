@@ -18,11 +18,11 @@ from tests.agent.agents.test_agents import ended
 from tests.agent.agents.test_lota import calls, lived
 from tests.agent.models.llama.test_model import EXACT, use
 from tests.agent.models.llama.tiny import write_tiny
-from worlds.alfworld.data.counts import load_counts
+from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import World
 from worlds.registry import make_world
 
-TEXTS = tuple(said(text) for text in (*(skill.text for skill in fixed_skills(load_counts()).skills), DONE))
+TEXTS = tuple(said(text) for text in (*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
 ASKED = [
     Message("system", "Robot: Good day."),
     Message("user", "Human: put a hot egg in fridge.\nRobot: 1."),
