@@ -199,6 +199,10 @@ class ReplayScreen(PaneScreen):
     def on_mount(self) -> None:
         self.action_read()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only an agent by a camera is shown skill by skill."""
+        return bool(self.view.glimpses) if action == "skill" else super().check_action(action, parameters)
+
     @property
     def playing(self) -> bool:
         """Whether it plays by itself."""
@@ -258,6 +262,7 @@ class ReplayScreen(PaneScreen):
             self.view.glimpses = await self.in_thread(partial(glimpses, recording.events))
         except Unsupported as error:
             self._recording = replace(recording, faults=(*recording.faults, str(error)))
+        self.refresh_bindings()
         self._show(self.place)
 
     def _note(self, moment: EpisodeMoment | None = None) -> None:
@@ -320,10 +325,8 @@ class ReplayScreen(PaneScreen):
         ahead = [place for place in begun if (place - self.place) * by > 0]
         if ahead:
             self.action_go(ahead[0] if by > 0 else ahead[-1])
-        elif begun:
-            self.say(f"There is no skill {'further on' if by > 0 else 'before this'}.")
         else:
-            self.say("Only an agent by a camera is shown skill by skill.")
+            self.say(f"There is no skill {'further on' if by > 0 else 'before this'}.")
 
     def action_why(self) -> None:
         if self._failure is None:

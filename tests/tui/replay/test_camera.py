@@ -45,7 +45,7 @@ async def test_claims_and_map_of_each_turn_are_there_again(record: Path) -> None
         await press(pilot, "right", "right")
         await until(pilot, lambda: screen.view.settled)
         later = screen_text(pilot.app)
-        assert "claims  " in later and later != first
+        assert "claims  " in later and later != first and "s next skill" in later
         await press(pilot, "s")
         assert "There is no skill further on." in running_text(pilot.app)
         await press(pilot, "S")
@@ -53,6 +53,13 @@ async def test_claims_and_map_of_each_turn_are_there_again(record: Path) -> None
         await press(pilot, "end")
         await until(pilot, lambda: screen.view.settled)
         assert "It has not looked at this picture yet." in running_text(pilot.app)
+
+
+async def test_a_text_game_is_offered_no_steps_by_skill(tmp_path: Path) -> None:
+    screen = ReplayScreen(recorded(tmp_path / "house.jsonl", "example:1", ("look",)))
+    async with showing(lambda: screen).run_test(size=(200, 50)) as pilot:
+        await until(pilot, lambda: "opening of" in screen_text(pilot.app))
+        assert "n next refused" in screen_text(pilot.app) and "next skill" not in screen_text(pilot.app)
 
 
 def test_a_cast_shows_them_and_is_the_same_each_time(record: Path) -> None:
