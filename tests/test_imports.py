@@ -76,6 +76,7 @@ COMMANDS = (
     "mcp",
     "explore",
     "train",
+    "export",
     "modules",
 )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("worlds", "knowledge", "agent", "tui")
 LONGEST_FOLDER = 22
-LONGER = {"tui/commands": 27}
+LONGER = {"tui/commands": 28}
 """One module for each command, and what they share."""
 
 

@@ -15,6 +15,7 @@ from tui.commands.daily import daily
 from tui.commands.data import data_app
 from tui.commands.eval import evaluate
 from tui.commands.explore import explore
+from tui.commands.export import export
 from tui.commands.mcp import mcp
 from tui.commands.measure import measure
 from tui.commands.models import models_app
@@ -44,7 +45,7 @@ app = typer.Typer(
 app.command()(play)
 app.command()(daily)
 app.command("eval")(evaluate)
-for _command in (report, compare, verify, replay, explore, train, modules, runs, serve, mcp, plugins, trust):
+for _command in (report, compare, verify, replay, explore, train, export, modules, runs, serve, mcp, plugins, trust):
     app.command()(_command)
 rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")

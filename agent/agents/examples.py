@@ -18,6 +18,7 @@ from agent.agents.spec import Strategy
 from agent.episodes.events import Started, Stepped, branch
 from agent.episodes.moments import episode_files
 from agent.episodes.record import read_episode
+from agent.episodes.splits import LEARNT_FROM
 from agent.models.embeddings import Embedder, EmbeddingIndex, make_embedder
 from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of_goal, written
 from knowledge.selection import at_random, best, nearest_examples, of_type, stratified
@@ -29,8 +30,6 @@ from worlds.paths import given_path
 from worlds.registry import DEFAULT_WORLD
 
 MADE_UP, TRAIN = "made-up", "train"
-LEARNT_FROM = frozenset({"train", "generated", "example"})
-"""Splits whose recorded episodes may be shown: never an evaluation split."""
 
 
 class ExampleSource(Protocol):

@@ -19,6 +19,7 @@ from secrets import token_hex
 from typing import Any
 
 from agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
+from agent.episodes.prompts import whole_prompts
 from agent.episodes.record import read_episode
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result, SelectedTask
@@ -56,13 +57,14 @@ def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
     played: list[Message] = []
     thoughts: list[str] = []
     last: Stepped | None = None
-    for event in branch(tuple(events)):
+    recorded = tuple(events)
+    prompts = whole_prompts(recorded)
+    for event in branch(recorded):
         match event.body:
             case Started() as started:
                 pass
             case ModelCall() as called:
-                added = (Message(message.role, message.text) for message in called.added)
-                prompt = (*by_role.get(called.role, ())[: called.kept], *added)
+                prompt = tuple(Message(message.role, message.text) for message in prompts[event.id])
                 by_role[called.role] = (*prompt, reply_message(called.reply))
                 calls.append((called, prompt))
             case Thought() as thought:

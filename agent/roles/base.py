@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -144,6 +144,16 @@ def clean(text: str) -> str:
 def reply_message(reply: str) -> Message:
     """A reply as a message of the conversation; never empty, which servers refuse."""
     return Message("assistant", reply if reply.strip() else "(nothing)")
+
+
+def spoken(call: events.ModelCall) -> Message:
+    """The recorded reply as it stands in the role's next prompt; a line of plain text has no space around it."""
+    return reply_message(call.reply.strip() if call.plain else call.reply)
+
+
+def plain_text(conversation: Sequence[Message]) -> str:
+    """A conversation as one text, for a model that continues it: each reply behind the sign that asked for it, in its line."""
+    return "".join(f" {message.content}\n" if message.role == "assistant" else message.content for message in conversation)
 
 
 def _stub(message: Message) -> Message:

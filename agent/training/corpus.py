@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER
+from agent.episodes.splits import EVALUATION_SEEDS
 from agent.models.base import Message, Request
 from agent.models.builtin.model import BuiltinModel
 from agent.models.builtin.vocabulary import Vocabulary
@@ -43,8 +44,6 @@ from worlds.household.goals import Goal
 
 T = TypeVar("T")
 
-EVALUATION_SEEDS = 1_000_000
-"""Made-up houses from this seed on are never trained on."""
 _PROMPT_LABELS = ("goal", "places", "rule", "hint", "failed", "plan", "holding", "here", "found", "unseen", "tried")
 LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
 

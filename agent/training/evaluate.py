@@ -21,9 +21,10 @@ from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Overseer, Proceed, Unattended
+from agent.episodes.splits import EVALUATION_SEEDS
 from agent.models.base import Model
 from agent.setup import read_rules
-from agent.training.corpus import EVALUATION_SEEDS, people_of_train, spread
+from agent.training.corpus import people_of_train, spread
 from agent.training.wordings import phrases
 from knowledge.choosing import RuleBudget
 from worlds.alfworld.houses.habits import Habits, counted_habits

@@ -15,8 +15,8 @@ from random import Random
 
 from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.splits import EVALUATION_SEEDS
 from agent.models.base import Capabilities, Completion, Model, Request
-from agent.training.corpus import EVALUATION_SEEDS
 from worlds.base import Task, World
 from worlds.errors import GameError
 from worlds.household.goals import APPLIANCES

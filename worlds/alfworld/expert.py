@@ -162,9 +162,13 @@ class _Decision:
         """Take an object of the wanted kind, the nearest first; the first of two stays where it was put."""
         targets = (self._settled(goal, one) for one in self.belief.receptacles) if goal.count > 1 else ()
         settled = max(targets, key=len, default=())
-        for one in self._nearest(self.belief.receptacles):
-            wanted = [name for name in self.belief.inside(one) if kind(name) == goal.object and name not in settled]
-            for name in sorted(wanted, key=lambda name: not _treated(goal, self.belief.item(name))):
+        found = {
+            one.name: wanted
+            for one in self.belief.receptacles
+            if (wanted := [name for name in self.belief.inside(one) if kind(name) == goal.object and name not in settled])
+        }
+        for one in self._nearest(one for one in self.belief.receptacles if one.name in found):
+            for name in sorted(found[one.name], key=lambda name: not _treated(goal, self.belief.item(name))):
                 yield from self._at(one, f"take {name} from {one.name}", f"take the {name} from the {one.name}", inside=True)
 
     def _search(self, goal: Goal, wanted: list[str]) -> Iterator[Move]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -11,11 +11,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from agent.export.conversations import Conversation, load, save
+from agent.export.recorded import RecordedEpisodes
 from agent.training.lora.base_model import BaseModel
-from agent.training.lora.conversations import Conversation, load, recorded, save
 from agent.training.lora.games import Lessons, demonstrated
 from agent.training.lora.recipe import ADAPTER, CARD, CONVERSATIONS, RECORD, AdapterFolder, Recipe
-from worlds.errors import ConfigurationError
+from worlds.errors import ConfigurationError, KnowledgeError, shown
 
 _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
 
@@ -79,6 +80,20 @@ def prepare(training: Training, folder: AdapterFolder, listener: Listener) -> li
     replies = sum(len(each.learned) for each in conversations)
     folder.record({"conversations": {"number": number, "replies": replies, "sha256": _digest(file)}})
     return conversations
+
+
+def recorded(folders: Sequence[Path]) -> Iterator[Conversation]:
+    """The conversations of the won episodes in ``folders``. Raises ``KnowledgeError`` where there is none."""
+    found = False
+    for episode in RecordedEpisodes(folders):
+        for conversation in episode.conversations:
+            found = True
+            yield conversation
+    if not found:
+        named = ", ".join(shown(str(folder), 100) for folder in folders)
+        raise KnowledgeError(
+            f"{named}: there is no won episode with a model in a split that may be learned from; play some there."
+        )
 
 
 def train_adapter(

@@ -10,12 +10,12 @@ from random import Random
 from agent.agents.lota.carrying import winning_skills
 from agent.agents.lota.selector import DONE, said
 from agent.agents.reasoner_actor.prompting import PACKAGE
+from agent.export.conversations import Call
 from agent.models.base import Capabilities, Completion, Model, Request
 from agent.roles import brief
 from agent.roles.base import load_prompt
 from agent.roles.messages import system_message
 from agent.training.demonstrations import STUCK, Lesson, planned, taught
-from agent.training.lora.conversations import Call
 from agent.training.wordings import SearchOrder
 from knowledge.examples import Example, of_trajectory
 from worlds.alfworld.expert import make_expert
@@ -61,10 +61,12 @@ class Teacher(Model):
         self._random, self._missteps = random, missteps
         self._expert = make_expert()
         self.calls: list[Call] = []
+        self._begun = replace(self._expert.begin("", env.opening), goal=goal)
+        self._scene = brief.BriefState(self._begun.belief)
 
     async def capabilities(self) -> Capabilities:
-        """Those of a ``llama:`` model, for which the prompts are made."""
-        return Capabilities(completions=True, choices=True, schema=True, bias=True, deterministic=True)
+        """Those of a ``llama:`` model that change a prompt. What the expert says needs no form to be held to."""
+        return Capabilities(completions=True, choices=True, bias=True, deterministic=True)
 
     async def complete(self, request: Request) -> Completion:
         reply, learned = self._reply(self, request)
@@ -75,9 +77,9 @@ class Teacher(Model):
 
     def lesson(self) -> tuple[Lesson, bool]:
         """What to do now, and whether that is to be learned."""
-        scene = brief.BriefState(HOUSEHOLD.begin(self.env.opening)).after(self.env.played, HOUSEHOLD)
-        begun = self._expert.begin("", self.env.opening)
-        memory = replace(begun, goal=self.goal, belief=scene.belief, failed=frozenset(scene.tried))
+        new = self.env.played[len(self._scene.seen) :]
+        self._scene = scene = self._scene.after(new, HOUSEHOLD)
+        memory = replace(self._begun, belief=scene.belief, failed=frozenset(scene.tried))
         lesson = taught(self._expert, memory, self.goal)
         if self._random.random() >= self._missteps:
             return lesson, True

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent.export.conversations import Conversation
 from agent.models.base import Message
-from agent.training.lora.conversations import Conversation
 from worlds.errors import ConfigurationError
 
 

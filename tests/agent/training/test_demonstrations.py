@@ -13,11 +13,12 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER  # noqa: E402
+from agent.episodes.splits import EVALUATION_SEEDS  # noqa: E402
 from agent.models.builtin.vocabulary import Vocabulary  # noqa: E402
 from agent.training import wordings  # noqa: E402
 from agent.training.__main__ import main  # noqa: E402
 from agent.training.attention.__main__ import main as attention  # noqa: E402
-from agent.training.corpus import EVALUATION_SEEDS, CorpusPart, actor_samples, encoded, made_up_games, reasoner_samples, spread  # noqa: E402
+from agent.training.corpus import CorpusPart, actor_samples, encoded, made_up_games, reasoner_samples, spread  # noqa: E402
 from agent.training.demonstrations import STUCK, TrainingSample, plan_of, wrong_goal  # noqa: E402
 from agent.training.evaluate import HINTS  # noqa: E402
 from agent.training.wordings import SearchOrder  # noqa: E402

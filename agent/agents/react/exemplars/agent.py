@@ -11,7 +11,7 @@ from agent.agents.spec import AgentParts
 from agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from agent.episodes.events import ParseFailed, Thought
 from agent.models.base import Message, Request
-from agent.roles.base import Conversation, call_event, clean, load_prompt
+from agent.roles.base import Conversation, call_event, clean, load_prompt, plain_text, spoken
 from agent.roles.messages import additions, emit_rules, emit_thought, rules_after
 from agent.roles.reading import LONGEST_COMMAND, thought
 from knowledge.examples import type_of_goal
@@ -47,7 +47,7 @@ class FewShotMemory:
     """The goal and opening, and what was said: lines by turns of the world and of the model.
 
     ``notes`` are its reflections on attempts before this one. ``answer`` is what the model's last line was answered with where
-    that was no command; ``last`` is its last command.
+    that was no command; ``last`` is its last command. ``trimmed``: its last line is not the whole of its last reply.
     """
 
     goal: str
@@ -58,6 +58,7 @@ class FewShotMemory:
     answer: str | None = None
     last: str | None = None
     notes: tuple[str, ...] = ()
+    trimmed: bool = False
 
 
 class FewShotReact:
@@ -147,7 +148,7 @@ class FewShotReact:
         said = (*memory.said, Message("user", clean(f"{text}\n{PROMPT}")))
         sampling = self._sampling
         request = Request(
-            (Message("user", _joined(said)),) if raw else said,
+            (Message("user", plain_text(said)),) if raw else said,
             stop=("\n",),
             max_tokens=sampling.reply_tokens(),
             temperature=sampling.temperature,
@@ -155,11 +156,13 @@ class FewShotReact:
             raw=raw,
         )
         completion = await self._model.complete(request)
-        call = call_event(NAME, said, completion, plain=raw)
+        # A line that was trimmed is recorded as part of this prompt, since the record has the reply.
+        call = call_event(NAME, said, completion, kept=len(memory.said) - memory.trimmed, plain=raw)
         emit(call, completion.timing)
         first = next((line for line in call.reply.splitlines() if line.strip()), "")
         line = _LABEL.sub("", first.strip(), count=1).strip()
-        return line, replace(memory, said=(*said, Message("assistant", line or NOTHING)))
+        kept = Message("assistant", line or NOTHING)
+        return line, replace(memory, said=(*said, kept), trimmed=kept != spoken(call))
 
     def _command(self, line: str, memory: FewShotMemory, emit: Emitter) -> tuple[Decision, FewShotMemory]:
         command = self._household.canonical(line)
@@ -210,8 +213,3 @@ def _story(attempt: Attempt) -> list[str]:
             case _:
                 pass
     return lines
-
-
-def _joined(said: Conversation) -> str:
-    """The conversation as one text: each of the model's lines after the prompt sign, in a line of its own."""
-    return "".join(f" {message.content}\n" if message.role == "assistant" else message.content for message in said)

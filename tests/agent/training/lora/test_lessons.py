@@ -17,15 +17,15 @@ from agent.agents.reasoner_actor.roles import ACTOR, REASONER
 from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder
+from agent.episodes.splits import EVALUATION_SEEDS
+from agent.export.conversations import Call, Conversation, joined, load, save
 from agent.models.base import Capabilities, Completion, Message, Model, Request
 from agent.models.scripted import ReplyRule, ScriptedModel
 from agent.roles.reading import read_command
-from agent.training.corpus import EVALUATION_SEEDS
 from agent.training.lora.base_model import BaseModel, base_model
-from agent.training.lora.conversations import Call, Conversation, joined, load, recorded, save
 from agent.training.lora.games import Lessons, demonstrated
 from agent.training.lora.recipe import AdapterFolder, Recipe
-from agent.training.lora.run import Listener, Training, prepare
+from agent.training.lora.run import Listener, Training, prepare, recorded
 from agent.training.lora.tokens import encode, encoded
 from tests.agent.models.llama.tiny import write_tiny
 from tui.cli import main

@@ -1,0 +1,90 @@
+"""Conversations to learn from: what roles were asked, and the replies that are to be learned.
+
+A file has one conversation a line, as JSON: its messages, and which of them are learned.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agent.models.base import Message
+from agent.roles.base import reply_message
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A prompt with the reply to it; ``learned``: whether that is one to learn, ``plain``: whether it continued plain text."""
+
+    messages: tuple[Message, ...]
+    reply: str
+    learned: bool = True
+    plain: bool = False
+
+    @property
+    def whole(self) -> tuple[Message, ...]:
+        """The prompt and the reply, as they stand in the next prompt."""
+        return (*self.messages, reply_message(self.reply))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages, and the places of the replies among them that are ``learned``; ``origin`` says where they were played.
+
+    ``plain``: they were sent as one plain text (`agent.roles.base.plain_text`), which the model continued.
+    """
+
+    origin: str
+    agent: str
+    messages: tuple[Message, ...]
+    learned: tuple[int, ...]
+    plain: bool = False
+
+    def __str__(self) -> str:
+        messages = [{"role": one.role, "content": one.content} for one in self.messages]
+        fields = {"origin": self.origin, "agent": self.agent, "messages": messages, "learned": self.learned}
+        return json.dumps(fields, ensure_ascii=False)
+
+    @classmethod
+    def read(cls, line: str) -> Conversation:
+        """The conversation of a line."""
+        fields = json.loads(line)
+        messages = tuple(Message(one["role"], one["content"]) for one in fields["messages"])
+        return cls(fields["origin"], fields["agent"], messages, tuple(fields["learned"]))
+
+
+def joined(origin: str, agent: str, calls: Iterable[Call]) -> Iterator[Conversation]:
+    """The conversations of an episode's ``calls``: one that begins with another and its reply goes on with that.
+
+    Prompts that only grow are then learned in one pass, and each token of them is computed once.
+    """
+    threads: list[list[Call]] = []
+    for call in calls:
+        grown = (thread for thread in threads if call.messages[: len(thread[-1].whole)] == thread[-1].whole)
+        thread = max(grown, key=lambda each: len(each[-1].whole), default=None)
+        if thread is None:
+            threads.append([call])
+        else:
+            thread.append(call)
+    for thread in threads:
+        learned = tuple(len(call.messages) for call in thread if call.learned)
+        if learned:
+            yield Conversation(origin, agent, thread[-1].whole, learned, thread[0].plain)
+
+
+def save(conversations: Iterable[Conversation], file: Path) -> int:
+    """Write ``conversations``, one a line; how many they are."""
+    number = 0
+    with file.open("w", encoding="utf-8") as lines:
+        for conversation in conversations:
+            lines.write(f"{conversation}\n")
+            number += 1
+    return number
+
+
+def load(file: Path) -> list[Conversation]:
+    """The conversations of a file."""
+    with file.open(encoding="utf-8") as lines:
+        return [Conversation.read(line) for line in lines]
