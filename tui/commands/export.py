@@ -23,7 +23,7 @@ _FORMATS = ("messages", "sharegpt", "alpaca", "steps", "dpo")
 
 def export(
     runs: Annotated[list[Path] | None, options.path_argument("[RUN]...", "Runs' folders and episodes' files.")] = None,
-    format: Annotated[str, options.choice("--format", "What a line is (docs/export.md) [messages].", *_FORMATS)] = "messages",
+    format: Annotated[str, options.choice("--format", "What a line is [messages].", *_FORMATS)] = "messages",
     all_: Annotated[bool, typer.Option("--all", help="Also episodes that were not won.")] = False,
     as_: Annotated[str | None, options.value("--as", "AGENT", "In place of runs: the expert plays, as this agent.")] = None,
     set_: Annotated[list[str] | None, options.value("--set", "KEY=VALUE", "A setting of that agent; repeatable.")] = None,
