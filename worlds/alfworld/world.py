@@ -29,6 +29,7 @@ from worlds.alfworld.data.tasks import (
 from worlds.alfworld.engine.game import Game, load_game, read_game
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Env, Policy, Task, World
+from worlds.endless import is_made_up
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from worlds.household.goals import TYPES
 from worlds.options import option
@@ -160,7 +161,7 @@ class AlfworldWorld(World):
         ``generated:SEED`` is a generated house. A game outside the data folder is a task of the split ``file`` with its path
         as id; an unreadable one raises ``GameError``.
         """
-        if reference == GENERATED or reference.startswith((f"{GENERATED}:", f"{GENERATED}/")):
+        if is_made_up(reference, GENERATED):
             return self._generated.named(reference)
         if place := read_reference(reference):
             split, number = place

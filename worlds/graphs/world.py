@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal
 
 from worlds.alfworld.data.annotations import parse_goal_source, plain_sentence
 from worlds.base import Env, Policy, Task, World
+from worlds.endless import EndlessTasks, is_made_up
 from worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
 from worlds.graphs.env import GraphEnv
 from worlds.graphs.expert import GraphExpert
@@ -128,10 +129,7 @@ class GraphWorld(World):
         return self._listed[split]
 
     def task(self, reference: str) -> Task:
-        for mark in (":", "/"):
-            if reference.startswith(f"{GENERATED}{mark}"):
-                return self._generated.named(reference)
-        return super().task(reference)
+        return self._generated.named(reference) if is_made_up(reference, GENERATED) else super().task(reference)
 
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
         if diagnosis:
@@ -201,40 +199,17 @@ def _files(data: Path) -> dict[str, Path]:
     return splits
 
 
-class GeneratedTasks(Sequence[Task]):
-    """The split ``generated``: all made-up tasks, made on demand; a task's number is its seed, from 0."""
+class GeneratedTasks(EndlessTasks):
+    """The split ``generated``: made-up tasks, in made-up apartments or in one of the user's."""
+
+    split = GENERATED
+    seeds = SEEDS
+    what = "apartment"
 
     def __init__(self, apartment: Graph | None) -> None:
         self.house = lru_cache(_KEPT)(make_apartment if apartment is None else partial(make_task, apartment))
         """What a seed makes. Raises what `make_task` raises."""
 
-    def __len__(self) -> int:
-        return SEEDS
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
-    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
-        if isinstance(index, slice):
-            return tuple(self._task(seed) for seed in range(*index.indices(SEEDS)))
-        seed = index + SEEDS if index < 0 else index
-        if not 0 <= seed < SEEDS:
-            raise IndexError(f"there is no made-up apartment {index}")
-        return self._task(seed)
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, Task) and value.split == GENERATED and self.named(value.id) == value
-
-    def named(self, reference: str) -> Task:
-        """The task ``generated/SEED`` or ``generated:SEED``. Raises ``TaskNotFound``."""
-        seed = reference[len(GENERATED) + 1 :]
-        if not (seed.isascii() and seed.isdecimal() and len(seed) < 20 and int(seed) < SEEDS):
-            raise TaskNotFound(
-                f"There is no task {shown(reference)}: a made-up one is {GENERATED}:0 to {GENERATED}:{SEEDS - 1}."
-            )
-        return self._task(int(seed))
-
-    def _task(self, seed: int) -> Task:
+    def made(self, seed: int) -> Task:
         house: House = self.house(seed)
         return Task(f"{GENERATED}/{seed}", _NAME, GENERATED, seed, house.type, sentence(house.goal))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import count
 from random import Random
-from typing import TypeVar, overload
+from typing import TypeVar
 
 from worlds.alfworld.data.tasks import GENERATED
 from worlds.alfworld.engine.game import Game, parse_game
@@ -22,7 +22,8 @@ from worlds.alfworld.engine.planner import Solution, plan
 from worlds.alfworld.houses.habits import Habits, Ratio, Room, counted_habits
 from worlds.alfworld.text.goals import goal_sentences
 from worlds.base import Task
-from worlds.errors import ConfigurationError, GameError, TaskNotFound, shown
+from worlds.endless import EndlessTasks
+from worlds.errors import ConfigurationError, GameError
 from worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
 
 _T = TypeVar("_T")
@@ -249,49 +250,23 @@ def _id(kind: str, number: int) -> str:
 _KEPT = 256
 
 
-class GeneratedTasks(Sequence[Task]):
-    """The split ``generated``: all made-up houses, made on demand; a task's number is its seed, from 0.
+class GeneratedTasks(EndlessTasks):
+    """The split ``generated``: all made-up houses, by ``habits``, those of ``train`` by default. Recent houses are cached."""
 
-    ``habits`` are those of ``train`` by default. Recent houses are cached.
-    """
+    split = GENERATED
+    seeds = SEEDS
+    what = "house"
 
     def __init__(self, habits: Habits | None = None) -> None:
         self._habits = habits
         self.house = lru_cache(_KEPT)(partial(make_house, habits=habits))
         """The house of a seed. Raises what `make_house` raises."""
 
-    def __len__(self) -> int:
-        return SEEDS
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
-    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
-        if isinstance(index, slice):
-            return tuple(self._task(seed) for seed in range(*index.indices(SEEDS)))
-        seed = index + SEEDS if index < 0 else index
-        if not 0 <= seed < SEEDS:
-            raise IndexError(f"there is no made-up house {index}")
-        return self._task(seed)
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, Task) and value.split == GENERATED and self.named(value.id) == value
-
-    def named(self, reference: str) -> Task:
-        """The task ``generated/SEED`` or ``generated:SEED``. Raises ``TaskNotFound``."""
-        seed = reference.removeprefix(GENERATED)[1:].rstrip("/")
-        if not (seed.isascii() and seed.isdecimal() and len(seed) < 20 and int(seed) < SEEDS):
-            raise TaskNotFound(
-                f"There is no task {shown(reference)}: a made-up house is {GENERATED}:0 to {GENERATED}:{SEEDS - 1}."
-            )
-        return self._task(int(seed))
+    def made(self, seed: int) -> Task:
+        house = self.house(seed)
+        return Task(f"{GENERATED}/{seed}", "alfworld", GENERATED, seed, house.goal.type, house.sentence)
 
     def fingerprint(self) -> str:
         """A SHA-256 over what decides a seed's house: the generator's version and the habits."""
         habits = counted_habits() if self._habits is None else self._habits
         return hashlib.sha256(f"{VERSION} {habits.digest}".encode()).hexdigest()
-
-    def _task(self, seed: int) -> Task:
-        house = self.house(seed)
-        return Task(f"{GENERATED}/{seed}", "alfworld", GENERATED, seed, house.goal.type, house.sentence)
