@@ -123,9 +123,12 @@ class Setup:
             if where is not None and agent_spec(acting_agent(self.agent, settings)).weights is not None:
                 yield f"All texts of the games go to {where}, for the network to read."
 
-    def make_model(self) -> Model | None:
-        """Make the model, which the caller closes; None where the agent needs none. Raises ``ConfigurationError``."""
-        return make_model(self.model, timeout=self.timeout) if self.model is not None else None
+    def make_model(self, *, attended: bool = False) -> Model | None:
+        """Make the model, which the caller closes; None where the agent needs none. Raises ``ConfigurationError``.
+
+        ``attended``: a person waits for each reply.
+        """
+        return make_model(self.model, timeout=self.timeout, attended=attended) if self.model is not None else None
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""

@@ -1,9 +1,9 @@
 """Worker processes that answer requests in lines of JSON. If one crashes, its callers get an error.
 
 `Worker` starts a fresh interpreter on a module that calls `serve`. The first line to the process says what to work with; the
-first line back is ``{"ready": ...}``. Then each request has a number and is answered under it, in any order;
-``{"cancel": NUMBER}`` ends one. An exception ends the process with a traceback on stderr, the last line of which is shown. The
-end of its input ends it too: it never outlives who started it.
+first line back is ``{"ready": ...}``. Then each request has a number and is answered under it, in any order, and before that
+may be told parts of its answer; ``{"cancel": NUMBER}`` ends one. An exception ends the process with a traceback on stderr, the
+last line of which is shown. The end of its input ends it too: it never outlives who started it.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ class Worker:
         self.pid = self._process.pid
         self._lock = threading.Lock()
         self._waiting: dict[int, Future[Any]] = {}
+        self._told: dict[int, Callable[[Any], None]] = {}
         self._number = 0
         self._words = b""
         self._ended: str | None = None
@@ -89,8 +90,11 @@ class Worker:
         self._ready.add_done_callback(lambda done: _settle(copy, done.exception() or done.result()))
         return copy
 
-    def ask(self, request: object) -> Future[Any]:
-        """The answer to ``request``; cancelling it cancels the request. Fails with `WorkerError` or `Refused`."""
+    def ask(self, request: object, told: Callable[[Any], None] | None = None) -> Future[Any]:
+        """The answer to ``request``; cancelling it cancels the request. Fails with `WorkerError` or `Refused`.
+
+        ``told`` is called with each part that comes before the answer, in another thread.
+        """
         answer: Future[Any] = Future()
         with self._lock:
             if self._ended is not None:
@@ -100,6 +104,8 @@ class Worker:
             self._number += 1
             number = self._number
             self._waiting[number] = answer
+            if told is not None:
+                self._told[number] = told
         answer.add_done_callback(lambda _: self._settled(number))
         self._lines.put({"number": number, "request": request})
         return answer
@@ -127,6 +133,7 @@ class Worker:
     def _settled(self, number: int) -> None:
         with self._lock:
             unanswered = self._waiting.pop(number, None) is not None
+            self._told.pop(number, None)
         if unanswered:
             self._lines.put({"cancel": number})
 
@@ -165,6 +172,10 @@ class Worker:
                 number, outcome = 0, ready
             case {"number": int(number), "refused": str(what), "way_out": str(way_out), "fatal": bool(fatal)}:
                 outcome = Refused(what, way_out, fatal=fatal)
+            case {"number": int(number), "part": part}:
+                if (told := self._told.get(number)) is not None:
+                    told(part)
+                return
             case {"number": int(number), "answer": outcome}:
                 pass
             case _:
@@ -210,8 +221,17 @@ def _settle(answer: Future[Any], outcome: object) -> None:
         answer.set_exception(outcome) if isinstance(outcome, Exception) else answer.set_result(outcome)
 
 
-Handler = Callable[[Any, threading.Event], Any]
-"""Answers a request; the event is set once nobody waits for the answer any more."""
+class Asking(threading.Event):
+    """Who asks, for the handler of a request: set once nobody waits for the answer any more."""
+
+    def __init__(self, tell: Callable[[object], None]) -> None:
+        super().__init__()
+        self.tell = tell
+        """Sends a part of the answer, ahead of it."""
+
+
+Handler = Callable[[Any, Asking], Any]
+"""Answers a request."""
 
 
 def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoReturn:
@@ -229,7 +249,7 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
     os.dup2(2, 1)
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
     lock = threading.Lock()
-    unfinished: dict[int, threading.Event] = {}
+    unfinished: dict[int, Asking] = {}
 
     def read() -> None:
         for line in requests:
@@ -241,7 +261,7 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
             answers.write(f"{json.dumps(values)}\n")
             answers.flush()
 
-    def answer(number: int, request: Any, cancelled: threading.Event) -> None:
+    def answer(number: int, request: Any, cancelled: Asking) -> None:
         try:
             said = {"answer": None if cancelled.is_set() else handle(request, cancelled)}
         except Refused as refused:
@@ -264,7 +284,7 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
                 if number in unfinished:
                     unfinished.pop(number).set()
             case {"number": number, "request": request}:
-                unfinished[number] = cancelled = threading.Event()
+                unfinished[number] = cancelled = Asking(lambda part, number=number: say({"number": number, "part": part}))
                 if pool is None:
                     answer(number, request, cancelled)
                 else:

@@ -26,7 +26,7 @@ class EventEmitter:
     """Sends events to a listener.
 
     ``last`` is the id that the next event follows; set it to an older one to begin a branch there. ``assisted``: a person
-    intervened.
+    helped.
     """
 
     def __init__(self, listener: EventListener) -> None:
@@ -45,8 +45,9 @@ class EventEmitter:
 
     def intervene(self, action: events.PersonAction, text: str = "") -> None:
         """Send that a person intervened."""
-        self.assisted = True
-        self.emit(events.Intervened(action=action, text=clean(text)))
+        did = events.Intervened(action=action, text=clean(text))
+        self.assisted = self.assisted or did.helps
+        self.emit(did)
 
     def from_agent(self, body: AgentEvent, timing: Timing | None = None) -> None:
         """Send an event of the agent, and the timing of its model call; an ``Emitter``."""

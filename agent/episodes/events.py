@@ -223,6 +223,11 @@ class Intervened(_Frozen):
     action: PersonAction
     text: str = ""
 
+    @property
+    def helps(self) -> bool:
+        """Whether the game counts as assisted: a call that was called off, or made again, tells the agent nothing."""
+        return self.action not in {"interrupt", "retry"}
+
 
 class Stepped(_Frozen):
     """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them.

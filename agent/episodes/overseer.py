@@ -1,6 +1,6 @@
 """How a person changes an episode: before a turn, at a proposal, when a model failed, at the end.
 
-Every intervention is an event, and the episode then counts as assisted.
+Every intervention is an event, and all that help make the episode count as assisted (`Intervened.helps`).
 """
 
 from __future__ import annotations

@@ -208,6 +208,9 @@ class Model(Protocol):
     trouble: str = ""
     """What went wrong with a call that is being tried again, as "did not answer within 60 seconds"; "" where nothing did."""
 
+    heard: str = ""
+    """What it has said so far of a reply that it still writes, where somebody attends and it tells; "" between replies."""
+
     async def capabilities(self) -> Capabilities:
         """What this model can do; determined once."""
         return Capabilities()

@@ -26,12 +26,14 @@ class CallOptions:
 
     ``timeout`` limits one attempt, in seconds; ``retries`` counts the further attempts after a failure that may pass, and
     ``wait`` multiplies the pauses between them. ``keys`` are the user's own (None: read from their configuration).
+    ``attended``: one person waits for each reply, may call it off, and reads it as it comes (`Model.heard`).
     """
 
     timeout: float = 60.0
     retries: int = 6
     wait: float = 1.0
     keys: KeyRing | None = None
+    attended: bool = False
 
 
 class ModelProvider(ABC):

@@ -77,7 +77,15 @@ def parse_model(name: str) -> ModelName:
         raise ConfigurationError(f"{error} Name a model as {' or '.join(found.forms)}.") from None
 
 
-def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0, retries: int = 6, wait: float = 1.0) -> Model:
+def make_model(
+    name: str,
+    *,
+    keys: KeyRing | None = None,
+    timeout: float = 60.0,
+    retries: int = 6,
+    wait: float = 1.0,
+    attended: bool = False,
+) -> Model:
     """Make the model ``name``; nothing is called yet. The other arguments are those of `CallOptions`.
 
     Raises ``ConfigurationError``.
@@ -87,7 +95,7 @@ def make_model(name: str, *, keys: KeyRing | None = None, timeout: float = 60.0,
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries and pauses multiplied by {wait} cannot be; give 0 or more.")
-    return parsed.provider.make(parsed.rest, name=str(parsed), options=CallOptions(timeout, retries, wait, keys))
+    return parsed.provider.make(parsed.rest, name=str(parsed), options=CallOptions(timeout, retries, wait, keys, attended))
 
 
 def destination(name: str) -> str | None:

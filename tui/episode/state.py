@@ -208,7 +208,7 @@ def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewStat
             last=event.id,
             totals=_called(state.totals, event.body) if isinstance(event.body, events.ModelCall) else state.totals,
             models=_models(state.models, event.body),
-            assisted=state.assisted or isinstance(event.body, events.Intervened),
+            assisted=state.assisted or (isinstance(event.body, events.Intervened) and event.body.helps),
         )
         moments[event.id], totals_at[event.id] = state.moment, state.totals
     return state

@@ -70,7 +70,7 @@ def open_game(game: GameConfig, question: AskPerson, resume: Path | None = None)
     """
     setup = game.setup()
     recorded = tuple(read_played(resume, timing_file(resume))) if resume else ()
-    model = setup.make_model()
+    model = setup.make_model(attended=True)
     agent = setup.make_agent(model, question)
     return OpenGame(setup, setup.open(game.task), agent, model, recorded)
 

@@ -67,7 +67,7 @@ def play_game(game: GameConfig) -> events.Ended:
 async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.Ended:
     layout = terminal.look()
     env = setup.open(game.task)
-    model = setup.make_model()
+    model = setup.make_model(attended=True)
     try:
         agent = setup.make_agent(model, ConsolePlayer(game.world, env, layout).ask)
         if model is not None:

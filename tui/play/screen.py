@@ -80,7 +80,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         yield from self.compose_controls()
 
     def on_mount(self) -> None:
-        self.set_interval(1, self._show_prompt)
+        self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
     @property
     def play_state(self) -> PlayState:

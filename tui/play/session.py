@@ -100,6 +100,11 @@ class Session:
         """What went wrong with the agent's present call, which is being tried again; "" where nothing did."""
         return self._models[-1].trouble if self._models else ""
 
+    @property
+    def heard(self) -> str:
+        """What the agent's model has said so far of a reply that it still writes; see `Model.heard`."""
+        return self._models[-1].heard if self._models else ""
+
     async def run(self) -> None:
         """Open the game, play it, and wait at its end until it is left. The status says why a game could not be opened."""
         self._task = asyncio.current_task()
@@ -203,7 +208,7 @@ class Session:
         Raises ``ConfigurationError`` for what is no model, or none that the game can be gone on with.
         """
         setup = await in_thread(lambda: self.game.setup().with_model(name))
-        made, model = await in_thread(setup.make_model), setup.episode.model or name
+        made, model = await in_thread(partial(setup.make_model, attended=True)), setup.episode.model or name
         if made is not None:
             try:
                 await _check_model(setup, made)

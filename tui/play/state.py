@@ -75,6 +75,7 @@ class GameView(LiveGame):
             self._missed(),
             self.session.trouble,
             bool(self.session.glimpses),
+            self.session.heard,
         )
 
     @property
@@ -175,6 +176,9 @@ _NO_MODEL = {
     "other": "The {} would propose the same again: e edits it, t takes over.",
     "model": "The {} has no model to change: q goes home, where agents are chosen.",
 }
+LONGEST_HEARD = 56
+"""Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
+
 _CHOOSE = "First choose a turn to go back to, with ← or a click on it."
 
 
@@ -183,7 +187,8 @@ class PlayState:
     """A live game at one moment.
 
     ``cursor`` is the event that the person looks back to, None at the present; ``missed`` the one before the turn at which a
-    game was lost; ``trouble`` what went wrong with a call that is being tried again; ``skills``: the agent shows its skills.
+    game was lost; ``trouble`` what went wrong with a call that is being tried again; ``skills``: the agent shows its skills;
+    ``heard`` is what its model has said so far of a reply.
     """
 
     game: GameConfig
@@ -193,6 +198,7 @@ class PlayState:
     missed: int | None = None
     trouble: str = ""
     skills: bool = False
+    heard: str = ""
 
     @property
     def keys(self) -> tuple[CommandKey, ...]:
@@ -271,7 +277,11 @@ class PlayState:
             case "closed":
                 return "message", "there is no game to play here", {"r": "try again", "m": "another model", "q": "home"}
             case "deciding":
-                doing = f"{agent} tries again; the model {self.trouble}" if self.trouble else f"{agent} is deciding{hinted}"
+                doing = f"{agent} is deciding{hinted}"
+                if self.trouble:
+                    doing = f"{agent} tries again; the model {self.trouble}"
+                elif words := " ".join(self.heard.split()):
+                    doing = f"{agent}: {words if len(words) <= LONGEST_HEARD else f'…{words[-LONGEST_HEARD:]}'}"
                 return "thinking", doing, {"esc": "call it off", "t": "take over", "?": "hint"}
             case "acting":
                 return "thinking", "the world answers", {}

@@ -1,7 +1,7 @@
 """GGUF models through llama-cpp-python, which is compiled on installation and gives access to llama.cpp's own calls.
 
 One thread decodes for all conversations, whose next tokens share a batch (continuous batching). Shared prompt prefixes are
-cached. Texts are scored exactly, in one batch over copies of their prompt's sequence. Imports llama-cpp-python.
+cached. Given texts are scored over the trie of their tokens. Imports llama-cpp-python.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import queue
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -42,6 +42,7 @@ class _Work:
     call: Request
     sampler: Sampler
     cancelled: threading.Event
+    tell: Callable[[str], None] | None
     prompt: int
     due: list[int]
     answer: Future[Completion] = field(default_factory=Future[Completion])
@@ -53,11 +54,11 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A token of a batch: where it stands in its sequence, and whether what follows it is wanted."""
+    """A token of a batch: where it stands in its sequences, and whether what follows it is wanted."""
 
     token: int
     position: int
-    sequence: int
+    sequences: tuple[int, ...]
     wanted: bool
 
 
@@ -71,21 +72,26 @@ class LlamaCpp:
         self._library = Library(path, context, options)
         self.description = self._library.description
         self._cache = options.cache
+        # What cannot forget the end of a sequence is scored over copies of it.
+        self._exactly = options.exact and self._library.rewinds
         self._slots = tuple(_Slot(sequence) for sequence in range(options.slots))
         self._waiting: list[_Work] = []
         self._clock = 0
-        self._batch: Any = lib.llama_batch_init(self._library.batch, 0, 1)
+        self._batch: Any = lib.llama_batch_init(self._library.batch, 0, CANDIDATES)
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._decode, daemon=True)
         self._thread.start()
 
-    def complete(self, request: Request, cancelled: threading.Event) -> Completion:
-        """A reply. Raises ``Refused``. Once it is cancelled, the result does not matter."""
+    def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
+        """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``.
+
+        Once it is cancelled, the result does not matter.
+        """
         prompt = self._library.raw_prompt(request.text) if request.raw else self._library.prompt(request.messages)
         if len(prompt) >= self._library.context_size:
             raise too_long(len(prompt), self._library.context_size)
         sampler = self._library.sampler(request, self._grammar(request))
-        work = _Work(request, sampler, cancelled, len(prompt), list(prompt))
+        work = _Work(request, sampler, cancelled, tell, len(prompt), list(prompt))
         self._jobs.put(lambda: self._waiting.append(work))
         return work.answer.result()
 
@@ -150,7 +156,7 @@ class LlamaCpp:
             start = len(slot.held)
             whole = len(taken) == len(work.due)
             for place, token in enumerate(taken):
-                entries.append(_Entry(token, start + place, slot.sequence, wanted=whole and place == len(taken) - 1))
+                entries.append(_Entry(token, start + place, (slot.sequence,), wanted=whole and place == len(taken) - 1))
             slot.held.extend(taken)
             del work.due[: len(taken)]
             if whole:
@@ -190,6 +196,8 @@ class LlamaCpp:
             return "stop"
         if work.number >= call.max_tokens or len(slot.held) + 1 >= library.context_size:
             return "length"
+        if work.tell is not None:
+            work.tell(work.said.decode("utf-8", "replace"))
         work.due.append(token)
         return None
 
@@ -239,9 +247,9 @@ class LlamaCpp:
         self._library.forget(slot.sequence, -1)
         slot.held.clear()
 
-    def _scored(self, prompt: Sequence[int], continuations: Sequence[Sequence[int]], cancelled: threading.Event) -> Scores:
+    def _scored(self, prompt: Sequence[int], texts: Sequence[Sequence[int]], cancelled: threading.Event) -> Scores:
         library = self._library
-        longest = max(map(len, continuations), default=0)
+        longest = max(map(len, texts), default=0)
         if len(prompt) + longest > library.context_size:
             raise too_long(len(prompt) + longest, library.context_size)
         # Where all slots are busy, batches are evaluated until one is free.
@@ -249,57 +257,81 @@ class LlamaCpp:
             self._step()
         slot = min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
         self._keep_prefix(slot, prompt)
-        cached, found = len(slot.held), list[float]()
-        # The logits after the prompt's last token score the first token of every continuation.
-        last = self._fill(slot, prompt[cached:], cancelled)
-        if not cancelled.is_set():
-            first = _log_softmax(library.logits(last))
-            for group in _groups(continuations, library.batch):
-                if not cancelled.is_set():
-                    found.extend(self._score_group(slot, first, group))
-        read = len(prompt) + sum(max(len(tokens) - 1, 0) for tokens in continuations)
-        return Scores(tuple(found), usage=Usage(read, 0), timing=Timing(cached=cached))
+        cached = len(slot.held)
+        # The last token by itself, as it is where a cache has those before: how many share a batch changes the last digits.
+        self._fill(slot, prompt[cached:-1], cancelled)
+        self._fill(slot, prompt[-1:], cancelled)
+        if cancelled.is_set():
+            return Scores(())
+        # The logits after the prompt's last token score the first token of every text.
+        first = _log_softmax(library.logits(0))
+        totals = [float(first[tokens[0]]) if tokens else 0.0 for tokens in texts]
+        evaluated = 0
+        for group in [range(len(texts))] if self._exactly else _groups(texts, CANDIDATES):
+            shared = list(_trie(texts, group))
+            evaluated += len(shared)
+            for node, logprobs in self._walked(slot, shared) if self._exactly else self._batched(slot, shared, group):
+                if cancelled.is_set():
+                    return Scores(())
+                for text in node.texts:
+                    if node.depth + 1 < len(texts[text]):
+                        totals[text] += float(logprobs[texts[text][node.depth + 1]])
+        return Scores(tuple(totals), usage=Usage(len(prompt) + evaluated, 0), timing=Timing(cached=cached))
 
-    def _score_group(self, slot: _Slot, first: Logits, group: Sequence[Sequence[int]]) -> Iterable[float]:
-        library = self._library
-        totals = [float(first[tokens[0]]) if tokens else 0.0 for tokens in group]
-        entries: list[_Entry] = []
-        following: list[tuple[int, int]] = []
-        for place, tokens in enumerate(group):
-            sequence = library.slots + place
-            library.copy(slot.sequence, sequence)
-            base = len(slot.held)
-            entries.extend(_Entry(token, base + at, sequence, wanted=True) for at, token in enumerate(tokens[:-1]))
-            following.extend((place, token) for token in tokens[1:])
+    def _walked(self, slot: _Slot, trie: Sequence[_Node]) -> Iterator[tuple[_Node, Logits]]:
+        """What follows each node, a node at a time, and each where it would stand if its texts were alone.
+
+        So a text's score does not depend on what is scored beside it, nor on the batch of another.
+        """
+        base = len(slot.held)
         try:
-            # One text alone may be longer than a batch.
-            for start in range(0, len(entries), library.batch):
-                if not self._evaluate(entries[start : start + library.batch]):
-                    raise Refused("has no room to score so many texts", "Give it fewer texts at once, or a larger context.")
-                for at, (place, token) in enumerate(following[start : start + library.batch]):
-                    totals[place] += float(_log_softmax(library.logits(at))[token])
+            for node in trie:
+                self._library.forget(slot.sequence, base + node.depth)
+                self._score_batch([_Entry(node.token, base + node.depth, (slot.sequence,), wanted=True)])
+                yield node, _log_softmax(self._library.logits(0))
         finally:
-            for place in range(len(group)):
-                library.forget(library.slots + place, -1)
-        return totals
+            self._library.forget(slot.sequence, base)
 
-    def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: threading.Event) -> int:
-        """Evaluate ``tokens``; the place of the last one in its batch."""
-        place = 0
+    def _batched(self, slot: _Slot, trie: Sequence[_Node], group: range) -> Iterator[tuple[_Node, Logits]]:
+        """What follows each node, as many at once as a batch has room for: each text has a sequence of its own."""
+        library, base = self._library, len(slot.held)
+        sequences = {text: library.slots + place for place, text in enumerate(group)}
+        for sequence in sequences.values():
+            library.copy(slot.sequence, sequence)
+        try:
+            for start in range(0, len(trie), library.batch):
+                part = trie[start : start + library.batch]
+                self._score_batch(
+                    [
+                        _Entry(node.token, base + node.depth, tuple(sequences[text] for text in node.texts), wanted=True)
+                        for node in part
+                    ]
+                )
+                for place, node in enumerate(part):
+                    yield node, _log_softmax(library.logits(place))
+        finally:
+            for sequence in sequences.values():
+                library.forget(sequence, -1)
+
+    def _score_batch(self, entries: Sequence[_Entry]) -> None:
+        if not self._evaluate(entries):
+            raise Refused("has no room to score so many texts", "Give it fewer texts at once, or a larger context.")
+
+    def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: threading.Event) -> None:
+        """Let the slot hold ``tokens`` too; after the last one logits are there."""
         for start in range(0, len(tokens), self._library.batch):
             if cancelled.is_set():
-                break
+                return
             part = tokens[start : start + self._library.batch]
             base = len(slot.held)
             entries = [
-                _Entry(token, base + at, slot.sequence, wanted=start + at == len(tokens) - 1) for at, token in enumerate(part)
+                _Entry(token, base + at, (slot.sequence,), wanted=start + at == len(tokens) - 1)
+                for at, token in enumerate(part)
             ]
             if not self._evaluate(entries):
                 self._clear(slot)
                 raise _no_room()
             slot.held.extend(part)
-            place = len(part) - 1
-        return place
 
     def _evaluate(self, entries: Sequence[_Entry]) -> bool:
         """Decode one batch; where the cache is full, once more after idle slots have been emptied."""
@@ -308,12 +340,13 @@ class LlamaCpp:
         for place, entry in enumerate(entries):
             batch.token[place] = entry.token
             batch.pos[place] = entry.position
-            batch.n_seq_id[place] = 1
-            batch.seq_id[place][0] = entry.sequence
+            batch.n_seq_id[place] = len(entry.sequences)
+            for at, sequence in enumerate(entry.sequences):
+                batch.seq_id[place][at] = sequence
             batch.logits[place] = entry.wanted
         status = int(lib.llama_decode(self._library.context, batch))
         if status == 1:
-            taking = {entry.sequence for entry in entries}
+            taking = {sequence for entry in entries for sequence in entry.sequences}
             for slot in self._slots:
                 if slot.work is None and slot.sequence not in taking:
                     self._clear(slot)
@@ -339,15 +372,27 @@ def _log_softmax(logits: Logits) -> Logits:
     return (wide - np.log(np.exp(wide).sum())).astype(np.float32)
 
 
-def _groups(continuations: Sequence[Sequence[int]], room: int) -> Iterable[Sequence[Sequence[int]]]:
-    """The continuations in groups that fit into a batch."""
-    group: list[Sequence[int]] = []
-    taken = 0
-    for tokens in continuations:
-        if group and (len(group) == CANDIDATES or taken + len(tokens) > room):
-            yield group
-            group, taken = [], 0
-        group.append(tokens)
-        taken += len(tokens)
-    if group:
-        yield group
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A token at a depth of some of the ``texts`` that are scored, by their places: one that another token follows."""
+
+    token: int
+    depth: int
+    texts: Sequence[int]
+
+
+def _trie(texts: Sequence[Sequence[int]], group: Iterable[int], depth: int = 0) -> Iterator[_Node]:
+    """The nodes that the texts of ``group`` share, each before those that follow it."""
+    branches: dict[int, list[int]] = {}
+    for text in group:
+        # What follows a text's last token is not asked.
+        if depth + 1 < len(texts[text]):
+            branches.setdefault(texts[text][depth], []).append(text)
+    for token, below in branches.items():
+        yield _Node(token, depth, below)
+        yield from _trie(texts, below, depth + 1)
+
+
+def _groups(texts: Sequence[object], most: int) -> Iterable[range]:
+    """The places of the texts in groups of at most ``most``."""
+    return (range(start, min(start + most, len(texts))) for start in range(0, len(texts), most))

@@ -101,6 +101,7 @@ class Library:
         if not self.context:
             raise Refused("has no room for its context", LESS_MEMORY)
         self.memory = lib.llama_get_memory(self.context)
+        self.rewinds = not (lib.llama_model_is_recurrent(self.model) or lib.llama_model_is_hybrid(self.model))
         if options.lora is not None:
             adapter = lib.llama_adapter_lora_init(self.model, os.fsencode(options.lora))
             if not adapter or lib.llama_set_adapter_lora(self.context, adapter, 1.0) != 0:

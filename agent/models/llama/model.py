@@ -38,14 +38,15 @@ class LlamaModel(Model):
     """A model in a GGUF file. Nothing is read or started before the first call.
 
     ``options`` name an installed runtime. ``timeout`` limits each call in seconds, from when a slot is free for it, without
-    loading.
+    loading. ``attended``: it tells what it says as it comes.
     """
 
-    def __init__(self, path: Path, options: LlamaOptions, *, name: str, timeout: float = 60.0) -> None:
+    def __init__(self, path: Path, options: LlamaOptions, *, name: str, timeout: float = 60.0, attended: bool = False) -> None:
         self._path = path
         self._options = options
         self.name = name
         self._timeout = timeout
+        self._attended = attended
         self._process: Worker | None = None
         self._starts = STARTS
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -89,7 +90,8 @@ class LlamaModel(Model):
         # JSON has no numbers as keys, so the bias goes as pairs.
         marks = CHATML_MARKS if self._options.template == "chatml" and not request.raw else ()
         plain = {"stop": [word for word in (*request.stop, *marks) if word], "bias": list((request.bias or {}).items())}
-        completion = _COMPLETION.validate_python(await self._ask(request.messages, asdict(request) | plain))
+        asked = asdict(request) | plain | {"attended": self._attended}
+        completion = _COMPLETION.validate_python(await self._ask(request.messages, asked))
         timing = replace(completion.timing, seconds=time.perf_counter() - started)
         return replace(completion, text=encodable(completion.text), timing=timing)
 
@@ -115,13 +117,19 @@ class LlamaModel(Model):
             process = await self._running()
             try:
                 await asyncio.wrap_future(process.ready())
+                self.heard = ""
                 async with asyncio.timeout(self._timeout):
-                    return await asyncio.wrap_future(process.ask(json.loads(encodable(whole))))
+                    return await asyncio.wrap_future(process.ask(json.loads(encodable(whole)), self._hear))
             except TimeoutError:
                 way_out = "Give it longer with --timeout SECONDS, or use a smaller model or fewer slots."
                 raise self._failure(f"did not answer within {self._timeout:g} seconds", way_out) from None
             except (Refused, WorkerError) as error:
                 raise self._error(error) from None
+            finally:
+                self.heard = ""
+
+    def _hear(self, said: str) -> None:
+        self.heard = said
 
     def _bind_loop(self) -> None:
         loop = asyncio.get_running_loop()

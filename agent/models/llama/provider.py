@@ -18,6 +18,9 @@ from worlds.paths import given_path
 RuntimeName = Literal["auto", "llama-cpp-python", "xllamacpp"]
 
 _MODULES: Mapping[RuntimeName, str] = {"llama-cpp-python": "llama_cpp", "xllamacpp": "xllamacpp"}
+ATTENDED_BATCH = 64
+"""Tokens of a prompt evaluated at once while somebody attends: between two batches a call can be called off."""
+
 _INSTALL = 'pip install "housequest[xllamacpp]"'
 _WAY_OUT = f'Install one: {_INSTALL}, which needs no compiler, or "housequest[llama]", which does.'
 
@@ -34,6 +37,7 @@ class LlamaOptions:
     gpu_layers: int = option(-1, "layers on a GPU; -1 for all that fit", least=-1, most=10_000)
     batch: int = option(512, "tokens of a prompt evaluated at once", least=1, most=1 << 16)
     cache: bool = option(True, "whether shared prompt prefixes are cached")
+    exact: bool = option(True, "score each text as if it were alone; off: in batches, faster on a GPU")
     template: str | None = option(None, "the file of a chat template in place of the model's own, or chatml")
     lora: str | None = option(None, "the file of an adapter")
     cache_type: Literal["f16", "f32"] = "f16"
@@ -54,7 +58,11 @@ class LlamaProvider(ModelProvider):
         from agent.models.llama.model import LlamaModel
 
         path, how = read_llama_name(rest)
-        return LlamaModel(given_path(path), replace(how, runtime=chosen_runtime(how)), name=name, timeout=options.timeout)
+        how = replace(how, runtime=chosen_runtime(how))
+        if options.attended:
+            # Nobody else asks meanwhile, and each slot takes memory for a whole context.
+            how = replace(how, slots=1, batch=min(how.batch, ATTENDED_BATCH))
+        return LlamaModel(given_path(path), how, name=name, timeout=options.timeout, attended=options.attended)
 
     def portable(self, rest: str) -> str:
         """With the runtime that plays it, since another may reply otherwise."""

@@ -6,13 +6,12 @@ If the model crashes it (out of memory, a fault in compiled code), the app and t
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import asdict
 from typing import Any
 
 from agent.models.base import Message, Request
 from agent.models.llama.provider import LlamaOptions
-from worlds.workers import Handler, Refused, serve
+from worlds.workers import Asking, Handler, Refused, serve
 
 
 def start(first: Any) -> tuple[str, Handler]:
@@ -32,13 +31,14 @@ def start(first: Any) -> tuple[str, Handler]:
         from agent.models.llama.xllama import Xllama as Runtime
     runtime: Any = Runtime(first["path"], first["context"], options)
 
-    def answer(asked: Any, cancelled: threading.Event) -> dict[str, Any]:
+    def answer(asked: Any, asking: Asking) -> dict[str, Any]:
         messages = [Message(**each) for each in asked.pop("messages")]
         if "texts" in asked:
-            return asdict(runtime.score(messages, asked["texts"], cancelled))
+            return asdict(runtime.score(messages, asked["texts"], asking))
         # JSON has no numbers as keys, so the bias comes as pairs.
+        tell = asking.tell if asked.pop("attended") else None
         request = Request(messages, bias=dict(asked.pop("bias")), **asked)
-        return asdict(runtime.complete(request, cancelled))
+        return asdict(runtime.complete(request, asking, tell))
 
     return runtime.description, answer
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any, cast
@@ -65,9 +65,12 @@ class Xllama:
         names = ", ".join(dict.fromkeys(str(each["description"]) for each in devices))
         self.description = f"xllamacpp {version('xllamacpp')}, {names}"
 
-    def complete(self, request: Request, cancelled: threading.Event) -> Completion:
-        """A reply. Raises ``Refused``. Once it is cancelled, the result does not matter."""
-        reply = _Reply(cancelled)
+    def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
+        """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``.
+
+        Once it is cancelled, the result does not matter.
+        """
+        reply = _Reply(cancelled, tell)
         body = {**_body(request), "cache_prompt": self._cache}
         try:
             answer = self._server.handle_completions if request.raw else self._server.handle_chat_completions
@@ -106,6 +109,7 @@ class _Reply:
     """Puts the pieces of a streamed reply together."""
 
     cancelled: threading.Event
+    tell: Callable[[str], None] | None
     text: list[str] = field(default_factory=list[str])
     tokens: list[TokenChoice] = field(default_factory=list[TokenChoice])
     finish: str = "stop"
@@ -116,6 +120,8 @@ class _Reply:
         """Take one piece; True ends the reply."""
         for piece in cast("list[Any]", said) if isinstance(said, list) else [said]:
             self._take(piece)
+        if self.tell is not None:
+            self.tell("".join(self.text))
         return self.cancelled.is_set()
 
     def _take(self, piece: Any) -> None:

@@ -182,6 +182,8 @@ def test_escape_calls_off_and_waits_and_the_prompt_is_then_the_same(server: Serv
         table.session.proceed()
         await table.proposed(2)
         assert server.requests[1].raw == server.requests[2].raw
+        assert table.did() == ["interrupt"]
+        assert not table.state.assisted, "who only stops the agent tells it nothing"
 
     at_a_table(test, game(agent="react", model=server.model()), mode="step")
 

@@ -73,3 +73,14 @@ def test_the_ending_is_told() -> None:
         moment = replace(state.moment, ended=ended)
         here = PlayState(game(COIN), SessionStatus("watch", "over"), replace(state, moment=moment))
         assert said in here.prompt().text
+
+
+def test_what_a_model_says_is_shown_by_its_end_while_it_says_it() -> None:
+    here = PlayState(
+        game(COIN, "react"), SessionStatus("watch", "deciding"), played(), heard=f"Thought: I look\nfor {60 * 'x'}"
+    )
+    text = here.prompt().text
+    assert text.startswith("react: …")
+    assert text.endswith("x" * 56)
+    assert replace(here, heard="Thought:\nI see").prompt().text == "react: Thought: I see"
+    assert replace(here, trouble="is gone").prompt().text == "react tries again; the model is gone"

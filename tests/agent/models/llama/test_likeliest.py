@@ -1,4 +1,4 @@
-"""LoTa-Bench's planner and SayCan with a tiny random model: exact and one-by-one scores agree, and episodes end."""
+"""LoTa-Bench's planner and SayCan with a tiny random model: scores of all texts and of each are equal, and episodes end."""
 
 from __future__ import annotations
 
@@ -46,29 +46,41 @@ def play(path: Path, runtime: str, world: World, agent: str = "lota", most: int 
 
 
 @pytest.mark.skipif("llama-cpp-python" not in installed(), reason="needs llama-cpp-python")
-@pytest.mark.parametrize("cache", ["on", "off"])
-def test_all_at_once_and_one_by_one_score_alike(tiny: Path, cache: str) -> None:
+@pytest.mark.parametrize("options", ["cache=on", "cache=off", "cache=on&slots=2", "cache=on&batch=1"])
+def test_a_score_does_not_depend_on_what_is_scored_beside_it(tiny: Path, options: str) -> None:
     async def test(model: LlamaModel) -> None:
-        exact = (await model.score(ASKED, TEXTS)).logprobs
-        few = range(0, len(TEXTS), 1 if cache == "on" else 12)
-        each = {place: (await model.score(ASKED, [TEXTS[place]])).logprobs[0] for place in few}
-        assert list(each.values()) == pytest.approx([exact[place] for place in few], abs=1e-3)
-        assert sorted(few, key=lambda place: -each[place]) == sorted(few, key=lambda place: -exact[place])
+        exact = await model.score(ASKED, TEXTS)
+        assert exact.usage.prompt is not None
+        assert exact.usage.prompt < sum(map(len, TEXTS)) / 2, "what texts begin with alike is evaluated once"
+        assert (await model.score(ASKED, TEXTS)).logprobs == exact.logprobs
+        assert (await model.score(ASKED, TEXTS[::-1])).logprobs == exact.logprobs[::-1]
+        for place in range(0, len(TEXTS), 1 if options == "cache=on" else 12):
+            assert (await model.score(ASKED, [TEXTS[place]])).logprobs == (exact.logprobs[place],)
 
-    use(tiny, f"runtime=llama-cpp-python&slots=1&cache={cache}&{EXACT}", test)
+    use(tiny, f"runtime=llama-cpp-python&threads=1&{options if 'slots' in options else f'slots=1&{options}'}", test)
 
 
 @pytest.mark.skipif("llama-cpp-python" not in installed(), reason="needs llama-cpp-python")
-def test_exact_and_saycan_rank_alike_over_an_episode(tiny: Path, world: World) -> None:
+def test_scores_in_batches_are_nearly_those(tiny: Path) -> None:
+    async def scores(model: LlamaModel) -> tuple[float, ...]:
+        return (await model.score(ASKED, (*TEXTS, "", TEXTS[0], "x" * 200))).logprobs
+
+    alone, batches, small = (
+        use(tiny, f"runtime=llama-cpp-python&slots=1&{EXACT}&{more}", scores) for more in ("", "exact=off", "exact=off&batch=1")
+    )
+    assert batches == pytest.approx(alone, abs=1e-3)
+    assert small == pytest.approx(alone, abs=1e-3)
+
+
+@pytest.mark.skipif("llama-cpp-python" not in installed(), reason="needs llama-cpp-python")
+def test_exact_and_saycan_score_alike_over_an_episode(tiny: Path, world: World) -> None:
     lota = play(tiny, "llama-cpp-python", world, exact=True, shots=1)
     saycan = play(tiny, "llama-cpp-python", world, "saycan", shots=1)
     assert ended(lota).boundary is ended(saycan).boundary is None
     assert len(calls(lota)) == len(calls(saycan)) >= 1
     for one, other in zip(calls(lota), calls(saycan), strict=True):
         assert one.candidates is not None
-        assert other.candidates is not None
-        assert [each.text for each in one.candidates] == [each.text for each in other.candidates]
-        assert [each.logprob for each in one.candidates] == pytest.approx([each.logprob for each in other.candidates], abs=1e-3)
+        assert one.candidates == other.candidates
         assert all(before.logprob >= after.logprob for before, after in pairwise(one.candidates))
 
 

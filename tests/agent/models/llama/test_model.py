@@ -18,10 +18,11 @@ import pytest
 from agent.config import configure
 from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Message, Request
+from agent.models.base import Message, Model, Request
 from agent.models.checking import check_model
 from agent.models.llama.model import STARTS, LlamaModel
-from agent.models.llama.provider import installed, read_llama_name
+from agent.models.llama.provider import ATTENDED_BATCH, installed, read_llama_name
+from agent.models.registry import make_model
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 
@@ -289,6 +290,59 @@ def test_decoding_stops_where_a_call_is_called_off(tiny: Path, runtime: str) -> 
         pytest.fail(f"of {whole} tokens it had decoded {found}")
 
     use(tiny, f"runtime={runtime}&slots=1&context=4096&threads=1", test, timeout=60.0)
+
+
+def attended(path: Path, runtime: str, test: Callable[[Model], Awaitable[R]]) -> R:
+    async def run() -> R:
+        model = make_model(f"llama:{path}?runtime={runtime}&threads=1&cache=on&gpu_layers=0", attended=True)
+        try:
+            return await test(model)
+        finally:
+            await model.aclose()
+
+    return asyncio.run(run())
+
+
+def test_who_attends_reads_a_reply_as_it_comes(tiny: Path, runtime: str) -> None:
+    async def test(model: Model) -> None:
+        call = asyncio.create_task(model.complete(Request(HELLO, max_tokens=800, bias={token_of("A"): 100.0})))
+        heard = list[str]()
+        while not call.done():
+            await asyncio.sleep(0.001)
+            if model.heard and model.heard not in heard:
+                heard.append(model.heard)
+        assert len(heard) > 3
+        whole = (await call).text
+        assert all(whole.startswith(before) for before in heard)
+        assert heard == sorted(heard, key=len)
+        assert not model.heard, "nothing is being said any more"
+
+    attended(tiny, runtime, test)
+
+
+def test_a_long_prompt_that_is_called_off_stops_within_a_batch(tiny: Path, runtime: str) -> None:
+    """How far it came is what the next prompt, which begins alike, finds in the cache."""
+
+    async def read(model: Model, wait: float, number: int) -> int:
+        asked = [Message("user", f"{number} {'x' * 7_000}")]
+        call = asyncio.create_task(model.complete(Request(asked, max_tokens=1)))
+        await asyncio.sleep(wait)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        return (await model.complete(Request(asked, max_tokens=1))).timing.cached or 0
+
+    async def test(model: Model) -> None:
+        await model.runtime()
+        found: list[int] = []
+        # Called off sooner and later, until it is in the midst of it.
+        for power in range(9):
+            found.append(await read(model, 0.01 * 2**power, power))
+            if 16 < found[-1] < 6_900:
+                return
+        pytest.fail(f"of 7,000 tokens it had read {found}, in batches of {ATTENDED_BATCH}")
+
+    attended(tiny, runtime, test)
 
 
 def test_a_call_that_takes_too_long_is_an_error(tiny: Path, runtime: str) -> None:

@@ -20,6 +20,7 @@ OPTIONS = st.builds(
     gpu_layers=st.integers(-1, 10_000),
     batch=st.integers(1, 1 << 16),
     cache=st.booleans(),
+    exact=st.booleans(),
     template=FILES,
     lora=FILES,
     cache_type=st.sampled_from(["f16", "f32"]),
