@@ -18,6 +18,7 @@ from knowledge.rules import Rule
 from worlds.base import Transition
 from worlds.household.base import Household
 from worlds.household.belief import Belief, Item, Receptacle, kind
+from worlds.household.commands import Commands
 
 MOST_RULES = 4
 MOST_HINTS = 2
@@ -49,11 +50,10 @@ class BriefState:
     directions: Directions | None = None
     avoided: frozenset[str] = frozenset()
 
-    @property
-    def barred(self) -> frozenset[str]:
+    def barred(self, commands: Commands) -> frozenset[str]:
         """The commands that would look for something where a person says that it is not."""
         places = self.avoided if self.belief.held is None else ()
-        return frozenset(f"{verb} {place}" for place in places for verb in ("go to", "open"))
+        return frozenset(pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}"))
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -74,14 +74,14 @@ class BriefState:
             belief = household.update(belief, one.command, one.observation)
         return replace(self, belief=belief, seen=seen)
 
-    def alternatives(self, barred: Collection[str] = ()) -> tuple[str, ...]:
+    def alternatives(self, commands: Commands, barred: Collection[str] = ()) -> tuple[str, ...]:
         """Commands in place of one that was tried or is ``barred``: open something here or search elsewhere, else go anywhere
         or look round.
         """
         away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
         shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
-        unseen = [f"go to {one.name}" for one in away if one.contents is None]
-        anywhere = [*(f"go to {one.name}" for one in away), "look", "inventory"]
+        unseen = [commands.go.format(place=one.name) for one in away if one.contents is None]
+        anywhere = [*(commands.go.format(place=one.name) for one in away), "look", "inventory"]
         done = {*self.idle, *barred}
         fresh = [move for move in (*shut, *unseen) if move not in done]
         return tuple(fresh or (move for move in anywhere if move not in done))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from agent.skills.naming import matches, resolve
 from agent.skills.places import denied_places, named_places
 from worlds.household.belief import Belief, Item, Receptacle, kind
+from worlds.household.commands import Commands
 from worlds.household.goals import APPLIANCES, Treatment
 
 _SPELLED = ("one first", "two second", "three third", "four fourth", "five fifth", "six sixth", "seven seventh", "eight eighth")
@@ -45,6 +46,7 @@ class Directions:
     """
 
     hint: str
+    commands: Commands
     places: tuple[str, ...] = ()
     avoided: frozenset[str] = frozenset()
     command: str | None = None
@@ -62,7 +64,7 @@ class Directions:
         for at, place in enumerate(self.places):
             one = belief.receptacle(place)
             shut = one is not None and one.openness == "closed"
-            move = f"go to {place}" if not belief.is_here(place) else f"open {place}" if shut else None
+            move = self.commands.go.format(place=place) if not belief.is_here(place) else f"open {place}" if shut else None
             if move is not None and move not in barred:
                 return move, replace(self, places=self.places[at:])
         if self.command is None or self.command in barred:
@@ -70,23 +72,25 @@ class Directions:
         return self.command, replace(self, places=(), command=None)
 
 
-def read_directions(hint: str, belief: Belief) -> Directions | None:
-    """What ``hint`` tells to do in this house; None where its words do not say."""
+def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions | None:
+    """What ``hint`` tells to do in this house, by the ``commands`` of its world; None where its words do not say."""
     text = _with_digits(_RHETORICAL.sub("", hint.lower()))
     names = [one.name for one in belief.receptacles]
     places, avoided = tuple(dict.fromkeys(named_places(names, text))), denied_places(names, text)
     known = frozenset(item.name for item in belief.items)
     told = _COMMAND.match(_POLITE.sub("", text.strip()))
-    if told is not None and (found := _command(told, places, belief)) is not None:
-        return Directions(hint, found[0], command=found[1], known=known)
+    if told is not None and (found := _command(told, places, belief, commands)) is not None:
+        return Directions(hint, commands, found[0], command=found[1], known=known)
     if not (places or avoided):
         return None
     if len(places) > 1:
         places = tuple(one for one in places if _is_unseen(belief.receptacle(one))) or places[:1]
-    return Directions(hint, places, avoided, search=True, known=known)
+    return Directions(hint, commands, places, avoided, search=True, known=known)
 
 
-def _command(told: re.Match[str], places: tuple[str, ...], belief: Belief) -> tuple[tuple[str, ...], str] | None:
+def _command(
+    told: re.Match[str], places: tuple[str, ...], belief: Belief, commands: Commands
+) -> tuple[tuple[str, ...], str] | None:
     """Where to go and what to do there for a hint that is an order; None where belief does not say how."""
     verb = next(name for name, said in told.groupdict().items() if said and name != "thing")
     thing, held = told["thing"].strip(), belief.item(belief.held)
@@ -94,17 +98,18 @@ def _command(told: re.Match[str], places: tuple[str, ...], belief: Belief) -> tu
     if verb == "close":
         return (places[:1], f"close {places[0]}") if places else None
     if verb == "put" and holds and places:
-        return places[:1], f"move {belief.held} to {places[0]}"
-    if verb in _TREATMENTS and holds:
+        return places[:1], commands.puts[0].format(thing=belief.held, place=places[0])
+    if verb in _TREATMENTS and holds and commands.treat:
         device = next(
             (one for one in (*places, *(one.name for one in belief.receptacles)) if kind(one) == APPLIANCES[verb]), None
         )
-        return ((device,), f"{verb} {belief.held} with {device}") if device else None
+        return ((device,), commands.treat.format(verb=verb, thing=belief.held, place=device)) if device else None
     if verb not in ("take", "use"):
         return None
     for item in belief.items:
         if item.where is not None and _means(thing, item, belief) and (not places or item.where in places):
-            return (item.where,), f"take {item.name} from {item.where}" if verb == "take" else f"use {item.name}"
+            pattern = commands.take if verb == "take" else commands.use
+            return (item.where,), pattern.format(thing=item.name, place=item.where)
     return None
 
 

@@ -29,7 +29,7 @@ class _GraphHousehold:
             CommandForm("grab {object}"),
             CommandForm("put {object} in {receptacle}"),
             CommandForm("put {object} on {receptacle}"),
-            CommandForm("switch on {thing}"),
+            CommandForm("switch on {thing}", ("put_dishwasher",)),
             CommandForm("switch off {thing}"),
             CommandForm("examine {thing}"),
         ),

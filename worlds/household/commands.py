@@ -32,6 +32,8 @@ class Commands:
     """All commands that name something, one form each; the others are always accepted."""
     checks: tuple[str, ...]
     """Two checks of rules as examples, for people and models: what is refused, and what something does."""
+    treat: str | None = None
+    """How something is heated, cooled or cleaned (``{verb}``), where that is one command."""
     silence: str = "Nothing happens."
     """What a refused command is answered, where that does not say why."""
 

@@ -144,7 +144,7 @@ class BriefPrompting:
         for hint in turn.hints:
             if (answer := answer_question(hint, state.belief, memory.plan, memory.step)) is not None:
                 emit_thought(REASONER.name, answer, emit)
-            elif (told := read_directions(hint, state.belief)) is not None:
+            elif (told := read_directions(hint, state.belief, self.household.commands)) is not None:
                 state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
             else:
                 emit_thought(REASONER.name, f'I find no place and no order for me in "{hint}". I plan again with it.', emit)
@@ -174,7 +174,7 @@ class BriefPrompting:
         del revised
         state = memory.state
         assert state is not None
-        barred = state.barred.union(turn.declined)
+        barred = state.barred(self.household.commands).union(turn.declined)
         if state.directions is not None:
             told = state.directions.next(state.belief, "\n".join(memory.plan), barred.union(state.tried))
             memory = replace(memory, state=replace(state, directions=told[1] if told else None))
@@ -184,7 +184,7 @@ class BriefPrompting:
         text = brief.acting(memory.plan, state.belief, (*state.tried, *turn.declined))
         answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
         if answer.value is not None:
-            options = _options(answer.value.command, state, turn.admissible, barred, again=again)
+            options = self._options(answer.value.command, state, turn.admissible, barred, again=again)
             if options:
                 answer = await self._choose(answer, answer.value, options, emit)
         return answer, memory
@@ -201,20 +201,20 @@ class BriefPrompting:
         emit(call, completion.timing)
         return Answer(replace(said, command=call.reply), "", conversation)
 
-
-def _options(
-    command: str | None,
-    state: brief.BriefState,
-    admissible: tuple[str, ...] | None,
-    barred: Collection[str],
-    *,
-    again: bool,
-) -> tuple[str, ...]:
-    """The commands to choose from in place of ``command``; none if it can be played."""
-    done = {*state.idle, *barred}
-    refused = command is not None and (command in done or (admissible is not None and command not in admissible))
-    if not (refused or (command is None and again)):
-        return ()
-    if admissible is None:
-        return state.alternatives(barred)
-    return tuple(each for each in admissible if each not in done) or admissible
+    def _options(
+        self,
+        command: str | None,
+        state: brief.BriefState,
+        admissible: tuple[str, ...] | None,
+        barred: Collection[str],
+        *,
+        again: bool,
+    ) -> tuple[str, ...]:
+        """The commands to choose from in place of ``command``; none if it can be played."""
+        done = {*state.idle, *barred}
+        refused = command is not None and (command in done or (admissible is not None and command not in admissible))
+        if not (refused or (command is None and again)):
+            return ()
+        if admissible is None:
+            return state.alternatives(self.household.commands, barred)
+        return tuple(each for each in admissible if each not in done) or admissible

@@ -16,8 +16,9 @@ from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Accept, Again, Another, ProposalAnswer, Stop, Unattended
 from agent.roles.directions import answer_question, read_directions
 from tests.agent.agents.test_brief import Parrot, acts, planned
-from worlds.alfworld.text import reader
+from worlds.alfworld.text import COMMANDS, reader
 from worlds.base import Observation, Transition
+from worlds.graphs.household import HOUSEHOLD as GRAPHS
 from worlds.household.belief import Belief
 from worlds.registry import make_world
 
@@ -57,7 +58,7 @@ WITH_EGG = belief(
     ],
 )
 def test_places_are_read_as_people_name_them(hint: str, places: tuple[str, ...]) -> None:
-    told = read_directions(hint, AT_FIRST)
+    told = read_directions(hint, AT_FIRST, COMMANDS)
     assert told is not None
     assert (told.places, told.command) == (places, None)
 
@@ -73,24 +74,33 @@ def test_places_are_read_as_people_name_them(hint: str, places: tuple[str, ...])
     ],
 )
 def test_orders_are_carried_out_where_they_can_be(hint: str, place: str, command: str) -> None:
-    told = read_directions(hint, WITH_EGG)
+    told = read_directions(hint, WITH_EGG, COMMANDS)
     assert told is not None
     assert (told.places, told.command) == ((place,), command)
 
 
+def test_orders_become_commands_of_the_world_in_which_they_are_given() -> None:
+    room = "You are in the kitchen 1. Its furniture: a sink 1. On the sink 1, you see a mug 1."
+    opening = f"You are in an apartment with a kitchen 1. {room}"
+    told = read_directions("take the mug", GRAPHS.begin(Observation(opening)), GRAPHS.commands)
+    assert told is not None
+    assert told.command == "grab mug 1"
+    assert told.next(GRAPHS.begin(Observation(opening)), "") == ("walk to sink 1", told)
+
+
 @pytest.mark.parametrize("hint", ["hurry up", "the mug is blue", "try the sofa", "", "put the mug away", "3"])
 def test_what_names_nothing_to_go_to_is_left_to_the_model(hint: str) -> None:
-    assert read_directions(hint, AT_FIRST) is None
+    assert read_directions(hint, AT_FIRST, COMMANDS) is None
 
 
 def test_where_a_thing_is_not_said_to_be_is_not_looked_into() -> None:
-    told = read_directions("it is not in the cabinets", AT_FIRST)
+    told = read_directions("it is not in the cabinets", AT_FIRST, COMMANDS)
     assert told is not None
     assert (told.places, told.avoided) == ((), {"cabinet 1", "cabinet 2", "cabinet 3"})
 
 
 def test_a_search_goes_on_until_something_wanted_is_found() -> None:
-    told = read_directions("look in the cabinets", AT_FIRST)
+    told = read_directions("look in the cabinets", AT_FIRST, COMMANDS)
     assert told is not None
     first = told.next(AT_FIRST, "find a mug")
     assert first is not None
@@ -130,7 +140,7 @@ def test_of_what_was_not_seen_it_says_where_it_has_not_looked() -> None:
 @given(st.text(max_size=300))
 def test_any_hint_at_all_is_read(hint: str) -> None:
     for known in (AT_FIRST, WITH_EGG):
-        told = read_directions(hint, known)
+        told = read_directions(hint, known, COMMANDS)
         assert told is None or told.places or told.avoided or told.command
         answer_question(hint, known, (), 0)
 

@@ -15,6 +15,7 @@ COMMANDS = Commands(
     take="take {thing} from {place}",
     puts=("move {thing} to {place}",),
     use="use {thing}",
+    treat="{verb} {thing} with {place}",
     forms=(
         CommandForm("go to {receptacle}"),
         CommandForm("open {receptacle}"),
