@@ -29,6 +29,7 @@ HEAVY = (
     "ruamel",
     "mcp",
     "inspect_ai",
+    "aiohttp",
 )
 
 
@@ -74,6 +75,7 @@ COMMANDS = (
     "rules",
     "data",
     "mcp",
+    "env-server",
     "explore",
     "train",
     "export",

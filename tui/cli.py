@@ -13,6 +13,7 @@ import typer
 from tui.commands.compare import compare
 from tui.commands.daily import daily
 from tui.commands.data import data_app
+from tui.commands.env_server import env_server
 from tui.commands.eval import evaluate
 from tui.commands.explore import explore
 from tui.commands.export import export
@@ -47,6 +48,7 @@ app.command()(daily)
 app.command("eval")(evaluate)
 for _command in (report, compare, verify, replay, explore, train, export, modules, runs, serve, mcp, plugins, trust):
     app.command()(_command)
+app.command("env-server")(env_server)
 rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")
 app.add_typer(rules_app, name="rules")

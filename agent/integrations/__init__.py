@@ -1,6 +1,7 @@
 """Integrations with other programs.
 
 ``games`` hosts games that clients play by id, ``hosted`` is one such game, and ``mcp_server`` serves them over the Model
-Context Protocol: to one client at a pipe, or with ``mcp_http`` to several. ``inspect_log`` exports a run as a log of
-inspect_ai.
+Context Protocol: to one client at a pipe, or with ``mcp_http`` to several. ``sessions`` are environments for trainers, and
+``env_server`` serves them by OpenEnv's protocol and AgentGym's. ``listening`` is an HTTP server that strangers cannot fill.
+``inspect_log`` exports a run as a log of inspect_ai.
 """

@@ -9,6 +9,10 @@ up, which lists all games of train, is timed separately.
 second of processor, admissible commands included; the choices of the random agent are not counted. Memory is what the process
 grew by. Each line is a process of its own (`scripts.bench.doors_batch`).
 
+**env-server**: `housequest env-server` in a process of its own, and 64 sessions of a random player in another
+(`scripts.bench.doors_client`), by OpenEnv's client where that is installed. Steps a second of wall time, the reset after 50 of
+them included, and the processor time of a step on either side, that of the server with the connections and first resets.
+
 **calls**: `scripts.bench.batch.in_flight`.
 """
 
@@ -30,6 +34,7 @@ from worlds.errors import ConfigurationError
 
 EPISODES = 10
 STEPS = 50
+SESSIONS = 64
 OURS, THEIRS = "worlds.alfworld.dropin", "alfworld.agents.environment"
 
 
@@ -85,18 +90,62 @@ def _games(data: Path | None) -> Iterator[str]:
                 )
 
 
+def _env_server(data: Path | None) -> Iterator[str]:
+    """Steps a second over the environment server."""
+    games = data is not None and (data / LAYOUT / "train").is_dir()
+    split = "train" if games else "example"
+    command = [sys.executable, "-c", "from tui.cli import main; main()", "env-server"]
+    command += ["--split", split, "--grant", "admissible", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment(data)) as server:
+        assert server.stderr is not None
+        address = server.stderr.readline().split(" at ")[1].split()[0]
+        for sessions in (1, SESSIONS):
+            before = _processor(server.pid)
+            found = json.loads(_said("scripts.bench.doors_client", data, address, str(sessions), str(2 * STEPS)))
+            spent = _processor(server.pid)
+            own = (
+                ""
+                if spent is None or before is None
+                else f", {1e6 * (spent - before) / sessions / (2 * STEPS):,.0f} of the server"
+            )
+            yield (
+                f"{sessions:3} sessions on {split} by {found['client']}: {found['steps']:7,.0f} steps a second; "
+                f"processor a step: {found['microseconds']:,.0f} microseconds of the client{own}"
+            )
+        server.terminate()
+
+
+def _processor(process: int) -> float | None:
+    """Seconds of processor that a process has taken; None where that is not known."""
+    told = Path(f"/proc/{process}/stat")
+    if not told.exists():
+        return None
+    user, system = told.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
 def _played(module: str, data: Path) -> _Played:
     folder = str(data / LAYOUT / "train")
     return _Played(**json.loads(_said("scripts.bench.doors_agent", data, module, folder, str(EPISODES), str(STEPS))))
 
 
-def _said(program: str, data: Path, *arguments: str) -> str:
+def _said(program: str, data: Path | None, *arguments: str) -> str:
     """The last line of a program; alfworld prints others before."""
     command = [sys.executable, "-m", program, *arguments]
-    environment = {**os.environ, "ALFWORLD_DATA": str(data)}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=_environment(data)
+    )
     return done.stdout.splitlines()[-1]
 
 
-PARTS: Mapping[str, Callable[[Path | None], Iterable[str]]] = {"games": _games, "drop-in": _drop_in, "calls": in_flight}
+def _environment(data: Path | None) -> dict[str, str]:
+    return {**os.environ, **({} if data is None else {"ALFWORLD_DATA": str(data)})}
+
+
+PARTS: Mapping[str, Callable[[Path | None], Iterable[str]]] = {
+    "games": _games,
+    "drop-in": _drop_in,
+    "env-server": _env_server,
+    "calls": in_flight,
+}
 """What is measured: ``make bench ARGS=doors:calls``."""

@@ -9,10 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import ipaddress
-import logging
 import secrets
-import signal
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import resources
 from pathlib import Path
@@ -22,17 +19,10 @@ from weakref import WeakSet
 
 import textual_serve
 from aiohttp import web
-from aiohttp.http import HttpProcessingError
 from jinja2 import Environment, FileSystemLoader
 
+from agent.integrations.listening import serve_until_interrupted
 from tui.browser.window import show
-from worlds.errors import ConfigurationError
-
-PATIENCE = 20.0
-"""Seconds in which a browser must have sent its next request."""
-
-MOST_STRANGERS = 64
-"""Connections at once that have not shown the token; of more, the oldest is closed."""
 
 LONGEST_MESSAGE = 1 << 20
 """Bytes that a page may send at once: a large paste."""
@@ -85,37 +75,7 @@ class BrowserServer:
         app = web.Application(middlewares=[self._guarded])
         app.add_routes([web.get("/", self._page), web.get("/ws", self._window), web.static("/static", _PAGE / "static")])
         app.on_shutdown.append(self._close)
-        log = logging.getLogger("housequest.serve")
-        # What is no HTTP is the client's mistake: it is answered so, and is no news here.
-        log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
-        runner = web.AppRunner(app, access_log=None, logger=log, keepalive_timeout=PATIENCE, shutdown_timeout=1.0)
-        await runner.setup()
-        loop = asyncio.get_running_loop()
-        interrupted = asyncio.Event()
-        try:
-            try:
-                listening = await loop.create_server(
-                    lambda: self._connection(runner), self._host, self._port, backlog=MOST_STRANGERS
-                )
-            except OSError as error:
-                raise ConfigurationError(f"{self._host}:{self._port} is not available: {error.strerror}.") from None
-            if sys.platform != "win32":
-                for number in (signal.SIGINT, signal.SIGTERM):
-                    loop.add_signal_handler(number, interrupted.set)
-            async with listening:
-                announce()
-                await interrupted.wait()
-        finally:
-            await runner.cleanup()
-
-    def _connection(self, runner: web.AppRunner) -> asyncio.Protocol:
-        server = runner.server
-        assert server is not None
-        connected = (one for one in server.connections if one.transport is not None)
-        strangers = [one for one in connected if one.transport not in self._known]
-        if len(strangers) >= MOST_STRANGERS:
-            strangers[0].force_close()
-        return server()
+        await serve_until_interrupted(app, self._host, self._port, lambda _: announce(), known=self._known)
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -274,7 +274,7 @@ def running(process: int) -> bool:
 
 
 def test_connections_without_end_keep_nobody_out(served: Served) -> None:
-    from tui.browser.server import MOST_STRANGERS
+    from agent.integrations.listening import MOST_STRANGERS
 
     with ExitStack() as stack:
         opened = [

@@ -1,0 +1,65 @@
+"""Serves an application of aiohttp until it is interrupted. Connections that nobody knows never keep others out."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable, Container
+
+from aiohttp import web
+from aiohttp.http import HttpProcessingError
+
+from worlds.errors import ConfigurationError
+
+PATIENCE = 20.0
+"""Seconds in which a client that keeps its connection must have sent its next request."""
+
+MOST_STRANGERS = 64
+"""Connections at once that are not known; of more, the oldest is closed."""
+
+
+async def serve_until_interrupted(
+    app: web.Application,
+    host: str,
+    port: int,
+    announce: Callable[[int], None],
+    *,
+    known: Container[asyncio.Transport],
+    strangers: int = MOST_STRANGERS,
+) -> None:
+    """Serve ``app`` until Ctrl-C or SIGTERM; ``announce`` is called with the port once clients are answered.
+
+    ``port`` 0 takes a free one. ``known`` are the connections that count as no strangers. Raises ``ConfigurationError`` if the
+    address is not available.
+    """
+    log = logging.getLogger("housequest.serve")
+    # What is no HTTP is the client's mistake: it is answered so, and is no news here.
+    log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+    runner = web.AppRunner(app, access_log=None, logger=log, keepalive_timeout=PATIENCE, shutdown_timeout=1.0)
+    await runner.setup()
+    server = runner.server
+    assert server is not None
+
+    def connect() -> asyncio.Protocol:
+        unknown = [one for one in server.connections if one.transport is not None and one.transport not in known]
+        if len(unknown) >= strangers:
+            unknown[0].force_close()
+        return server()
+
+    loop = asyncio.get_running_loop()
+    interrupted = asyncio.Event()
+    try:
+        try:
+            listening = await loop.create_server(connect, host, port, backlog=strangers)
+        except OSError as error:
+            raise ConfigurationError(f"{host}:{port} is not available: {error.strerror}.") from None
+        if sys.platform != "win32":
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, interrupted.set)
+        async with listening:
+            announce(listening.sockets[0].getsockname()[1])
+            await interrupted.wait()
+    finally:
+        await runner.cleanup()

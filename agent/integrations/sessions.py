@@ -1,0 +1,278 @@
+"""Sessions of an environment server: each plays one episode after the other, and shares nothing with another but the world.
+
+They are stepped as a trainer steps an env: no record, no belief, no agent. What is granted is seen, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random, SystemRandom
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agent.evaluation.runs.selection import MANY, find_types, select
+from agent.integrations.games import LONGEST_COMMAND
+from agent.roles.base import clean
+from worlds.base import Env, Step, Task, World
+from worlds.errors import ConfigurationError, OrderError, TaskNotFound, shown
+from worlds.wrappers import OrderChecked, StepLimit
+
+MOST_SESSIONS = 256
+"""Sessions at once, unless somebody says otherwise."""
+
+IDLE = 3600.0
+"""Seconds after which a session that nobody uses is ended: longer than a trainer's update takes."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTasks:
+    """The tasks that clients may play: those of ``split``, of these ``types`` if there are any.
+
+    ``seed`` makes the draws of sessions repeatable that name none: each then depends on how many sessions there were before.
+    """
+
+    world: World
+    split: str
+    types: tuple[str, ...] = ()
+    grants: frozenset[str] = frozenset()
+    max_turns: int = 50
+    seed: int | None = None
+    sessions: int = MOST_SESSIONS
+    idle: float = IDLE
+
+
+class TextObservation(BaseModel):
+    """What the player is told. ``admissible_commands``, ``explanation`` and ``type`` are None where they are not granted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    goal: str
+    accepted: bool = True
+    explanation: str | None = None
+    admissible_commands: tuple[str, ...] | None = None
+    type: str | None = None
+    turns_left: int
+    won: bool = False
+    done: bool = False
+    reward: float | None = Field(default=None, description="1 for the step that wins, else 0; null at the beginning.")
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class SessionState(BaseModel):
+    """Which episode a session plays, and how far it is. ``seed`` drew the task; it is None where the task was named."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    episode_id: str | None = None
+    step_count: int = Field(default=0, ge=0)
+    task: str | None = None
+    seed: int | None = None
+
+
+class TaskDrawer:
+    """Draws and finds the tasks that are served. Only one thread at a time may use it."""
+
+    def __init__(self, served: ServedTasks) -> None:
+        self._served = served
+        self._every = served.world.tasks(served.split)
+        self._tasks = () if len(self._every) > MANY else select(served.world, served.split, served.types).tasks
+        self._drawn_from = sorted(self._tasks, key=lambda task: task.id)
+        self._named = {task.reference: task for task in self._tasks}
+        self._types = find_types(served.types, tuple(served.world.task_types)) if served.types and not self._tasks else ()
+
+    def __str__(self) -> str:
+        return "tasks without end" if not self._tasks else f"{len(self._tasks):,} tasks"
+
+    def drawn(self, seed: int) -> Task:
+        """The task that ``--sample 1 --seed SEED`` draws."""
+        if self._tasks:
+            return Random(seed).sample(self._drawn_from, 1)[0]
+        return select(self._served.world, self._served.split, self._served.types, sample=1, seed=seed).tasks[0]
+
+    def at(self, place: int) -> Task:
+        """The task at this place in the split's order, from 0; in a split without end the one that this seed draws."""
+        if not self._tasks:
+            return self.drawn(place)
+        if not 0 <= place < len(self._tasks):
+            raise TaskNotFound(f"There is no task {place} here; there are 0 to {len(self._tasks) - 1}.")
+        return self._tasks[place]
+
+    def named(self, reference: str) -> Task:
+        """The task ``split:number``; ids are refused, since they give the solution away."""
+        split, _, number = reference.partition(":")
+        if split != self._served.split or not (number.isascii() and number.isdecimal() and len(number) < 20):
+            raise TaskNotFound(f"There is no task {shown(reference)} here; name one as {self._served.split}:1.")
+        name = f"{split}:{int(number)}"
+        task = self._named.get(name) if self._tasks else self._served.world.task(name)
+        if task is None or (self._types and task.type not in self._types):
+            raise TaskNotFound(f"There is no task {name} here, or it is of a type that this server does not offer.")
+        return task
+
+
+class Session:
+    """One client's episodes, one after the other. Calls at once are carried out one after the other."""
+
+    def __init__(self, number: int, served: ServedTasks, tasks: TaskDrawer, opening: asyncio.Lock) -> None:
+        self.number = number
+        self.state = SessionState()
+        self.last: TextObservation | None = None
+        self._served = served
+        self._tasks = tasks
+        self._opening = opening
+        self._turn = asyncio.Lock()
+        self._env: Env | None = None
+        self._dice = SystemRandom() if served.seed is None else Random(f"{served.seed}/{number}")
+
+    async def reset(
+        self,
+        seed: int | None = None,
+        task: str | None = None,
+        place: int | None = None,
+        episode_id: str | None = None,
+    ) -> TextObservation:
+        """Begin an episode: with a ``task`` by name or ``place``, or one that ``seed`` draws.
+
+        Raises ``ConfigurationError`` and ``GameError``.
+        """
+        if seed is not None and task is not None:
+            raise ConfigurationError("Name a task or have one drawn: leave out task or seed.")
+        named = task is not None or place is not None
+        drawn = None if named else self._dice.randrange(1 << 32) if seed is None else seed
+
+        def find() -> Task:
+            if task is not None:
+                return self._tasks.named(task)
+            return self._tasks.at(place) if place is not None else self._tasks.drawn(drawn or 0)
+
+        async def begin() -> TextObservation:
+            async with self._turn:
+                async with self._opening:  # finding may take a while: a house is proved to be winnable
+                    found = await asyncio.to_thread(find)
+                    diagnosis = "diagnosis" in self._served.grants
+                    env = await asyncio.to_thread(self._served.world.open, found, diagnosis=diagnosis)
+                await self._leave()  # only now, so that a mistake ends no episode
+                self._env = OrderChecked(StepLimit(env, self._served.max_turns))
+                step = await self._in_world(self._env.reset)
+                episode = episode_id or f"{self._dice.getrandbits(64):016x}"
+                self.state = SessionState(episode_id=episode, task=found.reference, seed=drawn)
+                return await self._told(self._env, step, reward=None)
+
+        # Shielded: a client that leaves meanwhile leaves nothing half done.
+        return await asyncio.shield(asyncio.create_task(begin()))
+
+    async def step(self, command: str) -> TextObservation:
+        """Play ``command``, any text at all. Raises ``OrderError`` outside an episode, and ``ConfigurationError``."""
+        if len(command) > LONGEST_COMMAND:
+            raise ConfigurationError(f"A command has at most {LONGEST_COMMAND:,} characters, not {len(command):,}.")
+
+        async def play() -> TextObservation:
+            async with self._turn:
+                env = self._env
+                if env is None:
+                    raise OrderError("No episode is being played in this session: reset it first.")
+                step = await self._in_world(lambda: env.step(clean(command)))
+                self.state = self.state.model_copy(update={"step_count": self.state.step_count + 1})
+                return await self._told(env, step, reward=float(step.won))
+
+        # Only where the world is slow can a client leave meanwhile.
+        return await (play() if self._served.world.inline else asyncio.shield(asyncio.create_task(play())))
+
+    async def close(self) -> None:
+        """End the episode, if there is one."""
+        async with self._turn:
+            await self._leave()
+
+    async def _leave(self) -> None:
+        env, self._env = self._env, None
+        self.state, self.last = SessionState(), None
+        if env is not None:
+            await self._in_world(env.close)
+
+    async def _told(self, env: Env, step: Step, reward: float | None) -> TextObservation:
+        grants, task = self._served.grants, env.task
+        self.last = TextObservation(
+            text=step.observation.text,
+            goal=task.goal,
+            accepted=step.observation.accepted,
+            explanation=step.observation.explanation,
+            admissible_commands=await self._in_world(env.admissible_commands) if "admissible" in grants else None,
+            type=task.type if "type" in grants else None,
+            turns_left=self._served.max_turns - self.state.step_count,
+            won=step.won,
+            done=step.done,
+            reward=reward,
+        )
+        return self.last
+
+    async def _in_world(self, call: Callable[[], T]) -> T:
+        return call() if self._served.world.inline else await asyncio.to_thread(call)
+
+
+class Sessions:
+    """The sessions of a server. Use it in an ``async with``, which ends them all."""
+
+    def __init__(self, served: ServedTasks) -> None:
+        self.served = served
+        self.tasks = TaskDrawer(served)
+        self._open: dict[int, Session] = {}
+        self._kept: dict[int, asyncio.TimerHandle] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+        self._begun = 0
+        # Only one thread at a time may use a world.
+        self._opening = asyncio.Lock()
+
+    async def __aenter__(self) -> Sessions:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for number in list(self._open):
+            await self.end(number)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def begin(self) -> Session:
+        """Open a session. Raises ``ConfigurationError`` where there are too many."""
+        if len(self._open) >= self.served.sessions:
+            raise ConfigurationError(
+                f"{len(self._open)} sessions are open, which is the limit: close one, or start the server with --sessions N."
+            )
+        self._begun += 1
+        session = self._open[self._begun] = Session(self._begun, self.served, self.tasks, self._opening)
+        return session
+
+    def keep(self, session: Session) -> None:
+        """Let clients find this session by its number, until nobody has used it for long."""
+        loop = asyncio.get_running_loop()
+        if (before := self._kept.get(session.number)) is not None:
+            before.cancel()
+        self._kept[session.number] = loop.call_later(self.served.idle, self._expire, session.number)
+
+    def used(self, number: int) -> Session:
+        """The kept session with this number. Raises ``ConfigurationError``."""
+        if number not in self._kept:
+            raise ConfigurationError(
+                f"There is no session {number} here: it was never created, it was closed, or nobody used it for "
+                f"{self.served.idle:,.0f} seconds."
+            )
+        session = self._open[number]
+        self.keep(session)
+        return session
+
+    async def end(self, number: int) -> None:
+        """Close the session with this number, if it is open."""
+        if (expiry := self._kept.pop(number, None)) is not None:
+            expiry.cancel()
+        if (session := self._open.pop(number, None)) is not None:
+            await session.close()
+
+    def _expire(self, number: int) -> None:
+        ending = asyncio.create_task(self.end(number))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)

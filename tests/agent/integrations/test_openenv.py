@@ -1,0 +1,60 @@
+"""OpenEnv's own client and validator on the environment server, installed apart: openenv and ``[mcp]`` exclude each other."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agent.integrations.test_env_server import SCRIPTED_WORLD, serving
+
+pytestmark = pytest.mark.slow
+
+PLAYER = Path(__file__).with_name("openenv_player.py")
+DOORS = Path(__file__).parents[3] / "docs" / "guides" / "doors.md"
+SESSIONS = 64
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment that has openenv. Skips the tests where there is no index to have it from."""
+    folder = tmp_path_factory.mktemp("openenv")
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "openenv>=0.10"]
+    done = subprocess.run(install, check=False, capture_output=True, text=True, timeout=500)
+    if "No matching distribution found" in done.stderr and "from versions: none" in done.stderr:
+        pytest.skip("no package index can be reached")
+    assert done.returncode == 0, done.stderr
+    return python.parent
+
+
+def said(*command: str | Path) -> str:
+    done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_its_client_plays_alone_and_in_many_sessions(scripts: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, *SCRIPTED_WORLD, "--grant", "admissible", "--sessions", str(SESSIONS)) as (address, _):
+        assert said(scripts / "python", PLAYER, address, str(SESSIONS)) == "played\n"
+
+
+def test_its_validator_finds_nothing(scripts: Path, tmp_path: Path) -> None:
+    with serving(tmp_path, *SCRIPTED_WORLD) as (address, _):
+        report = said(scripts / "openenv", "validate", "--url", address)
+        assert "Verdict: PASS" in report
+        assert "FAIL" not in report
+
+
+def test_the_example_in_the_docs_runs(scripts: Path, tmp_path: Path) -> None:
+    block = re.search(r"```python\n(from openenv.*?)```", DOORS.read_text("utf-8"), re.DOTALL)
+    assert block is not None
+    with serving(tmp_path, "--grant", "admissible") as (address, _):
+        program = block[1].replace("http://127.0.0.1:8000", address)
+        assert program != block[1]
+        reward, task = said(scripts / "python", "-c", program).split()
+        assert (reward, task.partition(":")[0]) == ("0.0", "example")
