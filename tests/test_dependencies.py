@@ -37,7 +37,7 @@ def resolved(requirements: Sequence[str], folder: Path) -> dict[str, str]:
     ("package", "extras"),
     [
         ("verifiers", ("mcp", "gym")),
-        ("openenv", ("gym",)),  # not beside mcp: openenv has fastmcp 3, which has the SDK of the protocol below 2
+        ("openenv", ("gym", "env-server")),  # not beside mcp: openenv has fastmcp 3, which has the SDK of the protocol below 2
         ("trl", ("mcp", "gym")),
         ("inspect-ai", ("mcp", "gym")),
         ("gymnasium", ("mcp",)),
