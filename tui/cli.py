@@ -46,9 +46,8 @@ app = typer.Typer(
 app.command()(play)
 app.command()(daily)
 app.command("eval")(evaluate)
-for _command in (report, compare, verify, replay, explore, train, export, modules, runs, serve, mcp, plugins, trust):
+for _command in (report, compare, verify, replay, explore, train, export, modules, runs, serve, mcp, env_server, plugins, trust):
     app.command()(_command)
-app.command("env-server")(env_server)
 rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")
 app.add_typer(rules_app, name="rules")

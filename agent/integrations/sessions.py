@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent.episodes.loop import VIEW
 from agent.evaluation.runs.selection import MANY, find_types, select
 from agent.integrations.games import LONGEST_COMMAND
 from agent.roles.base import clean
 from worlds.base import Env, Step, Task, World
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, shown
+from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
 from worlds.wrappers import OrderChecked, StepLimit
 
 MOST_SESSIONS = 256
@@ -34,6 +35,7 @@ class ServedTasks:
     """The tasks that clients may play: those of ``split``, of these ``types`` if there are any.
 
     ``seed`` makes the draws of sessions repeatable that name none: each then depends on how many sessions there were before.
+    Raises ``Unsupported`` for the grant ``view``.
     """
 
     world: World
@@ -44,6 +46,10 @@ class ServedTasks:
     seed: int | None = None
     sessions: int = MOST_SESSIONS
     idle: float = IDLE
+
+    def __post_init__(self) -> None:
+        if VIEW in self.grants:
+            raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
 
 
 class TextObservation(BaseModel):

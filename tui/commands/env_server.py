@@ -10,7 +10,8 @@ from tui.commands.serve import LOOPBACK
 
 
 @options.takes(
-    *("world", "engine", "type", "goals", "world_option", "grant", "max_steps"),
+    *("world", "engine", "type", "goals", "world_option", "max_steps"),
+    grant="admissible, diagnosis or type: what the player sees beyond text; repeatable.",
     split="The split that is played.",
     seed="Draw the same tasks again, where clients name no seed.",
 )

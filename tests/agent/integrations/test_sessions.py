@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from agent.evaluation.runs.selection import select
 from agent.integrations.games import LONGEST_COMMAND
 from agent.integrations.sessions import ServedTasks, Session, Sessions
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound
+from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported
 from worlds.registry import make_world
 
 T = TypeVar("T")
@@ -156,6 +156,8 @@ def test_mistakes_are_told_in_words_and_change_nothing() -> None:
         assert (session.state.episode_id, session.state.step_count) == ("kept", 1)
 
     within(EXAMPLE, play)
+    with pytest.raises(Unsupported, match="plays by texts"):
+        ServedTasks(WORLD, "example", grants=frozenset({"view"}))
     with pytest.raises(ConfigurationError, match="no task type"):
         Sessions(ServedTasks(WORLD, "example", ("swim",)))
 
