@@ -146,7 +146,7 @@ class Setup:
         if VIEW in self.episode.grants:
             Request((Message("user", "", Image(b"", "")),)).check(model.name, await model.capabilities())
         if self.episode.settings.get("form") == "held":
-            check_held(model.name, await model.capabilities())
+            check_held(model.name, await model.holding())
 
     def with_model(self, name: str) -> Setup:
         """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""

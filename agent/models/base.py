@@ -215,6 +215,10 @@ class Model(Protocol):
         """What this model can do; determined once."""
         return Capabilities()
 
+    async def holding(self) -> Capabilities:
+        """What its replies can be held to (choices, schema, grammar); the rest may not be found out yet."""
+        return await self.capabilities()
+
     async def complete(self, request: Request) -> Completion:
         """One reply to ``request``."""
         ...
@@ -249,6 +253,9 @@ class ModelWrapper(Model):
 
     async def capabilities(self) -> Capabilities:
         return await self.model.capabilities()
+
+    async def holding(self) -> Capabilities:
+        return await self.model.holding()
 
     async def complete(self, request: Request) -> Completion:
         return await self.model.complete(request)

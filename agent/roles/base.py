@@ -284,7 +284,7 @@ async def _held_by(role: Role[T], model: Model, sampling: Sampling) -> Literal["
     """By what ``model`` is held to the role's form; None where its reply is free."""
     if role.form is None or sampling.form == "free":
         return None
-    can = await model.capabilities()
+    can = await model.holding()
     if sampling.form == "held":
         check_held(model.name, can)
     return "grammar" if can.grammar else "schema" if can.schema else None

@@ -89,7 +89,7 @@ class Lota:
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if the model cannot do what the selection needs."""
-        self._selector(await self._model.capabilities())
+        self._selector(await self._able())
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LotaMemory:
         return LotaMemory(goal, grants, self._carrier.begin(observation, goal), RoleMemory(()))
@@ -138,7 +138,7 @@ class Lota:
 
     async def _select(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LotaMemory]:
         """Have the model say what comes next; what comes of it where it says nothing."""
-        selector = self._selector(await self._model.capabilities())
+        selector = self._selector(await self._able())
         role, first = memory.role, not memory.role.started
         if self._selection == "list" and memory.taken and not self._replanning:
             return GiveUp("the list is carried out, and the task goes on"), memory
@@ -169,6 +169,10 @@ class Lota:
             # Nothing else would come of the same question.
             return GiveUp(f"what it writes is no list of skills: {answer.reason}"), memory
         return (None if answer.value else ParseFailure(NAME, answer.reason)), memory
+
+    async def _able(self) -> Capabilities:
+        """What the model can do, as far as the selection asks."""
+        return await (self._model.holding() if self._selection in {"next", "list"} else self._model.capabilities())
 
     def _selector(self, can: Capabilities) -> Constrained | Scored | Prompted:
         if self._selection == "list":

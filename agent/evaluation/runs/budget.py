@@ -260,8 +260,14 @@ class MeteredModel(ModelWrapper):
         return self._limiter.limit if self._limiter else None
 
     async def capabilities(self) -> Capabilities:
+        return await self._found_out(self.model.capabilities())
+
+    async def holding(self) -> Capabilities:
+        return await self._found_out(self.model.holding())
+
+    async def _found_out(self, asking: Awaitable[Capabilities]) -> Capabilities:
         try:
-            return await self.model.capabilities()
+            return await asking
         except ModelError as error:
             raise self._halted(Stopped(str(error))) from error
 

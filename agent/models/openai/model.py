@@ -22,6 +22,7 @@ from agent.models.openai.probes import (
     extra_parameters,
     parse_choice,
     probe_capabilities,
+    probe_holding,
     score_gain,
     scoring_parameters,
 )
@@ -85,6 +86,7 @@ class OpenAIModel(Model):
         """Holds calls back where the endpoint says that they are too many; each event loop has another."""
         self._failures = FailureReader(self._endpoint, self._keys, self._redactor, calls.timeout)
         self._probing = asyncio.Lock()
+        self._holds: Capabilities | None = None
         self._offered: Capabilities | None = None
 
     async def capabilities(self) -> Capabilities:
@@ -92,14 +94,26 @@ class OpenAIModel(Model):
         await self._connected()
         async with self._probing:
             if self._offered is None:
-                chatting = await probe_capabilities(self._probe)
+                chatting = await probe_capabilities(self._probe, await self._found_holding())
                 self._offered = replace(chatting, completions=await self._continues_text())
             return self._offered
 
+    async def holding(self) -> Capabilities:
+        await self._connected()
+        async with self._probing:
+            return await self._found_holding()
+
+    async def _found_holding(self) -> Capabilities:
+        if self._holds is None:
+            self._holds = await probe_holding(self._probe)
+        return self._holds
+
     async def complete(self, request: Request) -> Completion:
         more = extra_parameters(request)
-        if more or request.raw or request.has_images:
+        if request.raw or request.has_images or request.top_logprobs or request.bias:
             request.check(self.name, await self.capabilities())
+        elif more:
+            request.check(self.name, await self.holding())
         choices = request.choices
         if choices is None:
             return await self._request(self._with_room(request), more)

@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from agent.models.base import Capabilities, Completion, Image, Message, PromptToken, Request
@@ -90,22 +91,25 @@ def parse_choice(text: str, choices: Sequence[str]) -> str | None:
     return next((choice for choice in choices if choice == named), None)
 
 
-async def probe_capabilities(ask: Probe) -> Capabilities:
-    """What an endpoint can do with a chat: six calls, and two more where it gives prompt log-probabilities."""
-    likely = await ask(extra_parameters(Request((), top_logprobs=2)), "", PROBE_TOKENS)
+async def probe_holding(ask: Probe) -> Capabilities:
+    """What the replies of an endpoint can be held to: two calls."""
     held = await ask(extra_parameters(Request((), choices=_WORDS)), "", PROBE_TOKENS)
     spelt = await ask(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), "", PROBE_TOKENS)
+    by_schema = held is not None and parse_choice(held.text, _WORDS) is not None
+    return Capabilities(choices=by_schema, schema=by_schema, grammar=spelt is not None and spelt.text in _WORDS)
+
+
+async def probe_capabilities(ask: Probe, holding: Capabilities) -> Capabilities:
+    """What an endpoint can do with a chat, beside ``holding``: four calls, or six where it gives prompt log-probabilities."""
+    likely = await ask(extra_parameters(Request((), top_logprobs=2)), "", PROBE_TOKENS)
     pushed = await ask(extra_parameters(Request((), bias={_WORDS[0]: 100.0})), "", PROBE_TOKENS)
     scored = await _scores(ask)
     looked = await ask({}, "", PROBE_TOKENS, picture_question())
-    by_schema = held is not None and parse_choice(held.text, _WORDS) is not None
-    return Capabilities(
+    return replace(
+        holding,
         log_probabilities=likely is not None and any(token.alternatives for token in likely.tokens),
         scoring=scored,
         singly=scored,
-        choices=by_schema,
-        schema=by_schema,
-        grammar=spelt is not None and spelt.text in _WORDS,
         bias=pushed is not None and spells(pushed.text, _WORDS[0]),
         images=looked is not None and names_colours(looked.text),
     )
