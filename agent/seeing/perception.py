@@ -162,7 +162,9 @@ class Noisy:
         below = corners[rows + 1][:, columns] * (1 - right) + corners[rows + 1][:, columns + 1] * right
         worse = np.maximum(depth * (above * (1 - down) + below * down), np.float32(0.05))
         for here, there in ((np.s_[:, :-1], np.s_[:, 1:]), (np.s_[:-1], np.s_[1:])):
-            jumps = np.abs(depth[here] - depth[there]) > BLEED
+            # Beyond the room, everything is infinitely far, and no edge.
+            with np.errstate(invalid="ignore"):
+                jumps = np.abs(depth[here] - depth[there]) > BLEED
             between = (worse[here] + worse[there]) / 2
             worse[here] = np.where(jumps, between, worse[here])
             worse[there] = np.where(jumps, between, worse[there])

@@ -19,6 +19,7 @@ from tui.home.recent import RecentChoices, RecordedGame
 from tui.play.game import GameConfig
 from worlds.base import Task
 from worlds.errors import ConfigurationError, HousequestError, shown
+from worlds.registry import world_class
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,13 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         names = (settings.rules, recent.rules, book.removesuffix(SUFFIX))
         fault = f"This game was told the rules in {book}: press b, name that file, as it was, and try again."
         rules = _found(names, lambda name: read_rules(name).label == started.rules, fault)
+    here = settings_in(started.world, settings)
+    engine = "textworld" if started.engine.startswith("textworld") else "native"
+    options = {"engine": engine, **world_class(started.world).options_of(started.engine)}
     values = {
-        **settings_in(started.world, settings).model_dump(),
-        "engine": "textworld" if started.engine.startswith("textworld") else "native",
+        **here.model_dump(),
+        "engine": options.pop("engine"),
+        "world_option": {**here.world_option, **options},
         "goals": started.wording,
         "agent": started.agent,
         "model": model,

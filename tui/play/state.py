@@ -275,7 +275,9 @@ class PlayState:
             case "opening":
                 return "thinking", "opening the world", {"q": "home"}
             case "closed":
-                return "message", "there is no game to play here", {"r": "try again", "m": "another model", "q": "home"}
+                # Beside a story there is no other place to say why.
+                why = self.status.trouble if moment.story else ""
+                return "message", why or "there is no game to play here", {"r": "try again", "m": "another model", "q": "home"}
             case "deciding":
                 doing = f"{agent} is deciding{hinted}"
                 if self.trouble:

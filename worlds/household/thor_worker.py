@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from time import sleep
-from typing import Any
+from typing import Any, NoReturn
 
 from worlds.workers import Handler, Refused, serve
 
@@ -34,6 +34,8 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
     if not version.startswith(MAJOR):
         raise Refused(f"this is ai2thor {version}, not {MAJOR}x", "Install it: pip install 'housequest[thor]'.", fatal=True)
     width, height = settings["size"]
+    starting = threading.Event()
+    threading.Thread(target=_watch_start, args=(starting,), daemon=True).start()
     given = {"local_executable_path": settings["player"]} if settings["player"] else {}
     controller: Any = controllers.Controller(
         **given,
@@ -49,6 +51,7 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
         server_timeout=settings["seconds"],
         server_start_timeout=settings["starting"],
     )
+    starting.set()
     threading.Thread(target=_watch, args=(controller.server.unity_proc,), daemon=True).start()
 
     def handle(request: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
@@ -64,11 +67,29 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
     return {"version": f"ai2thor {version} ({build})", "first": _said(controller.last_event)}, handle
 
 
+def _watch_start(started: threading.Event) -> None:
+    """End this process if the player ends before it has said anything, for which the client waits until its time is up."""
+    ended: int | None = None
+    while not started.wait(_POLL):
+        try:
+            child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:  # there is no player yet
+            continue
+        # What the client itself runs and waits for is gone by the next look.
+        if child is not None and child.si_pid == ended:
+            _end(-child.si_status if child.si_code in (os.CLD_KILLED, os.CLD_DUMPED) else child.si_status)
+        ended = child.si_pid if child is not None else None
+
+
 def _watch(player: Any) -> None:
     """End this process once the player has ended."""
     while player.poll() is None:
         sleep(_POLL)
-    print(f"the player ended with status {player.poll()}", file=sys.stderr, flush=True)
+    _end(player.poll())
+
+
+def _end(status: int) -> NoReturn:
+    print(f"the player ended with status {status}", file=sys.stderr, flush=True)
     os._exit(1)
 
 

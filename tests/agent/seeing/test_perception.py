@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,6 +70,13 @@ def test_small_things_are_missed_twice_as_often() -> None:
     small = by_hand(rows, ("pen 1",))
     missed = sum(not Noisy(Noise(miss=0.2)).see(small, number).detections for number in range(2000))
     assert missed / 2000 == pytest.approx(0.4, abs=0.03)
+
+
+def test_what_is_out_of_the_room_stays_infinitely_far_and_warns_of_nothing() -> None:
+    far = replace(MUGS, depth=np.full_like(MUGS.depth, np.inf))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isinf(Noisy(Noise(depth=0.1)).see(far, 0).depth).all()
 
 
 def test_a_worse_depth_is_off_by_a_share_and_blurs_edges() -> None:

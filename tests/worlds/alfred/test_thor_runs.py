@@ -51,3 +51,31 @@ def test_a_hostile_player_ends_each_episode_as_an_error_of_the_world(
     report = json.loads(played.stdout)
     assert (report["episodes"], report["errors"]) == (2, 2)
     assert told in played.stdout and '"world"' in played.stdout
+
+
+@pytest.mark.parametrize(("how", "told"), [("kill", "was killed by signal 9"), ("hang", "no answer within 60 seconds")])
+def test_a_killed_worker_and_a_hung_player_end_one_episode_and_the_run_goes_on(
+    how: str, told: str, tmp_path: Path, alfworld_games: Path
+) -> None:
+    once = tmp_path / "once"
+    bad = Path(__file__).parents[1] / "household" / "bad_player.py"
+    options = (
+        "--engine",
+        "thor",
+        "--world-option",
+        f"player={sys.executable} {bad} {how} {once}",
+        "--out",
+        str(tmp_path / "run"),
+    )
+    played = housequest(
+        *("eval", "--world", "alfred", "--agent", "expert", "--split", "valid_seen", "--limit", "2", "--json", *options),
+        *("--workers", "1"),
+        home=tmp_path,
+        data=alfworld_games,
+    )
+    assert played.returncode == 1, played.stderr
+    report = json.loads(played.stdout)
+    assert (report["episodes"], report["errors"], report["won"]) == (2, 1, 1)
+    assert told in played.stdout
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(once.read_text()), 0)

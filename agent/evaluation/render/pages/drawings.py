@@ -1,4 +1,5 @@
-"""The drawings beside the turns of a transcript: what the player knew of the house, as small pictures with names on them.
+"""The drawings beside the turns of a transcript: what the player knew of the house, or what its camera saw, as small pictures
+with names on them.
 
 The opening's picture stands once in the page's style, as the background of all others of its episode. Each of them holds only
 what differs from it, which takes a third of the bytes.
@@ -23,6 +24,8 @@ from worlds.rooms.stage import AGENT
 
 SIZE = (288, 216)
 """Columns and rows of pixels before empty borders are cut off."""
+_CAMERA = (160, 160)
+"""Columns and rows of what a camera saw."""
 _BORDER = 5
 """Pixels around the room of the opening: a door that opens may reach out of it."""
 _MOST_NAMES = 8
@@ -62,12 +65,14 @@ class DrawnEpisode:
     """The drawings of an episode, all of one size; a turn that changed nothing known has none.
 
     ``pictures`` are drawn as they are asked for: an episode may have thousands of turns, and a page has room for some.
+    ``by_camera``: they are what the player's camera saw.
     """
 
     opening: bytes
     size: Size
     pictures: Iterator[Picture]
     made_up: bool
+    by_camera: bool
 
 
 def draw_path(path: Sequence[Event]) -> DrawnEpisode | None:
@@ -79,12 +84,24 @@ def draw_path(path: Sequence[Event]) -> DrawnEpisode | None:
     if not turns:
         return None
     first = turns[0][1]
+    if first.camera is not None:
+        seen = first.picture("eyes", _CAMERA)
+        views = (_view(turn, scene, seen) for turn, scene in _changes(turns))
+        return DrawnEpisode(seen.png(), seen.size, views, first.room.made_up, by_camera=True)
     whole = first.picture("house", SIZE)
     left, top, right, bottom = whole.extent()
     box = (max(0, left - _BORDER), max(0, top - _BORDER), min(SIZE[0], right + _BORDER), min(SIZE[1], bottom + _BORDER))
     opening = whole.part(*box)
     pictures = (_picture(turn, scene, box, opening) for turn, scene in _changes(turns))
-    return DrawnEpisode(opening.png(), opening.size, pictures, first.room.made_up)
+    return DrawnEpisode(opening.png(), opening.size, pictures, first.room.made_up, by_camera=False)
+
+
+def _view(turn: int, scene: Scene, opening: Frame) -> Picture:
+    seen = scene.picture("eyes", _CAMERA)
+    spots = seen.spots()
+    there = ", ".join(sorted(spots)[:_MOST_WORDS]) + (" and more" if len(spots) > _MOST_WORDS else "")
+    words = f"What the camera sees: {there or 'nothing'}. {_words(scene)}"
+    return Picture(turn, seen.png(over=opening), words, tuple(_names(scene, spots, seen.size)))
 
 
 def _picture(turn: int, scene: Scene, box: tuple[int, int, int, int], opening: Frame) -> Picture:
@@ -119,6 +136,7 @@ class Drawings:
         self._left = most
         self._openings: dict[str, int] = {}
         self._drawn = 0
+        self._by_camera = False
         self._full = False
 
     @property
@@ -126,7 +144,8 @@ class Drawings:
         """What is drawn, in words; nothing where nothing is."""
         some = f" Episodes that have some: {self._drawn}; there was no room for more." if self._full else ""
         marks = "+ stands before what is new since the turn before, * before what the goal names."
-        return f"The pictures show the house as far as the player knew it; {marks}{some}" if self._drawn else ""
+        shown = "what the player's camera saw" if self._by_camera else "the house as far as the player knew it"
+        return f"The pictures show {shown}; {marks}{some}" if self._drawn else ""
 
     @property
     def style(self) -> str:
@@ -153,6 +172,7 @@ class Drawings:
             self._openings[opening] = number
             pictures[one.turn] = Markup(picture)  # the template escaped it
         self._drawn += bool(pictures)
+        self._by_camera = drawn.by_camera
         return EpisodeDrawings(pictures, drawn.made_up and bool(pictures))
 
 

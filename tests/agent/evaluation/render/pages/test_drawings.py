@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import re
+from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_each_turn_that_changed_anything_has_a_drawing(run: Run, tmp_path: Path)
     assert "The pictures show the house as far as the player knew it; + stands before what is new" in page
 
 
-def test_an_episode_by_a_camera_is_drawn_as_far_as_its_pictures_have_shown(tmp_path: Path) -> None:
+def test_an_episode_by_a_camera_is_drawn_as_its_camera_saw_it(tmp_path: Path) -> None:
     flags = {"world": "alfred", "agent": "expert", "split": "example", "limit": 1, "max_steps": 5}
     spec = make_run_spec(configure(flags), curiosity=1.0)
     asyncio.run(run_batch(spec, tmp_path / "run"))
@@ -71,7 +72,7 @@ def test_an_episode_by_a_camera_is_drawn_as_far_as_its_pictures_have_shown(tmp_p
     page = run_page(run, tmp_path / "page.html").decode()
     opening, *turns = pictures(page)
     assert len(turns) == page.count('<figure class="drawing">') - 1 == run.results[0].steps == 5
-    assert opening["alt"].startswith("The house from above, the plan. ") and "holds nothing" in opening["alt"]
+    assert opening["alt"].startswith("What the camera sees: ") and "holds nothing" in opening["alt"]
     # Nothing is told that no picture has shown by then.
     world = make_world("alfred")
     env = world.open(world.task("example:1"))
@@ -81,7 +82,7 @@ def test_an_episode_by_a_camera_is_drawn_as_far_as_its_pictures_have_shown(tmp_p
     shown = {frame.names[number] for number in map(int, np.unique(frame.ids)) if number >= 0}
     told = {f"{kind} {number}" for kind, number in re.findall(r"([a-z]+) ([0-9]+)", opening["alt"])}
     assert told and told <= shown
-    assert "as far as the player knew it" in page
+    assert "The pictures show what the player's camera saw; + stands before what is new" in unescape(page)
 
 
 def test_a_page_with_drawings_needs_nothing_else(run: Run, tmp_path: Path) -> None:
