@@ -46,7 +46,22 @@ app = typer.Typer(
 app.command()(play)
 app.command()(daily)
 app.command("eval")(evaluate)
-for _command in (report, compare, verify, replay, explore, train, export, modules, runs, serve, mcp, env_server, plugins, trust):
+for _command in (
+    report,
+    compare,
+    verify,
+    replay,
+    explore,
+    train,
+    export,
+    modules,
+    runs,
+    serve,
+    mcp,
+    env_server,
+    plugins,
+    trust,
+):
     app.command()(_command)
 rules_app.command("measure")(measure)
 app.add_typer(models_app, name="models")

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from agent.base import Decision, Emitter, Grants, Turn
+from agent.episodes.emitter import EventListener
 from agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder
@@ -50,9 +51,20 @@ class RemoteAgent:
 
 
 class HostedGame:
-    """One game in play, or one that has ended. ``client`` is who began it, None where there is only one client."""
+    """One game in play, or one that has ended. ``client`` is who began it, None where there is only one client.
 
-    def __init__(self, id: str, env: Env, config: EpisodeConfig, record: Path | None, client: str | None = None) -> None:
+    ``listener`` gets every event.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        env: Env,
+        config: EpisodeConfig,
+        record: Path | None,
+        client: str | None = None,
+        listener: EventListener | None = None,
+    ) -> None:
         self.id = id
         self.client = client
         self.config = config
@@ -63,6 +75,7 @@ class HostedGame:
         self.last: Stepped | None = None
         self.ended: Ended | None = None
         self._env = env
+        self._listener = listener
         self._turn = asyncio.Lock()
         self.episode = asyncio.create_task(self._play(record))
         self.episode.add_done_callback(self._over)
@@ -74,6 +87,8 @@ class HostedGame:
                 def listen(event: Event | CallTiming) -> None:
                     if recorder is not None:
                         recorder(event)
+                    if self._listener is not None:
+                        self._listener(event)
                     match event:
                         case Event(body=Started() as started):
                             self.started = started

@@ -2,16 +2,18 @@
 
 One sample is one finished episode. It is scored ``C`` if it was won and ``I`` otherwise, also if it errored, so that
 inspect_ai's accuracy is this run's success; an assisted episode is included but not scored. inspect_ai computes the metrics
-itself. Fields that a run does not record (the time of a call) are left out.
+itself. Each call of a model and each command is an event. A run records how long calls took, not when they began: they follow
+each other from the beginning of their episode, without what was between them.
 """
 
 from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Iterable, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from hashlib import sha256
 from pathlib import Path
@@ -21,9 +23,10 @@ from typing import Any
 from agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
 from agent.episodes.prompts import whole_prompts
 from agent.episodes.record import read_episode
-from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.spec import Manifest
+from agent.evaluation.runs.timing import EpisodeTiming, call_seconds, timings_of
 from agent.models.base import Message
 from agent.roles.base import reply_message
 from worlds.errors import ConfigurationError, shown
@@ -39,24 +42,38 @@ _KEPT = {"number", "type", "outcome", "reason", "assisted", "turns", "steps", "r
 
 
 @dataclass(frozen=True, slots=True)
+class Prompted:
+    """A call of a model with its whole prompt."""
+
+    called: ModelCall
+    prompt: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeTranscript:
-    """A recorded episode as conversations: each call with its whole prompt, and the ``chat`` of the player who acts."""
+    """A recorded episode as conversations: its calls and steps by the ids of their events, and the ``chat`` of the player who
+    acts.
+    """
 
     started: Started
-    calls: tuple[tuple[ModelCall, tuple[Message, ...]], ...]
+    happened: tuple[tuple[int, Prompted | Stepped], ...]
     chat: tuple[Message, ...]
-    last: Stepped | None = None
+
+    @property
+    def last(self) -> Stepped | None:
+        """The last step, if there was one."""
+        return next((each for _, each in reversed(self.happened) if isinstance(each, Stepped)), None)
 
 
 def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
     """The final branch of the episode in ``events`` as conversations; None if it has no beginning."""
     started: Started | None = None
     by_role: dict[str, tuple[Message, ...]] = {}
-    calls: list[tuple[ModelCall, tuple[Message, ...]]] = []
+    happened: list[tuple[int, Prompted | Stepped]] = []
+    asked: str | None = None
     acting: str | None = None
     played: list[Message] = []
     thoughts: list[str] = []
-    last: Stepped | None = None
     recorded = tuple(events)
     prompts = whole_prompts(recorded)
     for event in branch(recorded):
@@ -64,24 +81,26 @@ def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
             case Started() as started:
                 pass
             case ModelCall() as called:
+                asked = called.role
                 prompt = tuple(Message(message.role, message.text) for message in prompts[event.id])
-                by_role[called.role] = (*prompt, reply_message(called.reply))
-                calls.append((called, prompt))
+                by_role[asked] = (*prompt, reply_message(called.reply))
+                happened.append((event.id, Prompted(called, prompt)))
             case Thought() as thought:
                 thoughts.append(thought.text)
-            case Proposed() if calls:
-                acting = calls[-1][0].role
-            case Stepped() as last:
-                told = last.observation if last.explanation is None else f"{last.observation} {last.explanation}"
-                played += [Message("assistant", "\n".join([*thoughts, last.command])), Message("user", told)]
+            case Proposed():
+                acting = asked or acting
+            case Stepped() as step:
+                told = step.observation if step.explanation is None else f"{step.observation} {step.explanation}"
+                played += [Message("assistant", "\n".join([*thoughts, step.command])), Message("user", told)]
                 thoughts.clear()
+                happened.append((event.id, step))
             case _:
                 pass
     if started is None:
         return None
-    acting = acting or (calls[-1][0].role if calls else None)
+    acting = acting or asked
     chat = by_role[acting] if acting is not None else (Message("user", started.opening), *played)
-    return EpisodeTranscript(started, tuple(calls), chat, last)
+    return EpisodeTranscript(started, tuple(happened), chat)
 
 
 def write_inspect_log(run: RunFolder, path: Path) -> int:
@@ -125,6 +144,8 @@ class _Exporter:
         config = manifest.configuration
         # inspect_ai names a model provider/name.
         self._name = config.model.replace(":", "/", 1) if config.model else "none/none"
+        self._seconds = call_seconds(run)
+        self._timings = timings_of(run, manifest.tasks)
 
     def log(self, results: Sequence[Result]) -> Any:
         """The log of the run, with its finished episodes."""
@@ -186,7 +207,10 @@ class _Exporter:
     def _sample(self, task: SelectedTask, result: Result) -> Any:
         path = self._run.episode(task)
         episode = read_conversations(read_episode(path))
-        calls = [self._called(*call, _when(path)) for call in episode.calls] if episode else []
+        ended, timing = _written(path), self._timings.get(task.id, EpisodeTiming())
+        began = ended - timedelta(seconds=timing.wall or timing.model or 0.0)
+        happened = self._events(episode, self._seconds.get(episode_name(task), {}), began) if episode else []
+        calls = [event for event in happened if event.event == "model"]
         usage = self._total(event.output.usage for event in calls if event.output.usage is not None)
         cause = f"{result.boundary}: {result.message}" if result.message else result.reason
         error = self.inspect.EvalError(message=cause, traceback="", traceback_ansi="")
@@ -208,26 +232,59 @@ class _Exporter:
                 "conditions_met": last.met if last else None,
                 "conditions": last.conditions if last else None,
             },
-            events=calls,
+            events=happened,
             model_usage=usage,
+            started_at=began.isoformat(),
+            completed_at=ended.isoformat(),
+            total_time=timing.wall,
+            working_time=timing.model,
             turn_count=result.calls,
             error=error if result.outcome == "error" else None,
         )
 
-    def _called(self, called: ModelCall, prompt: Sequence[Message], when: str) -> Any:
+    def _events(self, episode: EpisodeTranscript, seconds: Mapping[int, float], began: datetime) -> list[Any]:
+        """The calls and steps of an episode, at times after its beginning."""
+        events: list[Any] = []
+        passed = 0.0
+        for id, each in episode.happened:
+            start, took = began + timedelta(seconds=passed), seconds.get(id)
+            passed += took or 0.0
+            if isinstance(each, Stepped):
+                events.append(self._stepped(id, each, start, passed))
+            else:
+                events.append(self._called(each, start, took, passed))
+        return events
+
+    def _called(self, call: Prompted, start: datetime, took: float | None, passed: float) -> Any:
+        called = call.called
         text = reply_message(called.reply).content
         reply = self._model.ChatMessageAssistant(content=text, model=self._name, source="generate")
         choice = self._model.ChatCompletionChoice(message=reply, stop_reason=_STOPS.get(called.finish, "unknown"))
         return self._event.ModelEvent(
             model=self._name,
             role=called.role,
-            input=self._messages(prompt),
+            input=self._messages(call.prompt),
             tools=[],
             tool_choice="none",
             config=self._model.GenerateConfig(),
-            output=self._model.ModelOutput(model=self._name, choices=[choice], usage=self._usage(called)),
-            timestamp=when,
-            working_start=0.0,
+            output=self._model.ModelOutput(model=self._name, choices=[choice], usage=self._usage(called), time=took),
+            timestamp=start,
+            completed=None if took is None else start + timedelta(seconds=took),
+            working_time=took,
+            working_start=passed - (took or 0.0),
+        )
+
+    def _stepped(self, id: int, step: Stepped, at: datetime, passed: float) -> Any:
+        """A command as a call of a tool. What was refused is no error of the tool, which says so."""
+        return self._event.ToolEvent(
+            id=f"step-{id}",
+            function="act",
+            arguments={"command": step.command},
+            result=step.observation if step.explanation is None else f"{step.observation} {step.explanation}",
+            timestamp=at,
+            completed=at,
+            working_start=passed,
+            metadata={"turn": step.turn, "by": step.by, "accepted": step.accepted},
         )
 
     def _usage(self, called: ModelCall) -> Any:
@@ -242,17 +299,33 @@ class _Exporter:
         return {self._name: reduce(operator.add, every)} if every else {}
 
     def _messages(self, chat: Sequence[Message]) -> list[Any]:
-        kinds: dict[str, Any] = {
-            "system": self._model.ChatMessageSystem,
-            "user": self._model.ChatMessageUser,
-            "assistant": self._model.ChatMessageAssistant,
-        }
-        # The same message in the same place has the same id, so that a log stores it once.
-        texts = [f"{place} {said.role} {said.content}" for place, said in enumerate(chat)]
-        ids = [sha256(text.encode()).hexdigest()[:22] for text in texts]
-        return [kinds[said.role](content=said.content, id=id) for id, said in zip(ids, chat, strict=True)]
+        return inspect_messages(chat, self._model)
+
+
+def inspect_messages(chat: Sequence[Message], model: Any) -> list[Any]:
+    """A conversation as messages of ``model``, which is inspect_ai's module of that name."""
+    kinds: dict[str, Any] = {
+        "system": model.ChatMessageSystem,
+        "user": model.ChatMessageUser,
+        "assistant": model.ChatMessageAssistant,
+    }
+    # The same message in the same place has the same id, so that a log stores it once.
+    texts = [f"{place} {said.role} {said.content}" for place, said in enumerate(chat)]
+    ids = [sha256(text.encode()).hexdigest()[:22] for text in texts]
+    return [kinds[said.role](content=_content(said, model), id=id) for id, said in zip(ids, chat, strict=True)]
+
+
+def _content(said: Message, model: Any) -> Any:
+    if said.image is None:
+        return said.content
+    picture = f"data:image/png;base64,{b64encode(said.image.png).decode()}"
+    return [model.ContentText(text=said.content), model.ContentImage(image=picture)]
 
 
 def _when(path: Path) -> str:
-    """When a file was last written: the only time known of every run."""
-    return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    """When a file was last written."""
+    return _written(path).isoformat(timespec="seconds")
+
+
+def _written(path: Path) -> datetime:
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC)

@@ -65,7 +65,7 @@ class Recorded:
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
     """A message's text, and what comes with it."""
     content = message["content"]
-    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+    return [{"type": "text", "text": content or ""}] if content is None or isinstance(content, str) else content
 
 
 _WORD = re.compile(r"\s*\S+")

@@ -57,12 +57,7 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
     Only the last attempt counts: a second timing for the same event starts a new attempt there. Lines damaged by a killed
     command are skipped. Raises ``ConfigurationError`` for a file that cannot be read.
     """
-    calls: dict[str, list[_CallLine]] = {}
-    for called in _lines(_CallLine, run.timing_file):
-        so_far = calls.setdefault(called.episode, [])
-        while so_far and so_far[-1].of >= called.of:
-            so_far.pop()
-        so_far.append(called)
+    calls = _calls(run)
     walls: dict[str, float] = {}
     for session in _lines(_SessionLine, run.walls_file):
         walls[session.episode] = session.seconds + (walls.get(session.episode, 0.0) if session.resumed else 0.0)
@@ -75,6 +70,25 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
             attempts, cached = sum(call.attempts for call in timed), total(call.cached for call in timed)
             found[task.id] = EpisodeTiming(seconds, attempts, cached, walls.get(name))
     return found
+
+
+def call_seconds(run: RunFolder) -> dict[str, dict[int, float]]:
+    """The seconds of each timed model call, by the names of episodes and the ids of the calls' events.
+
+    Raises ``ConfigurationError`` for a file that cannot be read.
+    """
+    return {name: {call.of: call.seconds for call in calls} for name, calls in _calls(run).items()}
+
+
+def _calls(run: RunFolder) -> dict[str, list[_CallLine]]:
+    """The calls of each episode's last attempt."""
+    calls: dict[str, list[_CallLine]] = {}
+    for called in _lines(_CallLine, run.timing_file):
+        so_far = calls.setdefault(called.episode, [])
+        while so_far and so_far[-1].of >= called.of:
+            so_far.pop()
+        so_far.append(called)
+    return calls
 
 
 def _lines(kind: type[T], path: Path) -> Iterator[T]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from agent.config import configure
+from agent.episodes.events import Stepped
 from agent.episodes.record import read_episode
 from agent.evaluation.render.report import read_summary
 from agent.evaluation.runs.batch import run_batch
@@ -69,7 +71,7 @@ def test_calls_are_the_prompts_that_went_out(tmp_path: Path, server: Server, age
     manifest, summary = read_summary(run)
     assert (log.status, log.eval.model, log.eval.solver) == ("success", "openai/tester", agent)
     assert [sample.id for sample in log.samples] == [task.id for task in manifest.tasks]
-    calls = [event for sample in log.samples for event in sample.events]
+    calls = [event for sample in log.samples for event in sample.events if event.event == "model"]
     assert [[(message.role, message.text) for message in call.input] for call in calls] == sent
     assert len(calls) == summary.overall.calls == sum(sample.metadata["calls"] for sample in log.samples)
     assert {call.role for call in calls} == ({"react"} if agent == "react" else {"reasoner", "actor"})
@@ -78,11 +80,30 @@ def test_calls_are_the_prompts_that_went_out(tmp_path: Path, server: Server, age
     for sample in log.samples:
         assert sample.scores["won"].value == ("C" if sample.metadata["outcome"] == "won" else "I")
         assert "Your task is to: " in sample.input
-        last = [event for event in sample.events if event.role != "reasoner"][-1]
+        last = [event for event in sample.events if event.event == "model" and event.role != "reasoner"][-1]
         assert [message.text for message in sample.messages] == [
             *(message.text for message in last.input),
             last.output.completion,
         ]
+
+
+@needs_inspect
+def test_commands_are_events_and_calls_have_their_times(tmp_path: Path, server: Server) -> None:
+    run = play(tmp_path, world="alfworld", split="generated", limit=1, agent="react", model=server.model())
+    write_inspect_log(run, tmp_path / "log.eval")
+    (sample,) = read(tmp_path / "log.eval").samples
+    steps = [body for event in read_episode(next(run.episodes.iterdir())) if isinstance(body := event.body, Stepped)]
+    called = [event for event in sample.events if event.event == "tool"]
+    assert [(event.arguments["command"], event.result) for event in called] == [(one.command, one.observation) for one in steps]
+    asked = [event for event in sample.events if event.event == "model"]
+    assert [event.event for event in sample.events[:4]] == ["model", "tool", "model", "tool"]
+    seconds = [json.loads(line)["seconds"] for line in run.timing_file.read_text("utf-8").splitlines()]
+    assert [event.working_time for event in asked] == [event.output.time for event in asked] == seconds
+    assert sample.working_time == pytest.approx(sum(seconds))
+    assert sample.total_time >= sample.working_time
+    times = [event.timestamp for event in sample.events]
+    assert times == sorted(times)
+    assert sample.started_at <= times[0].isoformat() and times[-1].isoformat() <= sample.completed_at
 
 
 @needs_inspect
