@@ -15,7 +15,7 @@ def found_items(belief: Belief) -> str:
     named: list[str] = []
     for item in belief.items:
         where = " and ".join(one.name for one in belief.holders(item.name)) or "somewhere"
-        named.append(f"{_with_state(item)} ({'in the hand' if item.name == belief.held else where})")
+        named.append(f"{_with_state(item)} ({'in the hand' if item.name in belief.carried else where})")
     more = [f"and {len(named) - MOST_THINGS} more"] if len(named) > MOST_THINGS else []
     return ", ".join([*named[:MOST_THINGS], *more]) or NOTHING
 
@@ -26,9 +26,9 @@ def here_text(belief: Belief) -> str:
 
 
 def held_text(belief: Belief) -> str:
-    """The object in the hand."""
-    item = belief.item(belief.held)
-    return _with_state(item) if item else NOTHING
+    """What is in the hands."""
+    held = (belief.item(name) for name in belief.carried)
+    return " and ".join(_with_state(item) for item in held if item) or NOTHING
 
 
 def seen_in(belief: Belief, left: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from agent.base import Emitter, Grants, Turn
 from agent.episodes.events import RulesShown, Thought
 from agent.models.base import Message, Model
 from agent.roles.base import Answer, Conversation, Prompt, Role, Sampling, ask, load_prompt
+from agent.roles.terms import in_terms, with_ways
 from knowledge.rules import Rule
 from worlds.base import Observation, Transition, World
 
@@ -48,15 +49,17 @@ class RoleMemory:
         return answer, RoleMemory(answer.conversation, rules_after(turn, self.shown_rules))
 
 
-def system_message(prompt: Prompt, world: World, **values: str) -> Message:
-    """The system message of a role, in the words of ``world`` (`for_world`)."""
-    return Message("system", for_world(prompt.render("system", **values), world))
+def system_message(prompt: Prompt, world: World, *, plans: bool = False, **values: str) -> Message:
+    """The system message of a role, in the words of ``world`` (`for_world`), and with its ways for one that ``plans``."""
+    text = for_world(prompt.render("system", **values), world)
+    return Message("system", with_ways(text, world) if plans else text)
 
 
 def for_world(text: str, world: World) -> str:
-    """A template's ``text``; where ``world`` is no household, with its ``preamble`` and without advice about houses."""
+    """A template's ``text`` in the terms of a household (`agent.roles.terms`); where ``world`` is none, with its ``preamble``
+    and without advice about houses."""
     if world.household is not None:
-        return text
+        return in_terms(text, world)
     for advice in _OF_HOUSES:
         text = text.replace(advice, "")
     return text.replace("household tasks", "tasks").replace("a household", world.preamble)

@@ -7,13 +7,14 @@ separate actions, as in ALFRED's ground-truth plans.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
 from agent.roles.base import ReplyError
 from agent.roles.reading import found_json
 from knowledge.examples import Example, ExampleSubgoal
+from worlds.base import World
 from worlds.errors import shown
 
 Action = Literal["navigate", "pick", "put", "open", "close", "toggle", "slice", "heat", "cool", "clean"]
@@ -41,6 +42,9 @@ TRIPLE_NAMES: dict[Action, str] = {
     action: name.removesuffix("Object") for action, name in PAIR_NAMES.items() if action != "navigate"
 }
 """The actions' names in the Socratic Planner's prompts; the controller goes to places by itself."""
+
+TREATING = frozenset({"slice", "heat", "cool", "clean"})
+"""The actions that only households have in which things are treated."""
 
 _OTHER_WORDS: dict[Action, str] = {
     "navigate": "navigate navigateto goto gotolocation find go",
@@ -82,6 +86,12 @@ class Subgoal:
     def place(self) -> str:
         """Where the agent has to be for this."""
         return self.receptacle or self.object
+
+
+def names_in(names: Mapping[Action, str], world: World) -> tuple[str, ...]:
+    """Those ``names`` whose actions are possible in ``world``."""
+    treats = world.household is None or world.household.terms.treats
+    return tuple(name for action, name in names.items() if treats or action not in TREATING)
 
 
 def as_pair(subgoal: Subgoal) -> str:

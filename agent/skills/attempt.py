@@ -55,6 +55,12 @@ class Attempt:
         return self.skill.object or ""
 
     @property
+    def sought(self) -> str:
+        """What is looked for where nobody knows where it is: the object, or the place that the skill is about."""
+        place = self.skill.receptacle
+        return self.wanted if self.skill.verb == "find" or place is None else place
+
+    @property
     def held(self) -> Item | None:
         """The object in a hand: the one that is wanted if it is there, else what was taken last."""
         held = [item for name in self.belief.carried if (item := self.belief.item(name)) is not None]
@@ -123,6 +129,10 @@ class Attempt:
 
     def commands(self) -> Iterator[str]:
         """The next commands, best first; those in ``vain`` may be among them."""
+        if self._place_unknown():
+            for one in self._likeliest():
+                yield from self._look_into(one)
+            return
         match self.skill.verb:
             case "find":
                 yield from (self._going(one) for one in self._spots_of(self.wanted))
@@ -134,7 +144,8 @@ class Attempt:
             case "pick":
                 for one in self._sights(nearby=True):
                     take = self.words.take.format(thing=one.item.name, place=one.where.name)
-                    yield from self._at(one.where, take, inside=True)
+                    yield from () if self._loose(one) else self._at(one.where, take, inside=True)
+                    yield from self._reaching(one, take)
             case "put":
                 thing = self.held.name if self.held else None
                 for pattern in self.words.puts:
@@ -167,8 +178,8 @@ class Attempt:
 
     def nothing_left(self) -> str:
         """Why there is no next command, if the last one was not refused."""
-        if self.skill.verb in {"find", "explore"}:
-            sought = f" and there is no {self.wanted} to be found" if self.wanted else ""
+        if self.skill.verb in {"find", "explore"} or self._place_unknown():
+            sought = f" and there is no {self.sought} to be found" if self.sought else ""
             return f"every place was looked into{sought}"
         return f"there is no way left to {self.skill}"
 
@@ -176,9 +187,11 @@ class Attempt:
 
     def lost(self) -> tuple[str, ...]:
         """The places that are left, where something is looked for and neither seen nor in a place that the guide named."""
-        if self.skill.verb != "find" or self.done() or self._spots_of(self.wanted):
+        if self.skill.verb == "find" and (self.done() or self._spots_of(self.wanted)):
             return ()
-        if any(command not in self.vain for command in self._to_fetch()):
+        if self.skill.verb == "find" and any(command not in self.vain for command in self._to_fetch()):
+            return ()
+        if self.skill.verb != "find" and not self._place_unknown():
             return ()
         left = tuple(one.name for one in self._unseen() if list(self._look_into(one)))
         return left if set(self.guide).isdisjoint(left) else ()
@@ -227,14 +240,33 @@ class Attempt:
         return sorted(sights, key=rank)
 
     def _holders(self, item: Item) -> tuple[Receptacle, ...]:
-        """Where one reaches an object: what is a place itself, such as a machine with a switch, at itself."""
+        """Where one reaches an object: what is a place itself, such as a machine with a switch, at itself. What lies on another
+        object is where that is, if one can go to it."""
         itself = self.belief.receptacle(item.name)
-        return (itself,) if itself else self.belief.holders(item.name)
+        around = self.belief.receptacle(item.where) if self.words.reach else None
+        return (itself,) if itself else self.belief.holders(item.name) or ((around,) if around else ())
+
+    def _loose(self, one: LocatedItem) -> bool:
+        """Whether an object lies in a room and on nothing, so that there is no place beside which one could reach it."""
+        return self.words.reach is not None and one.where.openness is None and one.item.name != one.where.name
+
+    def _reaching(self, one: LocatedItem, command: str) -> Iterator[str]:
+        """Going to an object itself, and then the command; the controller forgets that the command was refused before."""
+        if self.words.reach is not None and one.item.name != one.where.name:
+            yield self.words.reach.format(thing=one.item.name)
+            yield command
 
     # Places.
 
     def _going(self, one: Receptacle) -> str:
         return self.words.go.format(place=one.name)
+
+    def _place_unknown(self) -> bool:
+        """Whether the skill's place is one that was not seen yet, where not all are told at first."""
+        named = self.skill.receptacle
+        if self.words.reach is None or not named:
+            return False
+        return not any(matches(one.name, named) for one in self.belief.receptacles)
 
     def _spots(self) -> list[Receptacle]:
         """The receptacles that the skill may mean, best first."""
@@ -274,7 +306,7 @@ class Attempt:
 
         def cost(one: Receptacle) -> float:
             commands = max(1.0, (not self._here(one)) + self._shut_chance(one))
-            return commands / counts.chance(kind(self.wanted), one.kind, room)
+            return commands / counts.chance(kind(self.sought), one.kind, room)
 
         return sorted(self._unseen(), key=lambda one: (cost(one), _by_name(one)))
 
@@ -333,7 +365,7 @@ class Attempt:
 
     def _no_spot(self) -> str | None:
         spots = self._spots()
-        if spots or self.vain:
+        if spots or self.vain or (self._place_unknown() and not self.near):
             return self._far(spots[0]) if spots else None
         if self.skill.verb == "put":
             return "you stand nowhere in particular; say where to put it"

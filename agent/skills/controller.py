@@ -142,6 +142,7 @@ class Controller:
         self._objects = frozenset(known.objects())
         self._treating = any(f"{treatment}able" in can for can in known.can.values() for treatment in APPLIANCES)
         self._places = frozenset(place for room in known.rooms.values() for place in room.receptacles)
+        self._standing = self._places - frozenset(known.rooms)
         self._counts: Counts | None = known if search == "counts" else None
         self._search, self._seed = search, seed
         self._near = near
@@ -155,7 +156,8 @@ class Controller:
         if read is None:
             kinds = sorted({one.kind for one in belief.receptacles})
             read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=kinds)
-        two = not _TWO.isdisjoint(words) if read is None else read.count > 1
+        # Where nothing is treated, things are put down where they are wanted.
+        two = (not self._treating or not _TWO.isdisjoint(words)) if read is None else read.count > 1
         return ControllerState(belief, words=frozenset(words), goal=read, two=two, salt=salt)
 
     def observe(self, state: ControllerState, transitions: Iterable[Transition], hints: Sequence[str] = ()) -> ControllerState:
@@ -170,9 +172,21 @@ class Controller:
             state = replace(state, belief=after, placed=placed)
             if state.skill and one.observation.accepted and _accomplished(state.skill, one.command, before, after):
                 state = replace(state, accomplished=True)
+            elif state.skill and (reached := self._reached(before, one)):
+                # From close by, what was refused may be taken; going there again leads nowhere.
+                vain = frozenset(command for command in state.vain if not command.endswith(f" {reached}"))
+                state = replace(state, vain=vain | {one.command}, explanation=None)
             elif state.skill and one.command == state.issued and after == before:
                 state = replace(state, vain=state.vain | {one.command}, explanation=self._explanation(one.observation))
         return state
+
+    def _reached(self, belief: Belief, one: Transition) -> str | None:
+        """The object that was gone to, beside no place."""
+        reach = self._household.commands.reach
+        if reach is None or not one.observation.accepted:
+            return None
+        gone = (item.name for item in belief.items if one.command == reach.format(thing=item.name))
+        return next((name for name in gone if belief.receptacle(name) is None), None)
 
     def _explanation(self, observation: Observation) -> str | None:
         """Why a command was refused, if that was granted or the world's own answer says it."""
@@ -199,7 +213,7 @@ class Controller:
             return None
         attempt = self._attempt(state, state.skill)
         places = attempt.lost()
-        return Sought(kind(attempt.wanted), places) if places else None
+        return Sought(kind(attempt.sought), places) if places else None
 
     def guided(self, state: ControllerState, guide: Guide) -> ControllerState:
         """The state with this guide, in place of an earlier one for the same thing."""
@@ -230,8 +244,7 @@ class Controller:
         return Failed(f'could not {state.skill}: "{state.issued}" did nothing.{why}'), over
 
     def _attempt(self, state: ControllerState, skill: Skill) -> Attempt:
-        guide = state.guide(kind(skill.object)) if skill.object else ()
-        return Attempt(
+        attempt = Attempt(
             skill,
             state.belief,
             self._counts,
@@ -240,9 +253,9 @@ class Controller:
             self._near,
             accomplished=state.accomplished,
             words=self._household.commands,
-            guide=guide,
             salt=state.salt,
         )
+        return replace(attempt, guide=state.guide(kind(attempt.sought))) if attempt.sought else attempt
 
     # Resolving a planner's words in this house.
 
@@ -269,7 +282,7 @@ class Controller:
                 return self._with_place(state, replace(skill, object=state.belief.held)), None
             return skill, f"it was not said what to {skill.verb}, and you hold nothing"
         thing, place = self._thing(state, skill.object), self._place(state, skill.object)
-        if thing is None and place and skill.receptacle is None and skill.verb in {"put", "heat", "cool", "clean"}:
+        if thing in (None, place) and place and skill.receptacle is None and skill.verb in {"put", "heat", "cool", "clean"}:
             # "put fridge" names the place and means the held object.
             return self._with_object(state, Skill(skill.verb, receptacle=place))
         named = place or thing if skill.verb in {"find", "examine"} else thing
@@ -283,8 +296,9 @@ class Controller:
         if len(several := kinds_ending(said.lower(), set(known))) > 1:
             return Failed(f"{shown(said, 60)} may be the {' or the '.join(several)}; say which")
         reason = f"there is no {what} called {shown(said, 60)} here.{nearest(said.lower(), sorted(set(known)))}"
-        # The opening lists all places, so what is known to be a place will not be seen later.
-        return Failed(reason, unknown="thing" in what and resolve(said, self._places) is None)
+        # Where the opening lists all places, what is known to be a place will not be seen later.
+        later = self._household.commands.reach is not None
+        return Failed(reason, unknown=later or ("thing" in what and resolve(said, self._places) is None))
 
     def _with_place(self, state: ControllerState, skill: Skill) -> Skill:
         if skill.receptacle:
@@ -299,8 +313,11 @@ class Controller:
     def _place(self, state: ControllerState, said: str) -> str | None:
         places = state.belief.receptacles
         found = resolve(said, {one.kind for one in places}, {one.name for one in places})
-        # The opening lists all places: any other number is a mistake.
-        return found if found and any(matches(one.name, found) for one in places) else None
+        # Where the opening lists all places, any other number is a mistake.
+        seen = found is not None and any(matches(one.name, found) for one in places)
+        if seen or self._household.commands.reach is None or self._near:
+            return found if seen else None
+        return resolve(said, self._standing)
 
     def _thing(self, state: ControllerState, said: str) -> str | None:
         items = state.belief.items

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from tests.backends.server import Messages
 from worlds.base import Observation, Transition
 
-REFUSED = "Nothing happens."
+REFUSED = re.compile(
+    r"Nothing happens\.|You (?:have seen no|are not close to|have no free hand|do not hold) .*|Nothing can be put .*"
+    r"|The .* (?:cannot be \w+.*|is \w+ already|has no switch|is closed; open it first|is open; close it first"
+    r"|is in the .*; open that first)\."
+)
+"""What ALFWorld, and an apartment of household graphs, say to what is not possible."""
 
 _ACTION = re.compile(r"^Action: (?P<command>.+)$", re.MULTILINE)
 _EXECUTED = re.compile(r"^> (?P<command>[^\n]+)\n", re.MULTILINE)
@@ -65,7 +70,7 @@ def _transitions(text: str, command: str | None) -> tuple[Transition, ...]:
 def _transition(command: str, answer: str) -> Transition:
     # Rules, hints and plans are appended after an empty line; no answer of the game's holds one.
     text = answer.strip().partition("\n\n")[0]
-    return Transition(command, Observation(text, accepted=text != REFUSED))
+    return Transition(command, Observation(text, accepted=REFUSED.fullmatch(text) is None))
 
 
 def _plan(text: str) -> tuple[str, ...] | None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from worlds.base import Observation
-from worlds.graphs.houses import LYING, STANDING, VOCABULARY, written_counts
+from worlds.graphs.houses import LYING, STANDING, written_counts
 from worlds.graphs.reader import begin, is_room, refused, room_of, update
 from worlds.graphs.sentences import Wanted, read_sentence, spoken
 from worlds.household.belief import Belief, Receptacle, kind
@@ -39,10 +39,13 @@ class GraphExpertMemory:
 
 
 class GraphExpert:
-    """A ``Policy`` without a model. ``search`` says by what places are looked into; ``seed`` draws a random order."""
+    """A ``Policy`` without a model, which reads sentences about ``kinds`` and about what it has seen. ``search`` says by what
+    places are looked into; ``seed`` draws a random order.
+    """
 
-    def __init__(self, search: SearchPrior = "counts", seed: int = 0) -> None:
+    def __init__(self, kinds: frozenset[str], search: SearchPrior = "counts", seed: int = 0) -> None:
         self._search: SearchPrior = search
+        self._kinds = kinds
         self._seed = seed
 
     def begin(self, goal: str, observation: Observation) -> GraphExpertMemory:
@@ -61,7 +64,7 @@ class GraphExpert:
         return replace(memory, belief=update(memory.belief, command, observation), failed=failed)
 
     def decide(self, memory: GraphExpertMemory) -> tuple[str | None, str, GraphExpertMemory]:
-        wanted = _wanted(memory.goal, _kinds(memory.belief))
+        wanted = _wanted(memory.goal, self._kinds | _kinds(memory.belief))
         moves = _Decision(memory, wanted, self._search).moves() if wanted else iter(())
         lost = Move(None, "nothing is left to try" if wanted else "this goal is in words that the expert cannot read")
         move = next((move for move in moves if move.command not in memory.failed), lost)
@@ -69,7 +72,7 @@ class GraphExpert:
 
 
 def _kinds(belief: Belief) -> frozenset[str]:
-    return VOCABULARY | {one.kind for one in belief.receptacles} | {one.kind for one in belief.items}
+    return frozenset({one.kind for one in (*belief.receptacles, *belief.items)})
 
 
 _wanted = lru_cache(maxsize=256)(read_sentence)

@@ -9,12 +9,13 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
 from worlds.errors import GameError, shown
 from worlds.graphs.goals import Condition, GraphGoal, How
-from worlds.graphs.graph import ROBOT, Apartment, Graph, Node, Placing
+from worlds.graphs.graph import ROBOT, Apartment, Classes, Graph, Node, Placing
 from worlds.paths import read_file
 
 MOST_BYTES = 512 << 20
@@ -57,6 +58,23 @@ class TaskFile:
     origin: str
     text: str
     tasks: tuple[WahTask, ...]
+
+    @cached_property
+    def properties(self) -> Classes:
+        """The classes of what can be named in the apartments. Raises ``GameError`` with the line."""
+        found: dict[int, Node] = {}
+        for task in self.tasks:
+            value = cast("dict[str, Any]", _DECODER.raw_decode(self.text, task.at)[0])
+            try:
+                listed = _list(
+                    _table(value.get("init_graph"), ("init_graph",)).get("nodes"), ("init_graph", "nodes"), MOST_NODES
+                )
+                for number, one in enumerate(listed):
+                    at = ("init_graph", "nodes", number)
+                    found[len(found)] = _node(_table(one, at), at)[0]
+            except _Fault as fault:
+                raise _refused(self.origin, self.text, task.at, fault) from None
+        return Apartment(found, -1).properties
 
     def graph(self, task: WahTask) -> Graph:
         """The graph in which a task begins. Raises ``GameError`` with the line."""

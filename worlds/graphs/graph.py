@@ -22,6 +22,8 @@ BUILT = frozenset({"ceiling", "ceilings", "characters", "doors", "floor", "floor
 """Categories of what a home is built of: nothing is done with it, and so nobody is told of it."""
 USED = frozenset({"CAN_OPEN", "CONTAINERS", "GRABBABLE", "HAS_SWITCH", "SURFACES"})
 """Properties of what something can be done with."""
+Classes = Mapping[str, frozenset[str]]
+"""Classes of what can be used, each with all the properties that things of it have."""
 HOLDING = frozenset({"CAN_OPEN", "CONTAINERS", "SURFACES"})
 
 
@@ -89,6 +91,14 @@ class Apartment:
         found: dict[str, tuple[int, ...]] = {}
         for id in sorted(self.nodes):
             found[self.nodes[id].kind] = (*found.get(self.nodes[id].kind, ()), id)
+        return found
+
+    @cached_property
+    def properties(self) -> Classes:
+        """The classes of what can be named, but for rooms."""
+        found: dict[str, frozenset[str]] = {}
+        for node in (self.nodes[id] for ids in self.kinds.values() for id in ids):
+            found |= {} if node.room else {node.kind: found.get(node.kind, frozenset[str]()) | node.properties}
         return found
 
     @cached_property

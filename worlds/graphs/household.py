@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from worlds.errors import KnowledgeError, shown
 from worlds.graphs import reader
-from worlds.graphs.houses import FAMILIES, VOCABULARY, written_counts
+from worlds.graphs.graph import Classes
+from worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
 from worlds.graphs.sentences import Wanted, read_sentence
-from worlds.household.base import Household
+from worlds.household.base import Household, Terms
 from worlds.household.commands import CommandForm, Commands
 from worlds.household.counts import Counts
 from worlds.household.goals import Goal, Topic
 
 
-class _GraphHousehold:
+class GraphHousehold:
+    """Reads the world's texts. ``classes`` are those of the user's apartments, each with its properties; without them, and so
+    what planners can name, they are those of made-up ones."""
+
+    def __init__(self, classes: Callable[[], Classes] | None = None) -> None:
+        self._classes = classes
+
     task_types: tuple[str, ...] = tuple(FAMILIES)
     commands = Commands(
         go="walk to {place}",
@@ -37,6 +44,24 @@ class _GraphHousehold:
             "open {receptacle}; when no hand is free; then refused",
             "switch on {thing}; when {thing} is a dishwasher and {thing} is closed; then {thing} is lit",
         ),
+        reach="walk to {thing}",
+    )
+    terms = Terms(
+        hands=reader.HANDS,
+        explains=True,
+        treats=False,
+        kinds={
+            "setup_table": "set the table: put dishes on it",
+            "put_dishwasher": "put dishes in the dishwasher and switch it on",
+            "put_fridge": "put food in the fridge",
+            "prepare_food": "prepare a meal: put food on the table",
+            "prepare_snack": "prepare a snack: put something to eat and to drink on a table",
+        },
+        ways=(
+            "Opening, closing and switching take a free hand.",
+            "A machine with a door is filled while it is open, and switched on once it is closed.",
+            "There are several rooms, and what is in a room is seen once one is there.",
+        ),
     )
     begin = staticmethod(reader.begin)
     update = staticmethod(reader.update)
@@ -57,16 +82,23 @@ class _GraphHousehold:
         del sentence, objects, receptacles
         return None
 
-    @staticmethod
-    def topic(sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
-        wanted = read_sentence(sentence, VOCABULARY.union(receptacles or ()))
+    def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
+        wanted = read_sentence(sentence, self.vocabulary.union(receptacles or ()))
         return None if wanted is None else Topic(_family(wanted), frozenset({*wanted.things, wanted.place}))
 
-    @staticmethod
-    def counts(path: Path | None = None, /) -> Counts:
+    def counts(self, path: Path | None = None, /) -> Counts:
         if path is not None:
             raise KnowledgeError(f"{shown(str(path))}: the habits of household graphs are written, and no table replaces them.")
-        return written_counts()
+        if self._counts is None:
+            self._counts = written_counts() if self._classes is None else counts_of(self._classes())
+        return self._counts
+
+    @property
+    def vocabulary(self) -> frozenset[str]:
+        """The classes that sentences can be about."""
+        return VOCABULARY if self._classes is None else frozenset(self.counts().objects())
+
+    _counts: Counts | None = None
 
 
 def _family(wanted: Wanted) -> str | None:
@@ -75,4 +107,4 @@ def _family(wanted: Wanted) -> str | None:
     return at[0] if len(at) == 1 else None
 
 
-HOUSEHOLD: Household = _GraphHousehold()
+HOUSEHOLD: Household = GraphHousehold()

@@ -8,14 +8,14 @@ what each is about are those of Watch-And-Help (Puig et al., ICLR 2021) in LoTa-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
 from typing import NamedTuple
 
 from worlds.errors import ConfigurationError
 from worlds.graphs.goals import Condition, GraphGoal, How, met
-from worlds.graphs.graph import ROOMS, Apartment, Graph, Node, Placing
+from worlds.graphs.graph import HOLDING, ROOMS, Apartment, Classes, Graph, Node, Placing
 from worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount
 
 VERSION = "1"
@@ -251,6 +251,23 @@ class _Builder:
             for _, other in above:
                 holds[other] = holds.get(other, frozenset()) | {id}
         return Graph(Apartment(self.nodes, robot=1), self.placed, holds, self.close, self.states)
+
+
+def counts_of(classes: Classes) -> Counts:
+    """The written habits for apartments that have these ``classes``: of others than made-up ones have, nothing is known."""
+    written = written_counts()
+    room = written.rooms["apartment"]
+    standing = {kind: has for kind, has in classes.items() if "GRABBABLE" not in has}
+    holding = {kind: has for kind, has in standing.items() if not HOLDING.isdisjoint(has)}
+    places = {kind: one for kind, one in room.receptacles.items() if kind in holding or kind in STANDING}
+    places |= {kind: ReceptacleCount(1, 1, int("CAN_OPEN" in has), 1, 1) for kind, has in holding.items()}
+    unknown = ObjectCount(1, 1, {})
+    objects = {kind: room.objects.get(kind, unknown) for kind in classes}
+    can: dict[str, tuple[str, ...]] = {}
+    for kind, has in classes.items():
+        able = ("pickupable",) if "GRABBABLE" in has else ("toggleable",) if "HAS_SWITCH" in has else ()
+        can |= {kind: able} if able else {}
+    return replace(written, rooms={"apartment": RoomCount(1, 1, places, objects)}, can=can)
 
 
 @cache

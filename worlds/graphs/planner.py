@@ -4,7 +4,7 @@ alone.
 Only what can help is tried: walking to rooms, to what is wanted, to what that lies in or on and to where it should be; opening
 that; grabbing and putting what is wanted. Closing is tried only of what is to be switched on, and of things that are alike in
 one place the first is taken. A way found among these actions can be played; that there is no shorter one holds as long as
-nothing else helps.
+nothing else helps. How many actions are left is estimated by the cheapest set of places that have all that is lacking.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 import time
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
@@ -52,7 +53,7 @@ def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: 
     until = math.inf if seconds is None else time.monotonic() + seconds
     start = begun(graph)
     number = count()
-    waiting: list[tuple[float, int, int, Moment, _Way]] = [(greed * search.left(start.graph), next(number), 0, start, None)]
+    waiting: list[tuple[float, int, int, Moment, _Way]] = [(greed * search.left(start), next(number), 0, start, None)]
     best: dict[Hashable, int] = {search.key(start): 0}
     while waiting:
         _, turn, steps, moment, way = heapq.heappop(waiting)
@@ -67,7 +68,7 @@ def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: 
             key = search.key(after)
             if steps + 1 < best.get(key, steps + 2):
                 best[key] = steps + 1
-                cost = steps + 1 + greed * search.left(after.graph)
+                cost = steps + 1 + greed * search.left(after)
                 heapq.heappush(waiting, (cost, -next(number), steps + 1, after, _Step(action, way)))
     return None
 
@@ -90,45 +91,66 @@ class _Search:
         self.things = tuple(id for kind in sorted(self.wanted) for id in classes.get(kind, ()) if graph.node(id).carried)
         self.switched = tuple(id for one in goal.conditions if one.how == "turnOn" for id in classes.get(one.kind, ()))
         self.targets = tuple(dict.fromkeys(id for one in goal.conditions for id in classes.get(one.at, ())))
-        self.apart = all(
+        self.apart = not any(graph.node(place).carried for id in self.things for place in _places(graph, id)) and all(
             graph.node(id).carried
             or all(graph.node(other).carried and id in graph.parents(other) for other in near - {graph.robot})
             for id, near in graph.close.items()
             if id != graph.robot
         )
         self.how = {one.kind: one.how for one in goal.conditions if one.how != "turnOn"}
+        self.kinds = tuple(sorted(self.wanted))
+        self.numbers = tuple(sum(one.count for one in goal.conditions if one.kind == kind) for kind in self.kinds)
+        self.closing = all("CAN_OPEN" in graph.node(id).properties for id in self.switched)
+        rooms = {graph.room_of(id) for id in self.targets}
+        self.at_room = next(iter(rooms)) if len(rooms) == 1 else None
 
-    def left(self, graph: Graph) -> int:
+    def left(self, moment: Moment) -> int:
         """Never more than the actions that are left until the goal is reached."""
+        graph = moment.graph
         reached, total = met(self.goal, graph)
         switching = int(bool(self.switched) and not any("ON" in graph.state(id) for id in self.switched))
         missing = max(0, total - reached - switching)
         held = min(missing, sum(graph.node(id).kind in self.wanted for id in graph.held))
-        return missing + (missing - held) + switching + (self._walks(graph, missing - held, held) if self.apart else 0)
+        # What is open is closed before it is switched on; what is closed may be switched on first and opened then.
+        shut = [id for id in self.targets if "CLOSED" in graph.state(id)]
+        switching += int(bool(switching) and self.closing and not shut)
+        walks = self._walks(moment, missing - held, held) if self.apart else 0
+        return missing + (missing - held) + switching + walks
 
-    def _walks(self, graph: Graph, unheld: int, held: int) -> int:
+    def _walks(self, moment: Moment, unheld: int, held: int) -> int:
         """How often one must still walk and open, where nothing is within reach of two places: two things go in a trip."""
+        graph = moment.graph
         near = graph.close.get(graph.robot, frozenset())
         at_target = not near.isdisjoint(self.targets)
         arrivals = -(-(unheld + (0 if at_target else held)) // 2)
-        offered: dict[int, int] = {}
+        offers: dict[tuple[int, bool], list[int]] = {}
         for id in self.things:
             if id not in graph.held and not self._settled(graph, id):
-                for place in graph.parents(id):
-                    if not graph.node(place).room:
-                        offered[place] = offered.get(place, 0) + 1
-        here = sum(offered.get(id, 0) for id in near)
-        elsewhere = sorted((number for place, number in offered.items() if place not in near), reverse=True)
-        places, short = 0, unheld - here
-        while short > 0 and places < len(elsewhere):
-            short -= elsewhere[places]
-            places += 1
-        fetches = max(places, -(-(unheld - min(here, 2 - len(graph.held))) // 2))
+                for place in _places(graph, id) or (id,):
+                    offer = place, graph.door(id) == place
+                    offers.setdefault(offer, [0] * len(self.kinds))[self.kinds.index(graph.node(id).kind)] += 1
+        here = sum(sum(counts) for (place, _), counts in offers.items() if place in near)
+        known = _rooms_seen(moment)
+        entered = self.at_room is not None and self.at_room not in known and unheld + held > 0
+        known |= {self.at_room} if entered else set()
+        rooms: dict[int | None, list[_Offer]] = {}
+        for (place, behind), counts in sorted(offers.items()):
+            # Who came for what lies on a closed thing need not walk again for what is in it.
+            cost = int(place not in near and not (behind and (place, False) in offers)) + int(behind)
+            room = graph.room_of(place)
+            rooms.setdefault(None if room in known else room, []).append((cost, tuple(counts)))
+        collecting = _collecting(
+            self._lacking(graph), tuple((room is not None, tuple(sorted(of))) for room, of in rooms.items())
+        )
+        fetches = max(collecting, -(-(unheld - min(here, 2 - len(graph.held))) // 2))
         shut = [id for id in self.targets if "CLOSED" in graph.state(id)]
         opening = int(unheld + held > 0 and "inside" in self.how.values() and len(shut) == len(self.targets))
-        # What is to be switched on is closed first.
-        closing = int(bool(self.switched) and (bool(opening) or not shut))
-        return arrivals + fetches + opening + closing
+        return arrivals + fetches + opening + int(entered)
+
+    def _lacking(self, graph: Graph) -> tuple[int, ...]:
+        """How many of each kind must still be grabbed, at least: what is at some target or in a hand counts as brought."""
+        brought = [graph.node(id).kind for id in self.things if id in graph.held or self._settled(graph, id)]
+        return tuple(max(0, number - brought.count(kind)) for kind, number in zip(self.kinds, self.numbers, strict=True))
 
     def key(self, moment: Moment) -> Hashable:
         """What tells one state from another, as far as the goal is concerned."""
@@ -143,13 +165,16 @@ class _Search:
         return lying, fixed, opened, lit, held, rooms, graph.room_of(graph.robot)
 
     def actions(self, moment: Moment) -> Iterator[Action]:
-        """The actions worth trying."""
+        """The actions worth trying. What is wanted at the one place within reach is put there at once: it must be some time."""
         graph = moment.graph
+        if len(self.targets) == 1 and (putting := next(self._puts(graph), None)) is not None:
+            yield putting
+            return
         useful = [id for id in self.things if id not in graph.held and not self._settled(graph, id)]
-        holders = {other for id in useful for other in graph.parents(id) if not graph.node(other).room}
+        holders = {other for id in useful for other in _places(graph, id)}
         places = dict.fromkeys((*self.targets, *sorted(holders)))
-        seen_rooms = {graph.room_of(id) for id in moment.seen if not graph.node(id).room}
-        rooms = (room for room in graph.apartment.rooms if room not in seen_rooms)
+        seen = _rooms_seen(moment)
+        rooms = (room for room in graph.apartment.rooms if room not in seen)
         walks = (*rooms, *places, *(id for id in useful if not graph.parents(id, "ON") and not graph.enclosed(id)))
         tried: list[Action] = [Action("walk to", id) for id in walks if id in moment.seen and not self._there(graph, id)]
         tried += [Action("open", id) for id in places]
@@ -161,10 +186,15 @@ class _Search:
             if id in in_sight and graph.reached(id):
                 first.setdefault((graph.node(id).kind, graph.placed.get(id)), id)
         tried += [Action("grab", id) for id in first.values()]
+        yield from (action for action in tried if problem(graph, action) is None)
+        yield from self._puts(graph)
+
+    def _puts(self, graph: Graph) -> Iterator[Action]:
+        """What is held and still wanted, put at a target that is within reach."""
         for id in graph.held:
             if (how := self.how.get(graph.node(id).kind)) is not None:
-                tried += [Action("put in" if how == "inside" else "put on", id, target) for target in self.targets]
-        yield from (action for action in tried if problem(graph, action) is None)
+                puts = (Action("put in" if how == "inside" else "put on", id, target) for target in self.targets)
+                yield from (action for action in puts if problem(graph, action) is None)
 
     def _settled(self, graph: Graph, id: int) -> bool:
         how = self.how[graph.node(id).kind]
@@ -172,6 +202,35 @@ class _Search:
 
     def _there(self, graph: Graph, id: int) -> bool:
         return id in graph.close.get(graph.robot, frozenset())
+
+
+_Offer = tuple[int, tuple[int, ...]]
+"""What it costs to reach into a place, and how many of each kind lie there."""
+
+
+@lru_cache(maxsize=100_000)
+def _collecting(lacking: tuple[int, ...], rooms: tuple[tuple[bool, tuple[_Offer, ...]], ...]) -> int:
+    """The least that it costs to reach into places that together have what is lacking; an unknown room costs one more."""
+    best = {lacking: 0}
+    for unknown, offers in rooms:
+        within = {need: cost + unknown for need, cost in best.items()}
+        for price, counts in offers:
+            for need, cost in list(within.items()):
+                left = tuple(max(0, one - other) for one, other in zip(need, counts, strict=True))
+                within[left] = min(within.get(left, cost + price), cost + price)
+        for need, cost in within.items():
+            best[need] = min(best.get(need, cost), cost)
+    return best.get((0,) * len(lacking), 0)
+
+
+def _places(graph: Graph, id: int) -> tuple[int, ...]:
+    """What a thing is on or in, but for rooms."""
+    return tuple(other for other in graph.parents(id) if not graph.node(other).room)
+
+
+def _rooms_seen(moment: Moment) -> set[int | None]:
+    """The rooms of which something was seen."""
+    return {moment.graph.room_of(id) for id in moment.seen if not moment.graph.node(id).room}
 
 
 def _at(graph: Graph, id: int) -> tuple[str, ...]:

@@ -55,6 +55,8 @@ _ALSO = {
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SWITCHING = re.compile(r"\b(?:switch|turn)\w*\b[^.]*\bon\b|\b(?:run|start)\b")
 _INSIDE = frozenset({"dishwasher", "fridge", "microwave", "stove", "washingmachine"})
+_RUN = _INSIDE - {"fridge"}
+"""What is filled and then switched on; a fridge is on."""
 _MAX_SENTENCE = 4_000
 
 
@@ -119,7 +121,8 @@ def read_sentence(said: str, kinds: Collection[str]) -> Wanted | None:
     things.pop(place, None)
     if not place or not things:
         return None
-    return Wanted(things, "inside" if place in _INSIDE else "on", place, _SWITCHING.search(words) is not None)
+    switched = place in _RUN and _SWITCHING.search(words) is not None
+    return Wanted(things, "inside" if place in _INSIDE else "on", place, switched)
 
 
 def _number(word: str | None) -> int:

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -17,8 +18,8 @@ from worlds.graphs.env import GraphEnv
 from worlds.graphs.expert import GraphExpert
 from worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
 from worlds.graphs.goals import GraphGoal
-from worlds.graphs.graph import Graph
-from worlds.graphs.household import HOUSEHOLD
+from worlds.graphs.graph import Classes, Graph
+from worlds.graphs.household import HOUSEHOLD, GraphHousehold
 from worlds.graphs.houses import SEEDS, VERSION, House, make_apartment, make_task
 from worlds.graphs.metrics import METRICS
 from worlds.graphs.planner import plan
@@ -26,6 +27,7 @@ from worlds.graphs.sentences import sentence
 from worlds.graphs.skill_expert import SkillExpert
 from worlds.graphs.skills import FORMS, TURNS, SkillEnv, skills_in
 from worlds.graphs.text import MANUAL
+from worlds.household.base import Household
 from worlds.household.search import SearchPrior
 from worlds.options import option
 from worlds.paths import read_file
@@ -65,7 +67,7 @@ class GraphWorld(World):
 
     name = _NAME
     Options = GraphOptions
-    household = HOUSEHOLD
+    household: Household | None = HOUSEHOLD
     preamble = "an apartment"
     manual = MANUAL
     metrics = METRICS
@@ -93,6 +95,8 @@ class GraphWorld(World):
         self._apartment = None if apartment is None else Path(apartment)
         self._file = lru_cache(_KEPT)(read_tasks)
         self._listed: dict[str, tuple[Task, ...]] = {}
+        self._reader = GraphHousehold(self._classes if self._apartment or len(self._paths) > 1 else None)
+        self.household = self._reader
         if skills == "oracle":
             self.skills, self.max_turns, self.manual = FORMS, TURNS, "\n".join(FORMS)
 
@@ -154,7 +158,7 @@ class GraphWorld(World):
                 f"The expert of household graphs searches by {', '.join(_SEARCHES)}, and has a seed; leave out "
                 f"{shown(min(settings, default=str(search)))}."
             )
-        return SkillExpert() if self.skills else GraphExpert(search, seed)
+        return SkillExpert() if self.skills else GraphExpert(self._reader.vocabulary, search, seed)
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over the split's file and its goals; of made-up tasks over what makes them."""
@@ -180,6 +184,15 @@ class GraphWorld(World):
         file: TaskFile = self._file(self._paths[self.task(task.id).split])
         one = file.tasks[self.task(task.id).number - 1]
         return file.graph(one), one.goal
+
+    def _classes(self) -> Classes:
+        """The classes of the user's apartments, all together: of a single one, it would tell what is hidden there."""
+        files = [self._file(path).properties for split, path in self._paths.items() if split != EXAMPLE]
+        own = [] if self._apartment is None else [read_apartment(self._apartment).apartment.properties]
+        found: dict[str, frozenset[str]] = {}
+        for kind, has in chain.from_iterable(one.items() for one in (*files, *own)):
+            found[kind] = found.get(kind, frozenset()) | has
+        return found
 
     @cached_property
     def _generated(self) -> GeneratedTasks:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +12,22 @@ from worlds.household.belief import Belief
 from worlds.household.commands import Commands
 from worlds.household.counts import Counts
 from worlds.household.goals import Goal, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds in one household and not in another, for prompts. The defaults are those of ALFWorld's.
+
+    ``hands`` is how many things are carried at a time. ``explains``: what is refused is answered with the reason. ``treats``:
+    things are heated, cooled, cleaned and sliced. ``kinds`` says in words what each type of task wants, and ``ways`` what else
+    somebody who plans has to know, a sentence each; where they are empty, agents have words of their own for ALFWorld's.
+    """
+
+    hands: int = 1
+    explains: bool = False
+    treats: bool = True
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+    ways: tuple[str, ...] = ()
 
 
 class Household(Protocol):
@@ -24,6 +41,11 @@ class Household(Protocol):
     @property
     def commands(self) -> Commands:
         """How its commands are written."""
+        ...
+
+    @property
+    def terms(self) -> Terms:
+        """What holds in it and not in other households, for prompts."""
         ...
 
     def begin(self, opening: Observation, /) -> Belief:

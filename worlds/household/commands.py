@@ -34,6 +34,8 @@ class Commands:
     """Two checks of rules as examples, for people and models: what is refused, and what something does."""
     treat: str | None = None
     """How something is heated, cooled or cleaned (``{verb}``), where that is one command."""
+    reach: str | None = None
+    """How one goes to a thing itself, where that is another place than beside what it is in."""
     silence: str = "Nothing happens."
     """What a refused command is answered, where that does not say why."""
 

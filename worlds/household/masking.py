@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection, Iterable
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,59} [0-9]{1,6}", re.ASCII)
-_SEEN = re.compile(r"(?<=you see )a [^.\n]*(?=\.)")
+_SEEN = re.compile(r"(?:(?<=you see )|(?<=Its furniture: )|(?<=Also in it: ))an? [^.\n]*(?=\.)")
+_LISTED = re.compile(rf"(?P<listed>an? (?P<name>{_NAME.pattern})(?: \([a-z, ]*\))?)", re.ASCII)
 
 
 def masked(text: str, hidden: Collection[str]) -> str:
@@ -28,9 +29,10 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def _shortened(listed: str, hidden: Collection[str]) -> str:
-    every = names(listed)
-    left = [f"a {name}" for name in every if name not in hidden]
+    every = list(_LISTED.finditer(listed))
+    left = [one["listed"] for one in every if one["name"] not in hidden]
     if len(left) == len(every):
         return listed
     *others, last = left or ["nothing"]
-    return f"{', '.join(others)}, and {last}" if others else last
+    before_last = ", and " if ", and " in listed else " and "
+    return f"{', '.join(others)}{before_last}{last}" if others else last

@@ -143,4 +143,4 @@ class ActionAttention:
             )
             emit(events.Judged(role=ELIMINATOR, target=target, things=things))
             memory = replace(memory, judged={**memory.judged, **{(target, name): low[name] for name in new}})
-        return {name for name in low if low[name]} - {belief.held} - {one.name for one in belief.here()}, memory
+        return {name for name in low if low[name]} - {*belief.carried} - {one.name for one in belief.here()}, memory

@@ -23,7 +23,8 @@ from agent.models.base import Message
 from agent.models.forms import Choice, Form, Listed, Name
 from agent.roles.base import Role, ask, load_prompt
 from agent.roles.messages import additions, emit_rules
-from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, read_subgoals
+from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, names_in, read_subgoals
+from agent.roles.terms import planning
 from worlds.base import Observation
 
 if TYPE_CHECKING:
@@ -42,10 +43,10 @@ def prompted_plan(plan: Sequence[Subgoal], wording: Wording) -> str:
     return "".join(f"\n{number}. {as_pair(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
-def planner_message(wording: Wording) -> str:
-    """The planner's system message."""
+def planner_message(wording: Wording, names: Sequence[str] = _NAMES) -> str:
+    """The planner's system message; ``names`` are the actions that are allowed."""
     prompt = load_prompt(PACKAGE, "llm_planner")
-    return prompt.render("system", actions=", ".join(_NAMES), form=prompt.render(wording))
+    return prompt.render("system", actions=", ".join(names), form=prompt.render(wording))
 
 
 def request_text(
@@ -73,12 +74,12 @@ def request_text(
 
 
 LLM_PLANNER: Role[tuple[Subgoal, ...]] = Role(PLANNER, partial(read_subgoals, names=_NAMES), stop=("\nTask description:",))
-_PAIR = Form((("action", Choice(_NAMES)), " ", ("object", Name(40))))
 
 
-def plan_form(wording: Wording) -> Form:
-    """The form of a plan as the prompt asks for it."""
-    pairs = Listed(_PAIR, MOST_HELD, between=", ") if wording == "pairs" else Listed(_PAIR, MOST_HELD, first=1)
+def plan_form(wording: Wording, names: Sequence[str] = _NAMES) -> Form:
+    """The form of a plan as the prompt asks for it; ``names`` are the actions that are allowed."""
+    pair = Form((("action", Choice(tuple(names))), " ", ("object", Name(40))))
+    pairs = Listed(pair, MOST_HELD, between=", ") if wording == "pairs" else Listed(pair, MOST_HELD, first=1)
     return Form((("plan", pairs),))
 
 
@@ -105,8 +106,9 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         super().__init__(parts)
         self._wording: Wording = parts.settings.wording
         self._favoured, self._feedback = parts.settings.bias, parts.settings.feedback
-        self._role = LLM_PLANNER.held_to(plan_form(self._wording))
-        self._system = Message("system", planner_message(self._wording))
+        names = names_in(PAIR_NAMES, parts.world)
+        self._role = LLM_PLANNER.held_to(plan_form(self._wording, names))
+        self._system = Message("system", planning(planner_message(self._wording, names), parts.world))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LlmPlannerMemory:
         return LlmPlannerMemory(goal=goal, grants=grants, progress=PlanProgress(self._body.begin(goal, observation)))

@@ -18,6 +18,7 @@ from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailur
 from agent.models.base import Capabilities, Message
 from agent.roles.base import load_prompt
 from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, rules_after
+from agent.roles.terms import in_terms
 from agent.skills.controller import Done, Execute, Failed
 from worlds.base import Observation
 from worlds.errors import Unsupported, shown
@@ -82,6 +83,7 @@ class Lota:
     ) -> None:
         self.name = "saycan" if selection == "each" else "lota"
         self._model, self._sampling = parts.model, parts.sampling
+        self._world = parts.world
         self._carrier: SkillCarrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         self._selection, self._replanning = selection, parts.settings.replanning
@@ -144,7 +146,7 @@ class Lota:
             return GiveUp("the list is carried out, and the task goes on"), memory
         if first:
             listed = isinstance(selector, Prompted)
-            system = [self._prompt.render("system")]
+            system = [in_terms(self._prompt.render("system"), self._world)]
             if listed:
                 # Nothing else restricts the model to the skills.
                 whole = "whole" if selector.whole else "listed"
@@ -201,7 +203,7 @@ class Lota:
             for example in await self._examples.choose(memory.goal, self._carrier.places(memory.state))
         ]
         if self._replanning:
-            parts.append(self._prompt.render("replanning"))
+            parts.append(in_terms(self._prompt.render("replanning"), self._world))
         return "\n".join((*parts, self._prompt.render("opening", goal=memory.goal) + added, self._prompt.render("first")))
 
     def _next(self, memory: LotaMemory, added: str) -> str:

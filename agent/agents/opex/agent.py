@@ -13,6 +13,7 @@ text's opening. The paper has four lines on ALFWorld in table 2, and does not sa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +21,13 @@ from agent.agents.bodies.base import Body, Told
 from agent.agents.examples import make_example_selector
 from agent.agents.opex.roles import (
     EXECUTOR,
-    KINDS,
     OBSERVER,
     PLANNER,
     SKILLS,
+    TREATING,
     executor_form,
+    kinds_in,
+    planner_form,
 )
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
@@ -34,6 +37,7 @@ from agent.models.base import Message
 from agent.roles.base import ask, load_prompt
 from agent.roles.household import NOTHING
 from agent.roles.messages import RoleMemory, emit_thought, numbered
+from agent.roles.terms import planning
 from agent.skills.controller import Done, Execute, Failed
 from agent.skills.skill import Skill, example_skills
 from knowledge.examples import Example
@@ -101,17 +105,21 @@ class Opex:
         self.picture_size = body.picture_size
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         offered = {"LookAround": parts.settings.look_around, "Explore": parts.settings.explore}
+        treats = parts.world.household is None or parts.world.household.terms.treats
+        offered |= dict.fromkeys(TREATING, treats)
         self._library = {name: about for name, about in SKILLS.items() if offered.get(name, True)}
+        self._kinds = kinds_in(parts.world)
         self._calls = EXECUTOR.held_to(executor_form(self._library))
+        self._task_planner = PLANNER.held_to(planner_form(self._kinds))
         skills = "\n".join(f"{name}: {about}" for name, about in self._library.items())
-        kinds = "\n".join(f"- {kind}" for type, kind in KINDS.items() if type in parts.world.task_types)
+        kinds = "\n".join(f"- {kind}" for type, kind in self._kinds.items() if type in parts.world.task_types)
         self._plans, self._observes, self._executes = (
             load_prompt(PACKAGE, f"opex_{role}") for role in ("planner", "observer", "executor")
         )
         survey = self._plans.render("survey") if parts.settings.explore else self._plans.render("straight")
-        self._planner = Message("system", self._plans.render("system", kinds=kinds, survey=survey))
+        self._planner = Message("system", planning(self._plans.render("system", kinds=kinds, survey=survey), parts.world))
         self._observer = Message("system", self._observes.render("system"))
-        self._executor = Message("system", self._executes.render("system", skills=skills))
+        self._executor = Message("system", planning(self._executes.render("system", skills=skills), parts.world))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> OpexMemory:
         state = self._body.begin(goal, observation)
@@ -184,7 +192,9 @@ class Opex:
         if not self._settings.planner:
             return None, self._planned(memory, (memory.goal,), reason, emit)
         text = self._review(memory, reason) if memory.planner.started else await self._task(memory)
-        answer, planner = await memory.planner.ask(PLANNER, self._model, text, turn, memory.grants, emit, self._sampling)
+        answer, planner = await memory.planner.ask(
+            self._task_planner, self._model, text, turn, memory.grants, emit, self._sampling
+        )
         memory = replace(memory, planner=planner, asked=memory.asked + (memory.revision >= 0), unplanned=())
         if answer.value is None:
             # The rest of the old plan can still be followed.
@@ -208,7 +218,7 @@ class Opex:
     async def _task(self, memory: OpexMemory) -> str:
         prompt, told = self._plans, self._body.told(memory.state)
         chosen = await self._examples.choose(memory.goal, told.places)
-        shown = "\n\n".join(_shown(example, survey=self._settings.explore) for example in chosen)
+        shown = "\n\n".join(_shown(example, self._kinds, survey=self._settings.explore) for example in chosen)
         examples = prompt.render("examples", examples=shown) + "\n" if chosen else ""
         text = prompt.render("opening", examples=examples, room=told.room, places=_places(told), goal=memory.goal)
         return f"{text}\n\n{self._body.story(memory.state, memory.unplanned)}" if memory.unplanned else text
@@ -296,7 +306,7 @@ def _noted(memory: OpexMemory, skill: Skill, outcome: Done | Failed) -> OpexMemo
     return replace(memory, note=f"{outcome.said}{enough}", explored=explored)
 
 
-def _shown(example: Example, *, survey: bool) -> str:
+def _shown(example: Example, kinds: Mapping[str, str], *, survey: bool) -> str:
     """An example as the planner would have answered it; with ``survey`` it begins as the paper's does (figure 3)."""
     steps = [SURVEY] if survey else []
     for skill in example_skills(example):
@@ -306,7 +316,7 @@ def _shown(example: Example, *, survey: bool) -> str:
     return load_prompt(PACKAGE, "opex_planner").render(
         "example",
         goal=example.goal,
-        kind=KINDS.get(example.type, "another"),
+        kind=kinds.get(example.type, "another"),
         thought=f"The robot has to {', then '.join(steps[survey:])}.",
         plan=numbered([f"{step[0].upper()}{step[1:]}." for step in steps], 0),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -11,6 +11,7 @@ from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, L
 from agent.roles.base import ReplyError, Role
 from agent.roles.reading import ACTIONS, THOUGHTS, bounded, items, json_fields, labelled, thought
 from agent.skills.skill import Skill, Verb
+from worlds.base import World
 
 # The planner (section 3, "LLM-based Planner", figure 3): the kind of task, a thought, and a numbered plan.
 
@@ -26,6 +27,12 @@ KINDS = {
     "pick_and_place_with_movable_recep": "put a thing into another one, and that somewhere",
 }
 """The planner's words for the types of task, of which it is told those of its world; their own names only if granted."""
+
+
+def kinds_in(world: World) -> Mapping[str, str]:
+    """The planner's words for the types of task in ``world``: its own if it has any."""
+    return KINDS if world.household is None else world.household.terms.kinds or KINDS
+
 
 _PLAN_LABELS = re.compile(
     r"(?im)^[\W_]{0,40}(?P<label>task type|type of task|kind of task|thought|plan)\b[\s*_`]*[:：][ \t*_`]*(?P<rest>.*)$"
@@ -65,18 +72,19 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())[:80]
 
 
-PLANNER: Role[TaskPlan] = Role(
-    "planner",
-    _read_plan,
-    stop=(END,),
-    form=Form(
+PLANNER: Role[TaskPlan] = Role("planner", _read_plan, stop=(END,))
+
+
+def planner_form(kinds: Mapping[str, str]) -> Form:
+    """The form of the planner's replies, for these types of task."""
+    return Form(
         (
-            *("Task type: ", ("type", Choice(tuple(KINDS.values())))),
+            *("Task type: ", ("type", Choice(tuple(kinds.values())))),
             *("\nThought: ", (THOUGHT, Words(LONGEST_THOUGHT))),
             *("\nPlan:\n", ("plan", Listed(Words(120), 12, first=0))),
         )
-    ),
-)
+    )
+
 
 # The observer (section 3, "LLM-based Observer", figure 4): describes the state for the subtask. It gets no examples and keeps
 # no conversation, which would cost more than its cached prefix saves. The paper's reads detections; this one, belief.
@@ -123,6 +131,8 @@ SKILLS: dict[str, str] = {
     "RequireReplan": "ask for another plan, and say why in the thought; no target",
 }
 """The skill library, with a description of each."""
+TREATING = ("Heat", "Cool", "Clean", "Slice")
+"""The skills that only households have in which things are treated."""
 
 _VERBS: dict[str, Verb] = {"NavigateTo": "go", "LookAround": "look"}
 _OTHER_WORDS = {

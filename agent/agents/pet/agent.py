@@ -232,7 +232,7 @@ class Pet:
             return frozenset()
         target = self.target(memory)
         low = {one.name for judged in memory.judged if judged.target == target for one in judged.things if one.masked}
-        return frozenset(low - {memory.belief.held} - {one.name for one in memory.belief.here()})
+        return frozenset(low.difference(memory.belief.carried) - {one.name for one in memory.belief.here()})
 
     # Acting (section 3.4 has an agent of its own).
 

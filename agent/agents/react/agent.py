@@ -50,7 +50,7 @@ class React:
     def __init__(self, parts: AgentParts[ModelSettings]) -> None:
         self._model, self._sampling, self._world = parts.model, parts.sampling, parts.world
         self._prompt = load_prompt("agent.agents.react", "react")
-        self._system = system_message(self._prompt, parts.world, manual=parts.world.manual)
+        self._system = system_message(self._prompt, parts.world, plans=True, manual=parts.world.manual)
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> ReactMemory:
         return ReactMemory(goal, observation, grants, RoleMemory((self._system,)))

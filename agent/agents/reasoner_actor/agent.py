@@ -33,7 +33,7 @@ class ReasonerActor:
         self._model, self._sampling, self._settings = parts.model, parts.sampling, parts.settings
         self._world, manual = parts.world, parts.world.manual
         self._reasoner, self._actor = (
-            RoleMemory((system_message(load_prompt(PACKAGE, name), parts.world, manual=manual),))
+            RoleMemory((system_message(load_prompt(PACKAGE, name), parts.world, plans=True, manual=manual),))
             for name in ("reasoner", "actor")
         )
 

@@ -23,18 +23,20 @@ from agent.agents.socratic.roles import (
     PACKAGE,
     QUESTIONER,
     SOCRATIC_PLANNER,
-    SOCRATIC_REVISER,
     VALIDITY,
     dialogue_text,
     numbered_subgoals,
+    plan_form,
     planner_instructions,
+    revised_form,
 )
 from agent.agents.spec import AgentParts
 from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
 from agent.models.base import Message
 from agent.roles.base import Conversation, Role, ask, load_prompt
 from agent.roles.messages import additions, emit_rules, emit_thought, rules_after
-from agent.roles.subgoals import Subgoal, as_triple, without_navigation
+from agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, names_in, without_navigation
+from agent.roles.terms import planning
 from knowledge.rules import Rule
 from worlds.base import Observation
 
@@ -69,9 +71,14 @@ class Socratic(PlanFollower[SocraticMemory]):
         self._decompose = load_prompt(PACKAGE, "socratic_questioner" if questions else "socratic_decomposer")
         self._advise = load_prompt(PACKAGE, "socratic_advisor")
         self._prompt = load_prompt(PACKAGE, "socratic_planner")
-        self._decomposer = Message("system", self._decompose.render("system", rules=rules, subtask=subtask))
-        self._planner = Message("system", planner_instructions())
-        self._advisor = Message("system", self._advise.render("system", rules=rules))
+        names = names_in(TRIPLE_NAMES, parts.world)
+        self._reads = SOCRATIC_PLANNER.held_to(plan_form(names)), SOCRATIC_PLANNER.held_to(revised_form(names))
+        texts = (
+            self._decompose.render("system", rules=rules, subtask=subtask),
+            planner_instructions(names),
+            self._advise.render("system", rules=rules),
+        )
+        self._decomposer, self._planner, self._advisor = (Message("system", planning(text, parts.world)) for text in texts)
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> SocraticMemory:
         return SocraticMemory(
@@ -149,7 +156,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         again = memory.revision >= 0
         text += _additions(turn, memory, first=not again)
         emit_rules(turn.rules, memory.shown_rules, emit)
-        role = SOCRATIC_REVISER if again else SOCRATIC_PLANNER
+        role = self._reads[again]
         answer = await ask(role, self._model, memory.planner, text, emit, self._sampling)
         rules = rules_after(turn, memory.shown_rules)
         memory = replace(memory, planner=answer.conversation, shown_rules=rules, asked=memory.asked + again)

@@ -103,11 +103,11 @@ def numbered_subgoals(plan: Sequence[Subgoal]) -> str:
     return "\n".join(f"{number}. {as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
 
 
-def planner_instructions() -> str:
-    """The planner's system message."""
+def planner_instructions(names: Sequence[str] = _NAMES) -> str:
+    """The planner's system message; ``names`` are the actions that are allowed."""
     household = load_prompt(PACKAGE, "socratic")
     return load_prompt(PACKAGE, "socratic_planner").render(
-        "system", subtask=household.render("subtask"), rules=household.render("rules"), actions=", ".join(_NAMES)
+        "system", subtask=household.render("subtask"), rules=household.render("rules"), actions=", ".join(names)
     )
 
 
@@ -116,18 +116,24 @@ def _read_plan(text: str) -> SubgoalPlan:
     return SubgoalPlan(thought(change["words"]) if change else "", read_subgoals(text, _NAMES))
 
 
-_OTHERS = Choice(tuple(name for action, name in TRIPLE_NAMES.items() if action != "put"))
-_TRIPLE = Either(
-    (
-        Form(("(", ("action", _OTHERS), ", ", ("object", Name(40)), ")")),
-        Form((f"({TRIPLE_NAMES['put']}, ", ("put", Name(40)), ", ", ("place", Name(40)), ")")),
+def plan_form(names: Sequence[str] = _NAMES) -> Form:
+    """The form of a plan of these actions."""
+    others = Choice(tuple(name for name in names if name != TRIPLE_NAMES["put"]))
+    triple = Either(
+        (
+            Form(("(", ("action", others), ", ", ("object", Name(40)), ")")),
+            Form((f"({TRIPLE_NAMES['put']}, ", ("put", Name(40)), ", ", ("place", Name(40)), ")")),
+        )
     )
-)
-_PLANNED = ("Plan:\n", ("plan", Listed(_TRIPLE, 20, first=1)))
+    return Form(("Plan:\n", ("plan", Listed(triple, 20, first=1))))
 
-SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan, form=Form(_PLANNED))
-SOCRATIC_REVISER = SOCRATIC_PLANNER.held_to(Form(("Change: ", ("change", Words(LONGEST_THOUGHT)), "\n", *_PLANNED)))
-"""The same asked again, when it says first what changes."""
+
+def revised_form(names: Sequence[str] = _NAMES) -> Form:
+    """The form of a plan that is made anew, which says first what changes."""
+    return Form(("Change: ", ("change", Words(LONGEST_THOUGHT)), "\n", *plan_form(names).parts))
+
+
+SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan, form=plan_form())
 
 # The advisor (section 3.5): is a failed subgoal valid, and why did it fail? The paper asks a vision-language model about an
 # image; here the same language model reads the observation's text.

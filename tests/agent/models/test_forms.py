@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
 from agent.agents.lota.selector import reader_of as skills_of
-from agent.agents.opex.roles import EXECUTOR, OBSERVER, PLANNER, SKILLS, executor_form
+from agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SKILLS, executor_form, planner_form
 from agent.agents.pet.roles import ONE, SUBTASKS, TRACKER, listing
 from agent.agents.react.agent import REACT
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER
-from agent.agents.socratic.roles import CAUSE, QUESTIONER, SOCRATIC_PLANNER, SOCRATIC_REVISER, VALIDITY
+from agent.agents.socratic.roles import CAUSE, QUESTIONER, SOCRATIC_PLANNER, VALIDITY, revised_form
 from agent.models.forms import Choice, Either, Form, Listed, Name, Value, Words, grammar_of
 from agent.roles.base import Role
 from agent.roles.commands import acting_form, command_value, planning_form
@@ -51,7 +51,7 @@ ROLES: dict[str, Role[Any]] = {
     "actor": ACTOR.held_to(acting_form(COMMAND, 4)),
     "reasoner": REASONER.held_to(planning_form(8, begun=False)),
     "reasoner again": REASONER.held_to(planning_form(8, begun=True)),
-    "planner of opex": PLANNER,
+    "planner of opex": PLANNER.held_to(planner_form(KINDS)),
     "observer": OBSERVER,
     "executor": EXECUTOR.held_to(executor_form(SKILLS)),
     "subtasks": SUBTASKS,
@@ -62,7 +62,7 @@ ROLES: dict[str, Role[Any]] = {
     "llm-planner in lines": LLM_PLANNER.held_to(plan_form("lines")),
     "questioner": QUESTIONER,
     "socratic": SOCRATIC_PLANNER,
-    "socratic again": SOCRATIC_REVISER,
+    "socratic again": SOCRATIC_PLANNER.held_to(revised_form()),
     "validity": VALIDITY,
     "cause": CAUSE,
     "searcher": places_of(["fridge 1", "shelf 1", "shelf 2"]),

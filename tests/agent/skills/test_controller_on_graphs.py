@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from agent.agents.lota.selector import fixed_skills
 from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
 from agent.skills.skill import Skill
-from worlds.base import Env, Transition
+from tests.worlds.graphs.tables import home, task, written
+from worlds.base import Env, Task, Transition
 from worlds.graphs.env import GraphEnv
-from worlds.graphs.goals import GraphGoal
+from worlds.graphs.files import read_graph
+from worlds.graphs.goals import Condition, GraphGoal
 from worlds.registry import make_world
 
 WORLD = make_world("household-graph")
@@ -75,3 +81,58 @@ def test_why_the_world_refuses_is_what_a_planner_is_told() -> None:
     for skill in (Skill("find", "dishwasher"), Skill("open", receptacle="dishwasher"), Skill("use", "dishwasher")):
         said, state = carried_out(env, controller, state, skill)
     assert "is open; close it first." in said
+
+
+def own(*things: dict[str, Any]) -> tuple[GraphEnv, Controller, ControllerState]:
+    """A home of our own, with more ``things`` in it."""
+    table = home()
+    for number, thing in enumerate(things, start=60):
+        place = thing.pop("at")
+        table["nodes"].append({"id": number, "category": "Props", "properties": ["GRABBABLE"], **thing})
+        table["edges"] += [{"from_id": number, "relation_type": how, "to_id": where} for how, where in place]
+    goal = GraphGoal((Condition("on", "pillow", "sofa"),))
+    env = GraphEnv(Task("t", "household-graph", "x", 1, "x", "put the pillow on the sofa."), read_graph(table), goal)
+    assert WORLD.household is not None
+    controller = Controller(WORLD.household)
+    return env, controller, controller.begin(env.reset().observation, env.task.goal)
+
+
+def carried(env: GraphEnv, controller: Controller, state: ControllerState, *skills: Skill) -> str:
+    said = ""
+    for skill in skills:
+        said, state = carried_out(env, controller, state, skill)
+    return said
+
+
+def test_what_lies_on_the_floor_is_gone_to_and_taken() -> None:
+    env, controller, state = own({"class_name": "pillow", "at": [("INSIDE", 11)]})
+    find, pick = Skill("find", "pillow"), Skill("pick", "pillow")
+    assert carried(env, controller, state, find, pick) == "you hold the pillow 1"
+    env, controller, state = own({"class_name": "pillow", "at": [("INSIDE", 11)]})
+    assert carried(env, controller, state, find, pick, Skill("put", "pillow", "sofa")) == "won"
+
+
+def test_what_lies_on_a_plate_is_gone_to_and_taken() -> None:
+    env, controller, state = own()
+    assert carried(env, controller, state, Skill("find", "cupcake"), Skill("pick", "cupcake")) == "you hold the cupcake 1"
+
+
+def test_a_place_in_a_room_that_was_not_seen_is_looked_for() -> None:
+    env, controller, state = own()
+    skills = Skill("find", "plate"), Skill("pick", "plate"), Skill("put", "plate", "sofa")
+    assert carried(env, controller, state, *skills) == "done: put the plate in the sofa"
+
+
+def test_what_planners_can_name_are_the_classes_of_the_users_apartments(tmp_path: Path) -> None:
+    path = tmp_path / "wah_nl_test.json"
+    table = home()
+    table["nodes"].append({"id": 60, "class_name": "creamybuns", "category": "Food", "properties": ["GRABBABLE"]})
+    table["edges"].append({"from_id": 60, "relation_type": "INSIDE", "to_id": 11})
+    path.write_text(written([task(init_graph=table)]), "utf-8")
+    for options in ({"data": str(path)}, {"apartment": str(tmp_path / "graph.json")}):
+        (tmp_path / "graph.json").write_text(written(table), "utf-8")
+        household = make_world("household-graph", **options).household
+        assert household is not None
+        texts = {skill.text for skill in fixed_skills(household).skills}
+        assert {"find a creamybuns", "pick up the creamybuns", "find a sofa", "open the fridge", "turn on the tv"} <= texts
+        assert "find a chips" not in texts

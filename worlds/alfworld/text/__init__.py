@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.text import goals, reader
-from worlds.household.base import Household
+from worlds.household.base import Household, Terms
 from worlds.household.commands import CommandForm, Commands
 from worlds.household.goals import APPLIANCES, TASK_TYPES, TYPES, Topic
 
@@ -40,6 +40,7 @@ COMMANDS = Commands(
 class _AlfworldHousehold:
     task_types: tuple[str, ...] = TASK_TYPES
     commands = COMMANDS
+    terms = Terms()
     begin = staticmethod(reader.begin)
     update = staticmethod(reader.update)
     refused = staticmethod(reader.refused)
