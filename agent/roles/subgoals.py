@@ -90,7 +90,7 @@ class Subgoal:
 
 def names_in(names: Mapping[Action, str], world: World) -> tuple[str, ...]:
     """Those ``names`` whose actions are possible in ``world``."""
-    treats = world.household is None or world.household.terms.treats
+    treats = world.household is None or world.household.commands.treat is not None
     return tuple(name for action, name in names.items() if treats or action not in TREATING)
 
 

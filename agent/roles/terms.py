@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 
 from worlds.base import World
-from worlds.household.base import Terms
+from worlds.household.base import Household
 
 TWO_HANDS: Mapping[str, str] = {
     "and carry one thing at a time.": "and carry at most two things at a time.",
@@ -58,8 +58,7 @@ def in_terms(text: str, world: World) -> str:
     """A template's ``text`` in the terms of a household; for ALFWorld's, and for what is no household, it is as it was."""
     if world.household is None:
         return text
-    terms = world.household.terms
-    for said in _replaced(terms):
+    for said in _replaced(world.household):
         for one, other in said.items():
             text = text.replace(one, other)
     return text
@@ -80,7 +79,7 @@ def with_ways(text: str, world: World) -> str:
     return f"{text[:at]}\n\n{_WAYS}{''.join(f'{chr(10)}- {way}' for way in ways)}{text[at:]}"
 
 
-def _replaced(terms: Terms) -> list[Mapping[str, str]]:
-    said = [TWO_HANDS] if terms.hands == 2 else []
-    said += [EXPLAINED] if terms.explains else []
-    return said + ([] if terms.treats else [UNTREATED])
+def _replaced(household: Household) -> list[Mapping[str, str]]:
+    said = [TWO_HANDS] if household.terms.hands == 2 else []
+    said += [EXPLAINED] if household.terms.explains else []
+    return said + ([UNTREATED] if household.commands.treat is None else [])

@@ -49,7 +49,6 @@ class GraphHousehold:
     terms = Terms(
         hands=reader.HANDS,
         explains=True,
-        treats=False,
         kinds={
             "setup_table": "set the table: put dishes on it",
             "put_dishwasher": "put dishes in the dishwasher and switch it on",

@@ -18,14 +18,13 @@ from worlds.household.goals import Goal, Topic
 class Terms:
     """What holds in one household and not in another, for prompts. The defaults are those of ALFWorld's.
 
-    ``hands`` is how many things are carried at a time. ``explains``: what is refused is answered with the reason. ``treats``:
-    things are heated, cooled, cleaned and sliced. ``kinds`` says in words what each type of task wants, and ``ways`` what else
-    somebody who plans has to know, a sentence each; where they are empty, agents have words of their own for ALFWorld's.
+    ``hands`` is how many things are carried at a time. ``explains``: what is refused is answered with the reason. ``kinds``
+    says in words what each type of task wants, and ``ways`` what else somebody who plans has to know, a sentence each; where
+    they are empty, agents have words of their own for ALFWorld's.
     """
 
     hands: int = 1
     explains: bool = False
-    treats: bool = True
     kinds: Mapping[str, str] = field(default_factory=dict[str, str])
     ways: tuple[str, ...] = ()
 

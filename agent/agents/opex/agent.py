@@ -105,7 +105,7 @@ class Opex:
         self.picture_size = body.picture_size
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         offered = {"LookAround": parts.settings.look_around, "Explore": parts.settings.explore}
-        treats = parts.world.household is None or parts.world.household.terms.treats
+        treats = parts.world.household is None or parts.world.household.commands.treat is not None
         offered |= dict.fromkeys(TREATING, treats)
         self._library = {name: about for name, about in SKILLS.items() if offered.get(name, True)}
         self._kinds = kinds_in(parts.world)
