@@ -34,6 +34,9 @@ class HousequestApp(App[None]):
     """``start`` makes the first screen, ``home`` the one shown when that is left; without ``home``, the app then exits."""
 
     TITLE = "housequest"
+    DEFAULT_CSS = """
+    HousequestApp ToastRack { dock: top; align: right top; margin: 0 1 0 0; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
         Binding("ctrl+l", "toggle_theme", "Light or dark", show=False),
@@ -53,6 +56,9 @@ class HousequestApp(App[None]):
         self.theme = theme.LIGHT if background in {"7", "15"} else theme.DARK
         self.push_screen(self._start())
 
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme.theme_variables(dark=self.current_theme.dark)
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The palette: every key of ``screen`` that does something now, and the commands of the app itself."""
         listed: set[str] = set()
@@ -62,10 +68,11 @@ class HousequestApp(App[None]):
             if key.description and active:
                 listed.add(key.action)
                 run = partial(self.run_action, key.action, screen)
-                yield SystemCommand(key.description, f"key {self.get_key_display(key)}", run)
+                yield SystemCommand(key.tooltip or key.description, f"key {self.get_key_display(key)}", run)
         if "rules" not in listed and not self._at_desk():
             yield SystemCommand("Rules: the curator's desk", "Open the rulebooks", self.on_app_screen_open_rules)
         yield SystemCommand("Light or dark", "Change the colours", self.action_toggle_theme)
+        yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
         yield SystemCommand("Keys", "Show or hide all keys", self._toggle_keys)
 
     def _at_desk(self) -> bool:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
+from time import monotonic
 from typing import TypeVar
 
 from textual import on
@@ -16,6 +17,9 @@ from textual.messages import Prune
 from textual.screen import Screen
 
 T = TypeVar("T")
+
+ANSWERED = 5.0
+"""Seconds within which pressing a key once more is an answer."""
 
 
 async def in_thread(work: Callable[[], T]) -> T:
@@ -53,6 +57,16 @@ class AppScreen(Screen[None]):
 
         path: Path
         event: int | None = None
+
+    _asked = -ANSWERED
+
+    def confirmed(self, question: str) -> bool:
+        """Whether this is asked for a second time within some seconds; the first time, ``question`` says so."""
+        asked, self._asked = self._asked, monotonic()
+        if self._asked - asked <= ANSWERED:
+            return True
+        self.notify(question, timeout=ANSWERED, markup=False)
+        return False
 
     @on(Prune)
     def _pruned(self) -> None:

@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 from tui.text import printable
 
 LONGEST = 4_000
+NOTHING = "Nothing here has all of these words."
 
 
 class PickDialog(ModalScreen[str | None]):
@@ -74,6 +75,7 @@ class PickDialog(ModalScreen[str | None]):
             box.border_subtitle = "enter choose · esc leave"
             yield Input(placeholder="type a name" if self._free else "type to narrow", compact=True, max_length=LONGEST)
             yield OptionList()
+            yield Static(NOTHING, id="nothing")
             if self._about:
                 yield Static(Content(self._about))
 
@@ -91,6 +93,7 @@ class PickDialog(ModalScreen[str | None]):
         listed = self.query_one(OptionList)
         listed.set_options(Option(Content(printable(one))) for one in self._found)
         listed.display = bool(self._found)
+        self.query_one("#nothing").display = bool(words) and not self._found and not self._free
         # What is typed stands for itself until an option is moved to.
         listed.highlighted = 0 if self._found and not (self._free and words) else None
 

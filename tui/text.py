@@ -5,6 +5,7 @@ What games and models say is untrusted: control characters are shown, never sent
 
 from __future__ import annotations
 
+import re
 import textwrap
 from dataclasses import dataclass
 from typing import Literal
@@ -42,6 +43,12 @@ class TextLayout:
                 line, width, initial_indent=indent, subsequent_indent=rest, break_on_hyphens=False, replace_whitespace=False
             ) or [indent.rstrip()]
         return lines
+
+
+def natural(text: str) -> tuple[tuple[str | int, ...], str]:
+    """A key to sort by, in which numbers are in order of size: cabinet 2 comes before cabinet 10."""
+    parts = re.split(r"(\d{1,9})", text.lower())
+    return tuple(int(part) if at % 2 else part for at, part in enumerate(parts)), text
 
 
 def plural(number: int | None, word: str) -> str:

@@ -40,6 +40,11 @@ def role_style(role: str) -> str:
     return f"$role-{role}" if f"role-{role}" in _COLOURS else "$role-other"
 
 
+def theme_variables(*, dark: bool) -> dict[str, str]:
+    """The colours that a theme of somebody else's lacks."""
+    return {colour: both[0 if dark else 1] for colour, both in _COLOURS.items()}
+
+
 def register_themes(app: App[Any]) -> None:
     """Make both themes known to ``app``, and choose the dark one."""
     for at, name in enumerate((DARK, LIGHT)):

@@ -88,12 +88,12 @@ class Ending(Card):
         elif par and par.expert is not None and ended.turns < par.expert:
             verdict = " That beats the expert."
         rows = (Bar(self._player, ended.turns, "bold $won"), *par_bars(par))
-        return [Content.assemble((f"Won in {turns}.", "bold $won"), (verdict, "$won")), *bars(rows, width)]
+        return [Content.assemble((f"In {turns}.", "bold $won"), (verdict, "$won")), *bars(rows, width)]
 
     def _missed(self, ended: Ended, width: int) -> list[Content]:
         failure = self._failure
-        _, word, style = _LOOKS[ended.outcome]
-        title = f"{word} after {plural(ended.turns, 'turn')}"
+        style = _LOOKS[ended.outcome][2]
+        title = f"After {plural(ended.turns, 'turn')}"
         if failure is not None and ended.outcome != "stopped":
             title += f": {failure.label}" + (f", turn {failure.turn}" if ended.outcome == "lost" else "")
         words = flat(failure.words if failure else ended.message or ended.reason)

@@ -56,9 +56,10 @@ def _plan(moment: EpisodeMoment, width: int) -> Block:
         revised = Content.styled(f"revised {moment.revision}×", "$quiet")
         title = title.pad_right(max(2, width - 4 - revised.cell_length)) + revised
     lines = [title.truncate(width, ellipsis=True)]
+    won = moment.ended is not None and moment.ended.outcome == "won"
     for number, step in enumerate(moment.plan):
         mark, style = (
-            (_DONE, "$quiet") if number < moment.step else (_PRESENT, "bold") if number == moment.step else (_COMING, "")
+            (_DONE, "$quiet") if won or number < moment.step else (_PRESENT, "bold") if number == moment.step else (_COMING, "")
         )
         lines += hung(Content.styled(mark, style), Content.styled(flat(step), style), width)
     return lines

@@ -62,7 +62,7 @@ KEYS = (
     Binding("right", "side('tasks')", "to the games", show=False),
     Binding("ctrl+p", "app.command_palette", "keys", key_display="^p"),
     Binding("d", "app.toggle_theme", "light or dark", show=False),
-    Binding("q", "app.quit", "quit"),
+    Binding("q", "quit", "quit"),
 )
 
 LINE = (
@@ -118,7 +118,7 @@ class HomeScreen(AppScreen):
         yield Horizontal(self._sources, self._games, id="what")
         yield self._who
         yield Static(id="enter")
-        yield KeyBar(KEYS, ("app.command_palette", "app.quit"), LINE)
+        yield KeyBar(KEYS, ("app.command_palette", "quit"), LINE)
 
     def _agents(self) -> list[AgentSpec]:
         """The agents, without the person, who plays by the mode; one that cannot be loaded is left out, and said.
@@ -350,6 +350,10 @@ class HomeScreen(AppScreen):
             mode = "watch"
         game = replace(game, record=self._record, speed=self._speed)
         self.post_message(self.Chosen(game, cast("Mode", mode), record.path if record else None))
+
+    def action_quit(self) -> None:
+        if self.confirmed("q once more leaves housequest."):
+            self.app.exit()  # pyright: ignore[reportUnknownMemberType]
 
     def action_search(self) -> None:
         self._games.search.focus()

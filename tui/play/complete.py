@@ -12,6 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from rapidfuzz.distance import OSA
+
+from tui.text import natural
+
 LONGEST = 200
 """Typed characters that count."""
 
@@ -43,13 +47,26 @@ class CommandCompleter:
     """Ranks ``commands``, which are split into words only once."""
 
     def __init__(self, commands: Iterable[str] = ()) -> None:
-        self.commands = tuple(sorted(dict.fromkeys(commands), key=_order))
+        self.commands = tuple(sorted(dict.fromkeys(commands), key=natural))
         self._known = tuple(_known(command) for command in self.commands)
         self._exact = {known.lower: known.command for known in self._known}
 
     def exact(self, typed: str) -> str | None:
         """The command that ``typed`` is, apart from spaces and capitals."""
         return self._exact.get(_plain(typed))
+
+    def near(self, typed: str) -> str | None:
+        """The command that ``typed`` is but for slips of the finger and numbers that were left out; None where there is none.
+
+        None too for a command of other names, which the game may well know.
+        """
+        sought = _plain(typed).split()
+        numbered = any(word.isdecimal() for word in sought)
+        for known in self._known:
+            words = [word for _, word in known.words if numbered or not word.isdecimal()]
+            if len(words) == len(sought) and all(map(_slipped, sought, words)):
+                return known.command
+        return None
 
     def ranked(self, typed: str) -> tuple[CommandMatch, ...]:
         """The commands that ``typed`` may mean, best first; all of them for an empty text."""
@@ -58,13 +75,15 @@ class CommandCompleter:
         return tuple(CommandMatch(command, rank[2]) for rank, command in sorted(ranks, key=lambda ranked: ranked[0][:2]))
 
 
+def _slipped(typed: str, word: str) -> bool:
+    """Whether ``typed`` is ``word``, or it with a letter or two wrong."""
+    if typed == word or typed.isdecimal() or word.isdecimal() or len(word) < 3:
+        return typed == word
+    return OSA.distance(typed, word, score_cutoff=2) <= (2 if len(word) > 6 else 1)
+
+
 def _plain(text: str) -> str:
     return " ".join(text[:LONGEST].lower().split())
-
-
-def _order(command: str) -> tuple[tuple[str | int, ...], str]:
-    parts = re.split(r"(\d{1,9})", command.lower())
-    return tuple(int(part) if at % 2 else part for at, part in enumerate(parts)), command
 
 
 def _known(command: str) -> _Known:

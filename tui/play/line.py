@@ -145,6 +145,13 @@ class CommandLine(Widget):
 
         text: str
 
+    @dataclass
+    class Doubted(Message):
+        """What was ``typed`` is not possible, and is close to what is, which stands in the line now: ``meant``."""
+
+        typed: str
+        meant: str
+
     class Left(Message):
         """Give the focus back."""
 
@@ -154,6 +161,8 @@ class CommandLine(Widget):
         self._completer = CommandCompleter()
         self._history: list[str] = []
         self._recalled: int | None = None
+        self._listed = False
+        self._doubted = ""
         self._input = Input(placeholder=self._offered(False), compact=True, select_on_focus=False, max_length=LONGEST)
         self._input.cursor_blink = False
         self._list = CompletionList(self.prefill)
@@ -174,6 +183,7 @@ class CommandLine(Widget):
         if completer.commands == self._completer.commands:
             return
         self._completer = completer
+        self._listed = bool(commands)
         self._input.placeholder = self._offered(bool(commands))
         self._complete()
 
@@ -230,9 +240,14 @@ class CommandLine(Widget):
         if text.startswith(HINT):
             self._send(self.Hinted(text.removeprefix(HINT).strip()), text)
             return
-        command = self._completer.exact(text) or self._list.command or text
-        if command:
-            self._send(self.Submitted(command), command)
+        command = self._completer.exact(text) or self._list.command
+        meant = self._completer.near(text) if command is None and self._listed and text != self._doubted else None
+        if meant is not None:
+            self._doubted = text
+            self._put(meant)
+            self.post_message(self.Doubted(text, meant))
+        elif command or text:
+            self._send(self.Submitted(command or text), command or text)
 
     def on_descendant_focus(self) -> None:
         self.add_class("-typing")
@@ -251,6 +266,7 @@ class CommandLine(Widget):
     def _send(self, message: Message, line: str) -> None:
         if not self._history or self._history[-1] != line:
             self._history = [*self._history[-REMEMBERED:], line]
+        self._doubted = ""
         self._put("")
         self.post_message(message)
 

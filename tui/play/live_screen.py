@@ -19,6 +19,7 @@ from tui.play.prompt import PromptBar, PromptContent, action_name
 from tui.play.session import Session, SessionUpdate
 from tui.play.status import PACES, PlayMode, SessionStatus, next_pace
 from tui.play.viewing import ViewScreen
+from tui.text import natural
 from tui.widgets.keybar import KeyBar
 from worlds.errors import HousequestError
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from agent.evaluation.analysis.paths import PathLengths
 
 _MEASURING = "par"
+NOTICE = 8.0
+"""Seconds that a notice is shown."""
 
 
 def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
@@ -55,11 +58,11 @@ class LiveScreen(ViewScreen):
         self.par: PathLengths | None = None
         self.enacted = ""
         self._measured = False
-        self._note = ""
         self._typing = False
         self._refused: tuple[str, ...] = ()
         self._prompt = PromptBar()
         self._line = CommandLine(hints=hints)
+        self._bar = KeyBar(self.KEYS, last=("app.command_palette", "home"))
 
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
@@ -95,8 +98,10 @@ class LiveScreen(ViewScreen):
             self.refresh_bindings()
 
     def say(self, note: str) -> None:
-        """Show ``note`` in the prompt until the next update; an empty one is removed."""
-        self._note = note
+        """Show ``note`` for some seconds, where it hides neither what is proposed nor the line, and update every widget."""
+        if note:
+            self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
+            self.notify(note, timeout=NOTICE, markup=False)
         self.show()
 
     def new_session(self, game: GameConfig, mode: PlayMode = "watch", resume: Path | None = None) -> Session:
@@ -112,7 +117,7 @@ class LiveScreen(ViewScreen):
         """The prompt, the command line and the keys, below the games."""
         yield self._prompt
         yield self._line
-        yield KeyBar(self.KEYS, last=("app.command_palette", "home"))
+        yield self._bar
 
     def on_mount(self) -> None:
         self.start()
@@ -156,9 +161,13 @@ class LiveScreen(ViewScreen):
 
     def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
         if (refusal := self.refusal("line")) is not None:
+            self._line.prefill(message.command)
             self.say(refusal)
         else:
             self.submit(message.command)
+
+    def on_command_line_doubted(self, message: CommandLine.Doubted) -> None:
+        self.say(f"{message.typed}: nothing of that name. Enter sends {message.meant}; the same again is sent as it is.")
 
     def on_command_line_left(self) -> None:
         self.focus_story()
@@ -177,7 +186,7 @@ class LiveScreen(ViewScreen):
             if command is not None:
                 self._line.prefill(command)
 
-        dialog = PickDialog("What is possible now", self.session.status.possible or ())
+        dialog = PickDialog("What is possible now", sorted(self.session.status.possible or (), key=natural))
         self.app.push_screen(dialog, chosen)  # pyright: ignore[reportUnknownMemberType]
 
     def action_pace(self, by: int) -> None:
@@ -186,7 +195,8 @@ class LiveScreen(ViewScreen):
             session.set_pace(pace)
 
     def action_home(self) -> None:
-        self.post_message(self.Left())
+        if self.session.status.waiting != "opening" or self.confirmed("The world is being opened; q once more leaves it."):
+            self.post_message(self.Left())
 
     def open_replay(self, session: Session) -> None:
         """Replay a game of this screen, if it was recorded."""
@@ -197,8 +207,8 @@ class LiveScreen(ViewScreen):
 
     def _show_prompt(self) -> None:
         content = self.prompt()
-        kind, text = ("message", self._note) if self._note else (content.kind, content.text)
-        self._prompt.show(kind, text, content.keys, self._seconds())
+        self._prompt.show(content.kind, content.text, content.keys, self._seconds())
+        self._bar.leave_out(key.action.removeprefix("screen.") for key in content.keys)
 
     def _seconds(self) -> int | None:
         """How long the game has been busy, where that is worth saying."""
@@ -206,7 +216,8 @@ class LiveScreen(ViewScreen):
 
     def _focus_line(self, status: SessionStatus) -> None:
         """Let a person whose turn has come type at once, and remove the command line at the end."""
-        yours = status.waiting == "turn"
+        # What is typed while the world is opened is meant for the line.
+        yours = status.waiting == "turn" or (status.waiting == "opening" and status.mode == "you")
         ended = status.waiting in {"over", "closed"}
         # Where a world has keys of its own, those are what one plays with; a colon begins a line.
         if yours and not self._typing and not self._game.world.keys:

@@ -64,7 +64,7 @@ _LOOKS: dict[PromptKind, tuple[str, str]] = {
     "failed": ("! the model failed  ", "$fault"),
     "replaying": ("▷ replay  ", "$new"),
     "selected": ("▌ turn  ", "$new"),
-    "over": ("■ ", "$won"),
+    "over": ("■ ", "$quiet"),
     "message": ("· ", "$quiet"),
 }
 """What the text begins with, and its style."""

@@ -106,7 +106,8 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.panes.mind.destinations = status.destinations
         watched, acting = self.play_state.refusal("true_state") is None, self.play_state.refusal("interact") is None
         self.panes.view.glimpses, self.panes.view.pace = self.session.glimpses, status.pace
-        self.panes.show(view.state, _MODES[status.mode], view.cursor, watched=watched, acting=acting)
+        mode = _MODES[status.mode] if status.waiting != "over" else "OVER"
+        self.panes.show(view.state, mode, view.cursor, watched=watched, acting=acting)
         self.panes.ending.show(view.state, self.par, view.failure, self.enacted)
         if status.waiting == "closed":
             self.panes.story.teach(status.trouble or "This game is closed.")
@@ -123,7 +124,7 @@ class PlayScreen(PaneScreen, LiveScreen):
                 self.measure()
                 if self.session.game.world.enacts:
                     self.run_worker(self._enact(), group="enacted", exclusive=True)
-            self.say("")
+            self.show()
 
     async def _enact(self) -> None:
         """Find out what became of the game in the simulator."""
@@ -273,7 +274,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         waiting = self.session.status.waiting
         if waiting != self._waiting:
             self._waiting, self._since = waiting, monotonic()
-        busy = waiting in {"opening", "deciding", "acting"} and not self._note
+        busy = waiting in {"opening", "deciding", "acting"}
         seconds = int(monotonic() - self._since) if busy else 0
         return seconds if seconds >= LONG else None
 

@@ -19,7 +19,6 @@ from tui.play.prompt import PromptContent, PromptKind, action_name, hints
 from tui.play.session import Session, SessionUpdate
 from tui.play.status import SessionStatus
 from tui.play.viewing import PANE_KEYS, VIEW_KEYS
-from tui.text import plural
 from worlds.base import CommandKey
 
 if TYPE_CHECKING:
@@ -123,34 +122,34 @@ class GameView(LiveGame):
 
 
 KEYS = (
-    Binding("space", "step", "Step"),
-    Binding("a", "auto", "Auto"),
-    Binding("s", "skill", "Skill"),
-    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
-    Binding("minus", "pace(-1)", "Slower", show=False),
-    Binding("escape", "escape", "Back", key_display="esc"),
-    Binding("left", "back", "Rewind", key_display="← →"),
-    Binding("right", "forward", "Forward", show=False),
+    Binding("space", "step", "Step", tooltip="Play one command, or ask for the next"),
+    Binding("a", "auto", "Auto", tooltip="Let the agent play on"),
+    Binding("s", "skill", "Skill", tooltip="Play on to the next skill"),
+    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -", tooltip="Play faster"),
+    Binding("minus", "pace(-1)", "Slower", show=False, tooltip="Play slower"),
+    Binding("escape", "escape", "Back", key_display="esc", tooltip="Call off what is under way, or come back to the present"),
+    Binding("left", "back", "Rewind", key_display="← →", tooltip="Look back a turn"),
+    Binding("right", "forward", "Forward", show=False, tooltip="Look a turn further on"),
     *VIEW_KEYS,
-    Binding("b", "branch", "Branch"),
-    Binding("r", "retry", "Try again"),
-    Binding("p", "replay", "Replay"),
-    Binding("n", "next", "Next"),
-    Binding("colon", "line", "Type", key_display=":"),
-    Binding("g", "commands", "Possible"),
-    Binding("R", "race", "Race"),
-    Binding("k", "teach", "Teach"),
-    Binding("m", "model", "Model"),
-    Binding("t", "take_over", "Take over"),
-    Binding("enter", "accept", "Accept"),
-    Binding("e", "edit", "Edit"),
-    Binding("o", "other", "Other"),
-    Binding("question_mark", "hint", "Hint", key_display="?"),
-    Binding("x", "interact", "Act"),
-    Binding("X", "choose", "Act, choosing", show=False),
-    Binding("f", "fold", "Thoughts"),
+    Binding("b", "branch", "Branch", tooltip="Play on from the turn that is looked at"),
+    Binding("r", "retry", "Try again", tooltip="Try again what failed"),
+    Binding("p", "replay", "Replay", tooltip="See the game again"),
+    Binding("n", "next", "Next", tooltip="Play another task like it"),
+    Binding("colon", "line", "Type", key_display=":", tooltip="Type a command"),
+    Binding("g", "commands", "Possible", tooltip="List what is possible"),
+    Binding("R", "race", "Race", tooltip="Race the agent at this task"),
+    Binding("k", "teach", "Teach", tooltip="Make a rule of what just happened"),
+    Binding("m", "model", "Model", tooltip="Change the model"),
+    Binding("t", "take_over", "Take over", tooltip="Take over, or hand back"),
+    Binding("enter", "accept", "Accept", tooltip="Accept what is proposed"),
+    Binding("e", "edit", "Edit", tooltip="Edit what is proposed"),
+    Binding("o", "other", "Other", tooltip="Ask for another proposal"),
+    Binding("question_mark", "hint", "Hint", key_display="?", tooltip="Give the agent a hint"),
+    Binding("x", "interact", "Act", tooltip="Act on what is in the middle"),
+    Binding("X", "choose", "Act, choosing", show=False, tooltip="Act on it, choosing how"),
+    Binding("f", "fold", "Thoughts", tooltip="Fold or unfold all thoughts"),
     *PANE_KEYS,
-    Binding("q", "home", "Home"),
+    Binding("q", "home", "Home", tooltip="Leave the game"),
 )
 """In the order in which they are shown."""
 
@@ -178,6 +177,8 @@ _NO_MODEL = {
 }
 LONGEST_HEARD = 56
 """Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
+WHILE_OPENING = frozenset(("home", "pane", "next_pane", "view", "fold", "app.command_palette"))
+"""What can be done before there is a game; other keys are letters of something that was typed too early."""
 
 _CHOOSE = "First choose a turn to go back to, with ← or a click on it."
 
@@ -208,6 +209,8 @@ class PlayState:
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
         waiting = self.status.waiting
+        if waiting == "opening" and action not in WHILE_OPENING:
+            return self._not_running()
         match action:
             case "step" | "auto" | "take_over":
                 return self._not_running() or self._no_agent()
@@ -306,9 +309,8 @@ class PlayState:
                 keys = {"r": "try again", "m": "another model", "t": "take over"}
                 return "failed", self.status.failure or moment.failure or "", keys
             case "over":
-                won = moment.ended is not None and moment.ended.outcome == "won"
                 keys = {"p": "replay", "b": "to what was missed", "←": "rewind", "n": "next task", "q": "home"}
-                return "over" if won else "message", _ending(moment.ended), keys
+                return "over", "the game is over", keys
 
     def _not_running(self) -> str | None:
         if self.status.waiting == "opening":
@@ -328,16 +330,3 @@ class PlayState:
 
     def _no_model(self, action: str) -> str | None:
         return None if agent_spec(self.game.agent).needs_model else _NO_MODEL[action].format(self.game.agent)
-
-
-def _ending(ended: Ended | None) -> str:
-    if ended is None:
-        return "over"
-    turns = plural(ended.turns, "turn")
-    words = {
-        "won": f"won in {turns}",
-        "lost": f"lost after {turns}: {ended.reason}",
-        "stopped": f"stopped after {turns}",
-        "error": f"broken off after {turns}: {ended.message or ended.reason}",
-    }
-    return words[ended.outcome]

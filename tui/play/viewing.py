@@ -13,15 +13,15 @@ from tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from tui.home.recent import load_recent, save_recent
 
 VIEW_KEYS = (
-    Binding("v", "view", "View"),
-    Binding("V", "true_state", "True state", show=False),
+    Binding("v", "view", "View", tooltip="Show the next drawing of the house"),
+    Binding("V", "true_state", "True state", show=False, tooltip="Show the true state, or what is believed"),
 )
 PANE_KEYS = (
-    Binding("1", "pane('story')", "Story", show=False),
-    Binding("2", "pane('house')", "House", show=False),
-    Binding("3", "pane('mind')", "Mind", show=False),
-    Binding("4", "pane('view')", "View, large", show=False),
-    Binding("tab", "next_pane", "Next region", show=False),
+    Binding("1", "pane('story')", "Story", show=False, tooltip="Show the Story"),
+    Binding("2", "pane('house')", "House", show=False, tooltip="Show the House"),
+    Binding("3", "pane('mind')", "Mind", show=False, tooltip="Show the Mind"),
+    Binding("4", "pane('view')", "View, large", show=False, tooltip="Show the View, large"),
+    Binding("tab", "next_pane", "Next region", show=False, tooltip="Go to the next pane"),
     Binding("slash", "app.command_palette", "Palette", key_display="/"),
 )
 

@@ -220,8 +220,6 @@ class RaceScreen(LiveScreen):
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
         game = self._you if message.session is self.session else self._rival
         game.apply(message.update)
-        if game is self._you:
-            self._note = ""
         self._keep_step()
         if self._over:
             self.measure()

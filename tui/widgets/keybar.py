@@ -4,7 +4,7 @@ Textual's own footer does not keep some keys at the right end, nor say that othe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from textual import events
 from textual.binding import Binding
@@ -37,8 +37,15 @@ class KeyBar(Widget):
         self._last = last
         self._line = line
         self._held: list[Binding] = []
+        self._elsewhere: frozenset[str] = frozenset()
         self._ends: list[tuple[int, Binding]] = []
         """The column after each key that is seen."""
+
+    def leave_out(self, actions: Iterable[str]) -> None:
+        """Leave out the keys of these actions, which are shown elsewhere."""
+        if (elsewhere := frozenset(actions)) != self._elsewhere:
+            self._elsewhere = elsewhere
+            self.refresh()
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._changed)  # pyright: ignore[reportUnknownMemberType]
@@ -48,7 +55,7 @@ class KeyBar(Widget):
         last = [key for action in self._last for key in self._held if key.action == action]
         right = Content(_GAP).join(map(self._key, last))
         room = width - right.cell_length - len(_GAP)
-        keys = [key for key in self._held if key.action not in self._last]
+        keys = [key for key in self._held if key.action not in {*self._last, *self._elsewhere}]
         left = Content("")
         self._ends.clear()
         for at, key in enumerate(keys):

@@ -42,7 +42,7 @@ async def test_nothing_is_seen_while_a_game_goes_on() -> None:
 
 async def test_a_won_game_stands_beside_what_could_be_done() -> None:
     lines = (await read(after(started(), LOOK, ended("won")), PathLengths(7, 6))).splitlines()
-    assert lines[0].strip() == "Won in 9 turns."
+    assert lines[0].strip() == "In 9 turns."
     assert [line.split()[-1] for line in lines[1:4]] == ["9", "7", "6"]
     assert [line.count("━") for line in lines[1:4]] == [27, 21, 18]
     assert [line.partition("━")[0].strip() for line in lines[1:4]] == ["expert", "the expert", "the shortest"]
@@ -60,7 +60,7 @@ async def test_who_played_is_named(players: tuple[events.Player, ...], named: st
 )
 async def test_who_is_as_quick_as_can_be_is_told_so(turns: int, words: str) -> None:
     first = (await read(after(started(agent="human"), ended("won", turns)), PathLengths(7, 6))).splitlines()[0]
-    assert first.strip() == f"Won in {turns} turns. {words}".strip()
+    assert first.strip() == f"In {turns} turns. {words}".strip()
 
 
 async def test_who_beats_the_expert_is_told_so() -> None:
@@ -92,7 +92,7 @@ async def test_a_lost_game_says_what_was_missed_and_when() -> None:
     stepped = LOOK.model_copy(update={"met": 1, "conditions": 3})
     shown = await read(after(started(), stepped, ended("lost", 50, refused=2, assisted=True)), PathLengths(7, 6), COLD)
     lines = [line.strip() for line in shown.splitlines()]
-    assert lines[0] == "Lost after 50 turns: forgot to heat it, turn 12."
+    assert lines[0] == "After 50 turns: forgot to heat it, turn 12."
     assert " ".join(lines[1:3]) == COLD.words
     assert lines[3] == "It can be done: the expert takes 7 turns, the shortest way 6."
     assert lines[4] == "1 of 3 conditions met · 2 commands refused · assisted: a person stepped in"
@@ -111,7 +111,7 @@ async def test_what_is_not_known_is_said_so(par: PathLengths | None, words: str)
     assert words in await read(after(started(), ended("lost")), par, COLD)
 
 
-@pytest.mark.parametrize(("outcome", "word"), [("stopped", "Stopped after 9 turns."), ("error", "Broken off after 9 turns.")])
+@pytest.mark.parametrize(("outcome", "word"), [("stopped", "After 9 turns."), ("error", "After 9 turns.")])
 async def test_what_was_broken_off_says_so(outcome: events.Outcome, word: str) -> None:
     assert word in await read(after(started(), ended(outcome, message="the [bold]line\x1b[2J is down" if word else "")))
 

@@ -187,7 +187,7 @@ def test_a_fault_in_a_world_is_told_in_the_pane_and_ends_no_game() -> None:
 
 async def test_v_goes_round_the_drawings_and_the_last_one_is_kept_from_game_to_game(tmp_path: Path) -> None:
     path = recorded(tmp_path / "e.jsonl", "generated:690", EGG)
-    async with showing(lambda: ReplayScreen(path)).run_test(size=(120, 40)) as pilot:
+    async with showing(lambda: ReplayScreen(path)).run_test(size=(120, 40), notifications=True) as pilot:
         pane = await opened(pilot)
         assert pane.mode == "off" and "v view" in screen_text(pilot.app) and not pane.display
         said: list[str] = []
@@ -203,13 +203,13 @@ async def test_v_goes_round_the_drawings_and_the_last_one_is_kept_from_game_to_g
         await press(pilot, "v", "v")
         await until(pilot, lambda: load_recent().recent.view == "eyes")
     app = showing(lambda: PlayScreen(game(agent="human"), "you"))
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: "your turn" in screen_text(app))
         pane = await settled(pilot)
         assert pane.mode == "eyes" and "▀" in screen_text(app)
         # Who plays is told why the true state is hidden.
         await press(pilot, "escape", "V")
-        assert "It would show you what is hidden: it is shown once the game is over." in running_text(app)
+        await until(pilot, lambda: "It would show you what is hidden: it is shown" in running_text(app))
         assert "V " not in title(pane)
 
 
@@ -228,7 +228,7 @@ async def test_a_drawing_that_was_chosen_is_kept_when_the_screen_is_left_at_once
 async def test_a_watcher_sees_the_true_state_and_whoever_takes_over_does_not() -> None:
     save_recent(RecentChoices(view="house"))
     app = showing(lambda: PlayScreen(replace(game(), speed=0.01), "watch"))
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: "1  go to" in screen_text(app))
         pane = await settled(pilot)
         await press(pilot, "V")
@@ -236,7 +236,7 @@ async def test_a_watcher_sees_the_true_state_and_whoever_takes_over_does_not() -
         await press(pilot, "t")
         assert "true state" not in title(await settled(pilot))
         await press(pilot, "escape", "V")
-        assert "hidden" in running_text(app)
+        await until(pilot, lambda: "hidden" in running_text(app))
 
 
 async def test_a_narrow_title_says_first_what_is_not_so_as_it_looks(tmp_path: Path) -> None:

@@ -82,3 +82,19 @@ def test_every_beginning_of_a_command_finds_it(data: st.DataObject) -> None:
     typed = command[: data.draw(st.integers(1, len(command)))]
     begin = [one for one in COMMANDS if one.startswith(typed.rstrip())]
     assert set(ranked(typed)[: len(begin)]) == set(begin)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("opne fridge", "open fridge 1"),
+        ("Open Fridge", "open fridge 1"),
+        ("take mug 2 form shelf 1", "take mug 2 from shelf 1"),
+        ("take mug 3 from shelf 1", None),
+        ("take cup 2 from shelf 1", None),
+        ("take", None),
+        ("", None),
+    ],
+)
+def test_a_slip_is_told_from_another_command(typed: str, meant: str | None) -> None:
+    assert CommandCompleter(["open fridge 1", "take mug 2 from shelf 1"]).near(typed) == meant

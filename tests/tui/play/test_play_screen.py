@@ -16,7 +16,7 @@ from agent.episodes.events import Ended, Stepped, branch
 from agent.episodes.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, saying, serve, status
-from tests.tui.screen import COIN, SIZES, game, press, screen_text, showing, type_in, until, waiting
+from tests.tui.screen import COIN, SIZES, game, press, running_text, screen_text, showing, type_in, until, waiting
 from tests.waiting import Gate
 from tui.app import HousequestApp
 from tui.dialogs import PickDialog
@@ -440,7 +440,7 @@ async def test_at_the_end_one_goes_back_to_what_was_missed(server: Server) -> No
     app = playing(game(agent="react", model=server.model(), max_steps=3), "watch")
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: waiting(app) == "over")
-        assert "Lost after 3 turns" in screen_text(app)
+        assert "After 3 turns" in screen_text(app)
         await press(pilot, "left")
         assert "turn  2 of 3" in screen_text(app)
         await press(pilot, "escape", "b", "b")
@@ -485,12 +485,36 @@ async def test_what_a_model_says_is_never_markup(server: Server) -> None:
             assert "\x1b" not in shown
 
 
+async def test_a_slip_of_the_finger_costs_no_turn() -> None:
+    app = playing(game(agent="human"), "you")
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await until(pilot, lambda: "your turn" in screen_text(app))
+        line = app.screen.query_one(CommandLine)
+        await type_in(pilot, "go to fridge 1")
+        await until(pilot, lambda: "1  go to fridge 1" in screen_text(app))
+        await type_in(pilot, "opne fridge")
+        await until(pilot, lambda: line.value == "open fridge 1" and "opne fridge: nothing of that name" in running_text(app))
+        await press(pilot, "enter")
+        await until(pilot, lambda: "2  open fridge 1" in screen_text(app))
+        # Whoever means it says it again.
+        for _ in range(2):
+            line.prefill("")
+            await type_in(pilot, "clsoe fridge 1")
+        await until(pilot, lambda: "3  clsoe fridge 1" in screen_text(app))
+
+
 async def test_every_key_is_in_the_palette() -> None:
     app = playing(game())
     async with app.run_test(size=(120, 40)) as pilot:
         await proposed(pilot, 1)
         listed = {command.title for command in app.get_system_commands(app.screen)}
-        assert {"Step", "Auto", "Take over", "Accept", "Edit", "Possible", "Race", "Home", "House", "Light or dark"} <= listed
+        assert {
+            "Let the agent play on",
+            "Take over, or hand back",
+            "Accept what is proposed",
+            "Show the House",
+            "Theme",
+        } <= listed
         theme = app.theme
         await press(pilot, "ctrl+l")
         assert app.theme != theme

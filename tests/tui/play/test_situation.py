@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
 
-from agent.episodes.events import Ended, Event, ModelFailed, Proposed, Started, Stepped
+from agent.episodes.events import Event, ModelFailed, Proposed, Started, Stepped
 from tests.tui.screen import COIN, game
 from tui.episode.state import ViewState, replayed
 from tui.play.screen import KEYS
-from tui.play.state import PlayState
+from tui.play.state import WHILE_OPENING, PlayState
 from tui.play.status import PlayMode, SessionStatus, Waiting
 
 AGENTS = ("react", "expert", "human")
@@ -66,15 +65,6 @@ def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: Play
             assert refusal is None or (refusal.endswith(".") and len(refusal) <= 78)
 
 
-def test_the_ending_is_told() -> None:
-    state = played()
-    for outcome, said in (("won", "won in 2 turns"), ("lost", "lost after 2 turns: out"), ("stopped", "stopped after 2")):
-        ended = Ended(outcome=outcome, reason="out", turns=2, steps=2, refused=1)
-        moment = replace(state.moment, ended=ended)
-        here = PlayState(game(COIN), SessionStatus("watch", "over"), replace(state, moment=moment))
-        assert said in here.prompt().text
-
-
 def test_what_a_model_says_is_shown_by_its_end_while_it_says_it() -> None:
     here = PlayState(
         game(COIN, "react"), SessionStatus("watch", "deciding"), played(), heard=f"Thought: I look\nfor {60 * 'x'}"
@@ -84,3 +74,10 @@ def test_what_a_model_says_is_shown_by_its_end_while_it_says_it() -> None:
     assert text.endswith("x" * 56)
     assert replace(here, heard="Thought:\nI see").prompt().text == "react: Thought: I see"
     assert replace(here, trouble="is gone").prompt().text == "react tries again; the model is gone"
+
+
+def test_what_is_typed_while_the_world_is_opened_does_nothing() -> None:
+    here = PlayState(game(COIN, "react"), SessionStatus("watch", "opening"), ViewState())
+    free = {name for name in names() if here.refusal(name) is None}
+    assert free <= WHILE_OPENING
+    assert not free & {"model", "race", "escape", "retry", "take_over"}

@@ -88,7 +88,7 @@ async def test_a_race_to_the_end_by_keyboard_alone_leaves_two_records_in_which_n
 
 async def test_turn_for_turn_the_other_waits_and_let_run_it_does_not(houses: World) -> None:
     app = showing(lambda: RaceScreen(game(EGG, world=houses)))
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await begun(pilot)
         assert "the expert · turn 0" in screen_text(app)
         await played(pilot, "look", 1)
@@ -118,7 +118,7 @@ async def test_what_it_thinks_ahead_is_not_seen_before_its_turn(houses: World) -
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_house_is_there_at_every_size(size: tuple[int, int], houses: World) -> None:
     app = showing(lambda: RaceScreen(game(EGG, world=houses)))
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await begun(pilot)
         house = race(pilot).query_one(HousePane)
         wide = size[0] >= 160
@@ -147,7 +147,7 @@ async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
 
 async def test_nobody_is_helped_and_a_key_that_does_not_hold_says_why() -> None:
     app = showing(lambda: RaceScreen(game(COIN)))
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await begun(pilot)
         assert "for a hint" not in screen_text(app)
         await typed(pilot, "?where is it")
