@@ -27,6 +27,7 @@ PLACES = 3
 """Most places that such a rule names."""
 
 MOST_KINDS = 12
+_EMPTY, _FREE = Fact("holding", Term("nothing")), Fact("free")
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,7 @@ class CommandCounts:
         words = [word for word in self.form.pattern.split(" ") if not word.startswith("{")]
         name = words[0] if alone else "-".join(words)
         needed = [each for each in self.tried if not each.spoilt and min(each.taken, len(each.without)) >= least]
+        needed = _with_free_hands(needed, frozenset(filter(self._unfit, range(len(self.refused)))))
         needed = [tried for number, tried in enumerate(needed) if not _implied(number, needed)]
         for tried in needed:
             witnesses = [self.origins[number] for number in tried.without]
@@ -268,6 +270,23 @@ class CommandCounts:
             if 0 < len(kinds) <= MOST_KINDS and min(kinds.values()) > 1 and len(without) >= least:
                 fact = Fact("kind", Term("variable", (variable,)), Term("kinds", tuple(sorted(kinds))))
                 yield need_rule(self.form, fact, without, kinds.total(), name)
+
+    def _unfit(self, number: int) -> bool:
+        """Whether a refused command named a kind of thing with which none was accepted."""
+        return any(kind not in self.taken[variable] for variable, kind in self.refused[number].items())
+
+
+def _with_free_hands(needed: list[_Tried], unfit: frozenset[int]) -> list[_Tried]:
+    """``needed`` without that nothing is held, where a free hand of several, and what else was wrong, explains each refusal.
+
+    ``unfit`` are the refusals of commands that named a wrong kind of thing.
+    """
+    free = next((tried for tried in needed if tried.fact == _FREE), None)
+    empty = next((tried for tried in needed if tried.fact == _EMPTY), None)
+    if free is None or empty is None or len(free.without) == len(empty.without):
+        return needed
+    others = unfit.union(*(tried.without for tried in needed if tried is not empty))
+    return [tried for tried in needed if tried is not empty or not others.issuperset(empty.without)]
 
 
 def _implied(number: int, needed: list[_Tried]) -> bool:
@@ -287,8 +306,7 @@ def _candidates(variables: tuple[str, ...]) -> Iterator[Fact]:
         yield Fact("holding", term)
         if variable != "tool":
             yield Fact("holding", term, negated=True)
-    yield from (Fact("holding", Term("nothing"), negated=negated) for negated in (False, True))
-    yield Fact("free")
+    yield from (_EMPTY, replace(_EMPTY, negated=True), _FREE)
     for variable, term in terms.items():
         if variable in {"receptacle", "thing"}:
             yield from (Fact("at", term, negated=negated) for negated in (False, True))
