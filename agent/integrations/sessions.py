@@ -133,6 +133,7 @@ class Session:
         self._opening = opening
         self._turn = asyncio.Lock()
         self._env: Env | None = None
+        self._ended = False
         self._dice = SystemRandom() if served.seed is None else Random(f"{served.seed}/{number}")
 
     async def reset(
@@ -158,6 +159,8 @@ class Session:
 
         async def begin() -> TextObservation:
             async with self._turn:
+                if self._ended:  # meanwhile: nobody would close what is opened now
+                    raise ConfigurationError("This session has ended; begin another.")
                 async with self._opening:  # finding may take a while: a house is proved to be winnable
                     found = await asyncio.to_thread(find)
                     diagnosis = "diagnosis" in self._served.grants
@@ -190,7 +193,8 @@ class Session:
         return await (play() if self._served.world.inline else asyncio.shield(asyncio.create_task(play())))
 
     async def close(self) -> None:
-        """End the episode, if there is one."""
+        """End the episode, if there is one, and play no other."""
+        self._ended = True
         async with self._turn:
             await self._leave()
 

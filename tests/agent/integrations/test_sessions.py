@@ -15,6 +15,7 @@ from agent.integrations.games import LONGEST_COMMAND
 from agent.integrations.sessions import ServedTasks, Session, Sessions
 from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported
 from worlds.registry import make_world
+from worlds.scripted import ScriptedWorld
 
 T = TypeVar("T")
 WORLD = make_world("alfworld")
@@ -228,3 +229,29 @@ def test_calls_at_once_are_carried_out_one_after_the_other() -> None:
         assert session.state.task == "demo:2"
 
     within(DEMO, play)
+
+
+class Slow(ScriptedWorld):
+    """Steps run in a thread."""
+
+    inline = False
+
+
+def test_a_client_that_leaves_in_a_slow_world_leaves_nothing_half_done() -> None:
+    async def play(sessions: Sessions) -> None:
+        session = sessions.begin()
+        await session.reset(task="demo:1")
+        for left in range(48, 30, -2):
+            step = asyncio.create_task(session.step("look"))
+            await asyncio.sleep(0)
+            step.cancel()
+            assert (await session.step("look")).turns_left == left
+        leaving = asyncio.create_task(session.reset(task="demo:2"))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await sessions.end(session.number)
+        with pytest.raises(ConfigurationError, match="This session has ended"):
+            await session.reset()
+        assert session.state.episode_id is None
+
+    within(ServedTasks(Slow(), "demo"), play)
