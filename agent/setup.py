@@ -26,6 +26,8 @@ from agent.config import RULES_BUDGET, Prices, Settings, world_of
 from agent.episodes.eyes import no_rooms
 from agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from agent.models.base import Image, Message, Model, Request
+from agent.models.openai.keys import KeyRing
+from agent.models.openai.rate_limiter import Limiter
 from agent.models.registry import EXAMPLE, destination, make_model, parse_model, portable_name
 from agent.roles.base import check_held
 from knowledge.choosing import RuleBudget
@@ -123,12 +125,16 @@ class Setup:
             if where is not None and agent_spec(acting_agent(self.agent, settings)).weights is not None:
                 yield f"All texts of the games go to {where}, for the network to read."
 
-    def make_model(self, *, attended: bool = False) -> Model | None:
+    def make_model(
+        self, *, attended: bool = False, keys: KeyRing | None = None, limiter: Limiter | None = None
+    ) -> Model | None:
         """Make the model, which the caller closes; None where the agent needs none. Raises ``ConfigurationError``.
 
-        ``attended``: a person waits for each reply.
+        ``attended``: a person waits for each reply; ``keys`` and ``limiter`` are those of `CallOptions`.
         """
-        return make_model(self.model, timeout=self.timeout, attended=attended) if self.model is not None else None
+        if self.model is None:
+            return None
+        return make_model(self.model, keys=keys, timeout=self.timeout, attended=attended, limiter=limiter)
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""

@@ -29,9 +29,11 @@ class Gate:
             raise TimeoutError("nobody opened the gate")
 
 
-def wait_until(condition: Callable[[], object], process: subprocess.Popen[AnyStr] | None = None) -> None:
+def wait_until(
+    condition: Callable[[], object], process: subprocess.Popen[AnyStr] | None = None, patience: float = PATIENCE
+) -> None:
     """Wait until ``condition`` holds, which it must before ``process`` ends."""
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + patience
     while not condition():
         assert process is None or process.poll() is None or condition(), "it ended before"
         assert time.monotonic() < ends, "it was waited for in vain"

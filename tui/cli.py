@@ -19,6 +19,7 @@ from tui.commands.explore import explore
 from tui.commands.export import export
 from tui.commands.mcp import mcp
 from tui.commands.measure import measure
+from tui.commands.merge import merge
 from tui.commands.models import models_app
 from tui.commands.modules import modules
 from tui.commands.play import play
@@ -50,6 +51,7 @@ for _command in (
     report,
     compare,
     verify,
+    merge,
     replay,
     explore,
     train,

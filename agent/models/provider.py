@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, quote
 
 from agent.models.base import Model
 from agent.models.openai.keys import KeyRing
+from agent.models.openai.rate_limiter import Limiter
 from worlds.errors import ConfigurationError, shown
 from worlds.options import read_options
 
@@ -26,7 +27,8 @@ class CallOptions:
 
     ``timeout`` limits one attempt, in seconds; ``retries`` counts the further attempts after a failure that may pass, and
     ``wait`` multiplies the pauses between them. ``keys`` are the user's own (None: read from their configuration).
-    ``attended``: one person waits for each reply, may call it off, and reads it as it comes (`Model.heard`).
+    ``attended``: one person waits for each reply, may call it off, and reads it as it comes (`Model.heard`). ``limiter`` holds
+    calls back in place of the model's own.
     """
 
     timeout: float = 60.0
@@ -34,6 +36,7 @@ class CallOptions:
     wait: float = 1.0
     keys: KeyRing | None = None
     attended: bool = False
+    limiter: Limiter | None = None
 
 
 class ModelProvider(ABC):

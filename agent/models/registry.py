@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agent.models.base import Model
 from agent.models.openai.keys import KeyRing
+from agent.models.openai.rate_limiter import Limiter
 from agent.models.provider import CallOptions, ModelProvider
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.plugins import load_plugin, plugins
@@ -85,6 +86,7 @@ def make_model(
     retries: int = 6,
     wait: float = 1.0,
     attended: bool = False,
+    limiter: Limiter | None = None,
 ) -> Model:
     """Make the model ``name``; nothing is called yet. The other arguments are those of `CallOptions`.
 
@@ -95,7 +97,8 @@ def make_model(
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
     if retries < 0 or not (math.isfinite(wait) and wait >= 0):
         raise ConfigurationError(f"{retries} retries and pauses multiplied by {wait} cannot be; give 0 or more.")
-    return parsed.provider.make(parsed.rest, name=str(parsed), options=CallOptions(timeout, retries, wait, keys, attended))
+    options = CallOptions(timeout, retries, wait, keys, attended, limiter)
+    return parsed.provider.make(parsed.rest, name=str(parsed), options=options)
 
 
 def destination(name: str) -> str | None:

@@ -6,8 +6,9 @@ With ``--world alfred-plans`` there are no episodes: whole plans for ALFRED's in
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,9 @@ from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from agent.config import Configuration
+    from agent.evaluation.runs.batch import RunOptions
     from agent.evaluation.runs.budget import Budget, BudgetTracker
+    from agent.evaluation.runs.shard import Shard
     from agent.evaluation.runs.spec import RunSpec
     from agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SweepFolder
     from agent.plans.run import PlanRun
@@ -35,6 +38,8 @@ def evaluate(
     retry: options.RetryOption = None,
     budget: options.BudgetOption = None,
     sweep: Annotated[Path | None, options.file("--sweep", "FILE", "A YAML file of several runs, played as one table.")] = None,
+    shard: options.ShardOption = None,
+    cluster: options.ClusterOption = None,
     out: Annotated[Path | None, options.file("--out", "FOLDER", "The run's folder [runs/...].")] = None,
     dry_run: options.DryRunOption = False,
     as_json: options.JsonOption = False,
@@ -46,32 +51,44 @@ def evaluate(
     from agent.evaluation.runs.folder import RunFolder
     from agent.evaluation.runs.series import series_folder, series_kind
     from agent.evaluation.runs.spec import make_run_spec, run_in
-    from tui.commands.running import announce, play_run
+    from agent.evaluation.runs.sweep import SweepFolder
+    from tui.commands.running import announce, play_run, run_options, shard_folder
     from worlds.alfred import PLANS
 
-    limits = read_budget(budget or ())
+    limits, how = read_budget(budget or ()), run_options(retry, shard, cluster)
     if sweep is not None:
-        _sweep(sweep, out, flags, limits, retry_errors=bool(retry), dry_run=dry_run, as_json=as_json)
+        _sweep(sweep, out, flags, limits, how, dry_run=dry_run, as_json=as_json)
         return
     configuration = configure(flags)
     settings = configuration.settings
     if settings.world == PLANS:
+        _refuse_parts(how)
         _plans(configuration, out, limits, dry_run=dry_run, as_json=as_json)
         return
     if (kind := series_kind(settings)) is not None:
         spec = make_run_spec(configuration)
         place = series_folder(kind, spec, out)
-        _series(configuration, spec, place, limits, retry_errors=bool(retry), dry_run=dry_run, as_json=as_json)
+        if how.shard is not None and settings.retries:
+            raise ConfigurationError(
+                "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
+                "play it with --cluster."
+            )
+        place = SweepFolder(shard_folder(place.path, out, how))
+        _series(configuration, spec, place, limits, how, dry_run=dry_run, as_json=as_json)
         return
     spec, folder = run_in(configuration, out)
+    folder = shard_folder(folder, out, how)
     announce([spec], limits, settings.rules)
     if dry_run:
         print_result(spec.manifest.model_dump(mode="json"), _dry_run(configuration, spec, folder), as_json=as_json)
         return
-    opening = f"{spec.config.split}: {spec.selection}, into {folder}"
-    line = play_run(spec, folder, BudgetTracker(limits), workers=settings.workers, retry_errors=bool(retry), opening=opening)
+    opening = f"{spec.config.split}: {spec.selection}{_of_shard(how)}, into {folder}"
+    line = play_run(spec, folder, BudgetTracker(limits), replace(how, workers=settings.workers), opening)
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
+    if how.shard is not None:
+        _show_shards([folder], how.shard, as_json=as_json)
+        return
     manifest, summary = read_summary(RunFolder(folder), settings.prices_of, searching)
     print_report(RunReport(manifest, summary), as_json=as_json)
     if as_json and summary.errored:
@@ -91,19 +108,46 @@ def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path) -> Itera
     yield from (f"{task.number:>4}  {task.id}" for task in spec.selection.tasks)
 
 
+def _of_shard(how: RunOptions) -> str:
+    return f", shard {how.shard} of it" if how.shard is not None else ""
+
+
+def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> None:
+    """Say what a shard holds, in place of a report: figures are those of the whole run."""
+    from agent.evaluation.runs.folder import RunFolder
+
+    lines: list[str] = []
+    played: list[dict[str, object]] = []
+    for folder in folders:
+        run = RunFolder(folder)
+        results = run.results(run.manifest().tasks)
+        won, errors = sum(each.won for each in results), sum(each.outcome == "error" for each in results)
+        played.append({"run": str(folder), "shard": str(shard), "episodes": len(results), "won": won, "errors": errors})
+        lines.append(f"Shard {shard} in {folder}: {len(results)} episodes, {won} won, {errors} errors")
+    print_result(played, [*lines, "`housequest merge` makes the run of all its shards, and reports it."], as_json=as_json)
+    finish(1 if any(each["errors"] for each in played) else 0)
+
+
+def _refuse_parts(how: RunOptions) -> None:
+    if how.shard is not None or how.cluster is not None:
+        flag = "--shard" if how.shard is not None else "--cluster"
+        raise ConfigurationError(f"{flag} is for games; plans take one call each, which --workers has in flight by itself.")
+
+
 def _sweep(
-    file: Path, out: Path | None, flags: options.Flags, budget: Budget, *, retry_errors: bool, dry_run: bool, as_json: bool
+    file: Path, out: Path | None, flags: options.Flags, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
 ) -> None:
     """Play all runs of a sweep, or resume it, and print its table."""
     from agent.evaluation.runs.budget import BudgetTracker
     from agent.evaluation.runs.sweep import SweepFolder, configured_arms, plan_sweep, read_sweep
-    from tui.commands.running import announce, play_run
+    from tui.commands.running import announce, play_run, shard_folder
     from worlds.alfred import PLANS
 
     sweep = read_sweep(file)
-    folder = SweepFolder(out if out is not None else sweep.default_folder)
+    folder = SweepFolder(shard_folder(out or sweep.default_folder, out, how))
     arms = tuple(configured_arms(sweep, flags))
     if any(arm.configuration.settings.world == PLANS for arm in arms):
+        _refuse_parts(how)
         _plan_sweep(arms, folder, budget, dry_run=dry_run, as_json=as_json)
         return
     trials = tuple(plan_sweep(sweep, flags))
@@ -115,9 +159,12 @@ def _sweep(
     folder.begin(trials)
     tracker = BudgetTracker(budget)
     for number, trial in enumerate(trials, start=1):
-        place, workers = folder.path / trial.folder, trial.configuration.settings.workers
-        opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.spec.selection}, into {place}"
-        play_run(trial.spec, place, tracker, workers=workers, retry_errors=retry_errors, opening=opening)
+        place, session = folder.path / trial.folder, replace(how, workers=trial.configuration.settings.workers)
+        about = f"{trial.arm}, seed {trial.seed}: {trial.spec.selection}{_of_shard(how)}"
+        play_run(trial.spec, place, tracker, session, f"{number} of {len(trials)}: {about}, into {place}")
+    if how.shard is not None:
+        _show_shards([folder.path / trial.folder for trial in trials], how.shard, as_json=as_json)
+        return
     finish(1 if show_sweep(folder, as_json=as_json) else 0)
 
 
@@ -126,8 +173,8 @@ def _series(
     first: RunSpec,
     folder: SweepFolder,
     budget: Budget,
+    how: RunOptions,
     *,
-    retry_errors: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -145,10 +192,14 @@ def _series(
         print_result(first.manifest.model_dump(mode="json"), lines, as_json=as_json)
         return
     tracker = BudgetTracker(budget)
-    for number, trial in enumerate(series(configuration, folder, retry_errors=retry_errors), start=1):
-        place = folder.path / trial.folder
-        opening = f"{number} of up to {most}: {trial.spec.selection}, seed {trial.seed}, into {place}"
-        play_run(trial.spec, place, tracker, workers=settings.workers, retry_errors=retry_errors, opening=opening)
+    how, places = replace(how, workers=settings.workers), list[Path]()
+    for number, trial in enumerate(series(configuration, folder, retry_errors=how.retry_errors), start=1):
+        places.append(place := folder.path / trial.folder)
+        opening = f"{number} of up to {most}: {trial.spec.selection}{_of_shard(how)}, seed {trial.seed}, into {place}"
+        play_run(trial.spec, place, tracker, how, opening)
+    if how.shard is not None:
+        _show_shards(places, how.shard, as_json=as_json)
+        return
     finish(1 if show_sweep(folder, as_json=as_json) else 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -53,28 +54,31 @@ def explore(
         list[Path] | None, options.file("--evidence", "RUN", "Another run to look for evidence in; repeatable.")
     ] = None,
     budget: options.BudgetOption = None,
+    shard: options.ShardOption = None,
+    cluster: options.ClusterOption = None,
     out: Annotated[Path | None, options.file("--out", "FOLDER", "The exploration's folder [runs/...].")] = None,
     dry_run: options.DryRunOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
     """Play, learn rules from what happened, check them, and put them into a book. Interrupted, the same command goes on."""
     from agent.config import configure
-    from agent.evaluation.runs.batch import RunOptions
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.explorer.explore import ExploreTarget
     from agent.explorer.explore import explore as carry_exploration
     from agent.explorer.plan import ExploreOptions, plan_exploration
     from agent.models.registry import destination
+    from tui.commands import running
     from tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
 
-    limits = read_budget(budget or ())
+    limits, how = read_budget(budget or ()), running.run_options(retry, shard, cluster)
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))
     configuration = configure(flags)
     settings = configuration.settings
     wanted = ExploreOptions(episodes, curiosity, distiller, chunk_steps, chunk_tokens, reply_tokens)
     exploration = plan_exploration(configuration, wanted)
     check_price(limits, exploration.learning.distiller, exploration.prices)
-    folder = out or exploration.default_folder
+    how = replace(how, workers=settings.workers)
+    folder = running.shard_folder(out or exploration.default_folder, out, how)
     announce([exploration.run], limits, settings.rules)
     read_by = destination(exploration.model) if exploration.model is not None else None
     if read_by is not None:
@@ -83,6 +87,10 @@ def explore(
     about = f"{exploration.run.config.split}: {exploration.run.selection}, into {folder}; rules by {learning}, into {into}"
     if dry_run:
         print_lines([f"Would play {about}", *about_rules(exploration.run)])
+        return
+    if how.shard is not None:
+        running.play_run(exploration.run, folder, BudgetTracker(limits), how, f"Shard {how.shard} of {about}")
+        print_lines(running.shard_played(how.shard, "learns from it"))
         return
     terminal.note(about)
     playing, learned = ProgressLine(), ProgressLine()
@@ -95,7 +103,7 @@ def explore(
         played = f"{playing.done} of {len(exploration.run.selection.tasks)} episodes played"
         return played if learned.left is None else f"{played}, {learned.done} of {learned.left} chunks read"
 
-    session = RunOptions(settings.workers, bool(retry), watcher=playing, beat=playing.beat, say=say)
+    session = replace(how, watcher=playing, beat=playing.beat, say=say)
     tracker = BudgetTracker(limits)
     work = carry_exploration(exploration, folder, target, session, tracker, learned)
     with closing(playing), closing(learned):

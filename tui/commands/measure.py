@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tui.commands import options
+<<<<<<< HEAD
 from tui.commands.output import finish, print_json, print_lines, print_report, print_result
+=======
+from tui.commands.output import finish, print_json, print_lines, print_result, print_text
+>>>>>>> 0f81c9e (Play runs in shards that are merged, and on a Ray cluster, with the bytes of one machine)
 from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -25,6 +30,8 @@ def measure(
     alone: Annotated[bool, typer.Option("--alone", help="Show these rules alone, without the others of the book.")] = False,
     retry: options.RetryOption = None,
     budget: options.BudgetOption = None,
+    shard: options.ShardOption = None,
+    cluster: options.ClusterOption = None,
     out: Annotated[Path | None, options.file("--out", "FOLDER", "Where both runs go [runs/measure-...].")] = None,
     dry_run: options.DryRunOption = False,
     as_json: options.JsonOption = False,
@@ -38,15 +45,15 @@ def measure(
     from agent.evaluation.runs.budget import BudgetTracker, read_budget
     from agent.evaluation.runs.measurement import measured, plan_measurement
     from agent.evaluation.runs.sweep import SweepFolder
-    from tui.commands.running import announce, play_run
+    from tui.commands.running import announce, play_run, run_options, shard_folder, shard_played
 
     if alone and not ids:
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
-    limits = read_budget(budget or ())
+    limits, how = read_budget(budget or ()), run_options(retry, shard, cluster)
     configuration = configure(flags)
     settings = configuration.settings
     measurement = plan_measurement(configuration, book, ids or (), alone=alone)
-    folder = SweepFolder(out or measurement.default_folder)
+    folder = SweepFolder(shard_folder(out or measurement.default_folder, out, how))
     announce([trial.spec for trial in measurement.trials], limits)
     if dry_run:
         manifests = {trial.arm: trial.spec.manifest.model_dump(mode="json") for trial in measurement.trials}
@@ -57,7 +64,10 @@ def measure(
     for trial in measurement.trials:
         run = folder.run(trial.folder).path
         opening = f"{trial.arm}: {trial.spec.config.split}, {trial.spec.selection}, into {run}"
-        play_run(trial.spec, run, tracker, workers=settings.workers, retry_errors=bool(retry), opening=opening)
+        play_run(trial.spec, run, tracker, replace(how, workers=settings.workers), opening)
+    if how.shard is not None:
+        print_lines(shard_played(how.shard, "measures"))
+        return
     result = measured(measurement, folder, settings.prices_of)
     comparison, report = result.comparison, ComparisonReport(result.comparison)
     if as_json:

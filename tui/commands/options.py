@@ -162,6 +162,12 @@ RetryOption = Annotated[str | None, choice("--retry", "Play errored episodes aga
 BudgetOption = Annotated[
     list[str] | None, value("--budget", "KIND=AMOUNT", "calls=1000, tokens=2M, money=5 or time=90m; repeatable.")
 ]
+ShardOption = Annotated[
+    str | None, value("--shard", "K/N", "Play every N-th task from the K-th, into a folder for `housequest merge`.")
+]
+ClusterOption = Annotated[
+    str | None, value("--cluster", "ray[:ADDRESS]", "Play on a Ray cluster, or by all processors here (extra [ray]).")
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")]

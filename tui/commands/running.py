@@ -7,6 +7,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped
 from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.estimate import estimate
+from agent.evaluation.runs.shard import Shard, read_shard
 from agent.evaluation.runs.spec import RunSpec
 from knowledge.choosing import estimated_tokens, topic_of
 from tui import terminal
@@ -95,16 +97,37 @@ def check_price(budget: Budget, model: str | None, prices: Prices | None) -> Non
         )
 
 
-def play_run(
-    spec: RunSpec, folder: Path, tracker: BudgetTracker, *, workers: int, retry_errors: bool, opening: str
-) -> ProgressLine:
+def run_options(retry: str | None, shard: str | None, cluster: str | None) -> RunOptions:
+    """How a run is played, by the options of a command. Raises ``ConfigurationError``."""
+    joined = None
+    if cluster is not None:
+        from agent.evaluation.cluster.on_ray import read_cluster
+
+        joined = read_cluster(cluster)
+    return RunOptions(retry_errors=bool(retry), shard=read_shard(shard) if shard is not None else None, cluster=joined)
+
+
+def shard_folder(folder: Path, out: Path | None, options: RunOptions) -> Path:
+    """Where a run goes whose own folder is ``folder``: ``out``, or one named after the shard."""
+    return folder if out is not None or options.shard is None else options.shard.folder(folder)
+
+
+def shard_played(shard: Shard, does: str) -> list[str]:
+    """What to do once all shards are played, so that a command ``does`` what it does with the whole run."""
+    return [
+        f"Shard {shard} is played. `housequest merge` puts all shards into one folder; the same command without --shard, and",
+        f"with --out for that folder, {does}.",
+    ]
+
+
+def play_run(spec: RunSpec, folder: Path, tracker: BudgetTracker, options: RunOptions, opening: str) -> ProgressLine:
     """Play a run to its end, or continue it. ``opening`` announces it once it has begun.
 
     Interrupted, or stopped by its budget or its model, it says so and raises ``typer.Exit(130)``.
     """
     line = ProgressLine(opening)
-    options = RunOptions(workers=workers, retry_errors=retry_errors, watcher=line, beat=line.beat, say=line.say)
-    total = len(spec.selection.tasks)
+    options = replace(options, watcher=line, beat=line.beat, say=line.say)
+    total = len(options.shard.part(spec.selection.tasks) if options.shard is not None else spec.selection.tasks)
     with contextlib.closing(line):
         carry_out(run_batch(spec, folder, options, tracker), tracker, line.say, lambda: f"{line.done} of {total} finished")
     return line

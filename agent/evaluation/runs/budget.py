@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from agent.config import Prices
 from agent.episodes.events import ModelCall
@@ -24,7 +24,7 @@ from agent.evaluation.runs.folder import RunFolder, episode_name
 from agent.evaluation.runs.result import Result, SelectedTask
 from agent.evaluation.runs.timing import timings_of
 from agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores
-from agent.models.openai.rate_limiter import RateLimiter
+from agent.models.openai.rate_limiter import Limiter, RateLimiter
 from worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
 
 T = TypeVar("T")
@@ -113,6 +113,24 @@ class Spending:
         return f"{self.calls:,} calls, {self.tokens.prompt + self.tokens.completion:,} tokens{money}"
 
 
+class Caller(Protocol):
+    """Makes calls of a model: `MeteredModel` here, and players elsewhere."""
+
+    @property
+    def active(self) -> int:
+        """How many calls are in flight, without those that wait for the endpoint."""
+        ...
+
+    @property
+    def limit(self) -> int | None:
+        """How many calls the endpoint takes at once; None while it has stated no limit."""
+        ...
+
+    def close(self) -> None:
+        """Let calls that are in flight be answered, and none that waits for the endpoint begin."""
+        ...
+
+
 class BudgetTracker:
     """What was used of a budget by everyone who shares it; belongs to one event loop.
 
@@ -125,8 +143,8 @@ class BudgetTracker:
         self.calling = 0
         self._began = time.monotonic()
         self._why: HousequestError | None = None
-        self.models: list[MeteredModel] = []
-        """The models that use it."""
+        self.models: list[Caller] = []
+        """Who makes the calls."""
 
     @property
     def active(self) -> int:
@@ -146,8 +164,12 @@ class BudgetTracker:
         used = f" Used in all, earlier sessions included: {self.used}." if self.used.calls else ""
         return Stopped(f"{self._why}{used}", self._why.way_on)
 
-    def begin(self, calls: int = 1) -> None:
+    async def begin(self, calls: int = 1) -> None:
         """Begin one call, or ``calls`` at once. Raises ``RunHalted`` where they are not allowed."""
+        self.admit(calls)
+
+    def admit(self, calls: int) -> None:
+        """`begin` where the budget itself lies."""
         budget = self.budget
         if self.over():
             raise RunHalted
@@ -251,13 +273,19 @@ class MeteredModel(ModelWrapper):
 
     @property
     def active(self) -> int:
-        """How many calls are in flight, without those that wait for the endpoint."""
-        return self._limiter.active if self._limiter else self._calling
+        limiter = self._limiter
+        return limiter.active if isinstance(limiter, RateLimiter) else self._calling
 
     @property
     def limit(self) -> int | None:
-        """How many calls the endpoint takes at once; None while it has stated no limit."""
-        return self._limiter.limit if self._limiter else None
+        limiter = self._limiter
+        return limiter.limit if isinstance(limiter, RateLimiter) else None
+
+    @property
+    def most(self) -> int | None:
+        """How many calls at once the user allows; None where they did not say."""
+        limiter = self._limiter
+        return limiter.most if isinstance(limiter, RateLimiter) else None
 
     async def capabilities(self) -> Capabilities:
         return await self._found_out(self.model.capabilities())
@@ -273,7 +301,7 @@ class MeteredModel(ModelWrapper):
 
     async def complete(self, request: Request) -> Completion:
         async def attempt() -> Completion:
-            with self._metered() as completed:
+            async with self._metered() as completed:
                 completed.append(await self.model.complete(request))
             return completed[0]
 
@@ -283,7 +311,7 @@ class MeteredModel(ModelWrapper):
         calls = len(continuations) + 1 if (await self.capabilities()).singly else 1
 
         async def attempt() -> Scores:
-            with self._metered(calls) as completed:
+            async with self._metered(calls) as completed:
                 scores = await self.model.score(messages, continuations)
                 completed.append(Completion("", usage=scores.usage, timing=scores.timing))
             return scores
@@ -292,7 +320,7 @@ class MeteredModel(ModelWrapper):
 
     async def check_alive(self) -> Completion | None:
         """The model's answer, which counts as a call of this session."""
-        with self._metered() as completed:
+        async with self._metered() as completed:
             answer = await self.model.check_alive()
             if answer is not None:
                 completed.append(answer)
@@ -316,11 +344,11 @@ class MeteredModel(ModelWrapper):
         self._tracker.stop(why)
         return RunHalted()
 
-    @contextmanager
-    def _metered(self, calls: int = 1) -> Generator[list[Completion]]:
+    @asynccontextmanager
+    async def _metered(self, calls: int = 1) -> AsyncGenerator[list[Completion]]:
         """Count what is completed inside as ``calls`` calls."""
         completed: list[Completion] = []
-        self._tracker.begin(calls)
+        await self._tracker.begin(calls)
         self._calling += calls
         try:
             yield completed
@@ -329,12 +357,11 @@ class MeteredModel(ModelWrapper):
             self._tracker.end(completed[0] if completed else None, self._prices, calls)
 
     @property
-    def _limiter(self) -> RateLimiter | None:
+    def _limiter(self) -> Limiter | None:
         # Only models behind an endpoint have one, and it is made anew with each event loop.
         limiter = getattr(self.model, "limiter", None)
-        return limiter if isinstance(limiter, RateLimiter) else None
+        return limiter if isinstance(limiter, Limiter) else None
 
     def close(self) -> None:
-        """Let calls that are in flight be answered, and none that waits for the endpoint begin."""
         if self._limiter:
             self._limiter.close(RunHalted())

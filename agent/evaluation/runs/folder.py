@@ -3,6 +3,7 @@
 ::
 
     run.json                      the manifest
+    shard.json                    which shard this is, where it is one
     episodes/0017-<task>.jsonl    one episode, by the task's number in its split
     index.jsonl                   one whole line per finished episode
     timing.jsonl                  duration, attempts and cached tokens of every model call
@@ -85,6 +86,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.manifest_file = path / "run.json"
+        self.shard_file = path / "shard.json"
         self.index_file = path / "index.jsonl"
         self.timing_file = path / "timing.jsonl"
         self.walls_file = path / "walls.jsonl"
@@ -318,7 +320,7 @@ class RunFolder:
         """
         lock = self.path / ".lock"
         # A command that was killed before its run began may have left these.
-        ours = {lock, *self.path.glob(".run.json.*.part")}
+        ours = {lock, self.shard_file, *self.path.glob(".run.json.*.part"), *self.path.glob(".shard.json.*.part")}
         if self.path.is_dir() and not self.manifest_file.exists() and set(self.path.iterdir()) - ours:
             raise ConfigurationError(
                 f"{self.path} is not empty and holds no run, for there is no run.json; give --out a new folder."

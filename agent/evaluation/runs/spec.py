@@ -18,13 +18,15 @@ from pathlib import Path
 from pydantic import Field
 
 from agent.base import Attempt
-from agent.config import Configuration, Grant, Scalar, check_habits
+from agent.config import Configuration, Grant, Scalar, Settings, check_habits
 from agent.episodes.loop import VIEW
+from agent.evaluation.runs.files import differences
 from agent.evaluation.runs.result import Frozen, SelectedTask
 from agent.evaluation.runs.selection import Selection, select
 from agent.models.registry import file_digest
 from agent.protocols import PROTOCOLS
 from agent.setup import HUMAN, FrozenRules, Setup, set_up
+from worlds.base import World
 from worlds.errors import ConfigurationError
 from worlds.paths import given_path, read_file
 
@@ -126,12 +128,38 @@ class Manifest(Frozen):
 
 
 @dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What a run's setup is made of, on whatever machine: resolved settings, and the rules themselves in place of a book.
+
+    ``attempts`` are those before, in a series.
+    """
+
+    settings: Settings
+    curiosity: float | None
+    rules: FrozenRules | None
+    attempts: Mapping[str, tuple[Attempt, ...]]
+
+    def setup(self, manifest: Manifest) -> Setup:
+        """The setup of the run of ``manifest`` on this machine. Raises ``ConfigurationError`` where it would be another run."""
+        setup = set_up(self.settings, rules=self.rules, curiosity=self.curiosity)
+        config = manifest.configuration
+        digest = file_digest(setup.model) if setup.model else None
+        here = _manifest(config.model_copy(update={"script_sha256": digest}), setup.world, manifest.of, manifest.tasks)
+        if changes := differences(manifest, here):
+            listed = "".join(f"\n  {change}" for change in changes)
+            raise ConfigurationError(f"it would play another run; give it the same version, data and files:{listed}")
+        # A run that an earlier version began may lack a setting.
+        return replace(setup, episode=replace(setup.episode, attempts=self.attempts, settings=dict(config.settings)))
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
-    """A run that can begin: its manifest, its tasks, and how they are played."""
+    """A run that can begin: its manifest, its tasks, how they are played, and what says all that to another machine."""
 
     manifest: Manifest
     setup: Setup
     selection: Selection
+    request: RunRequest
 
     @property
     def config(self) -> RunConfig:
@@ -191,12 +219,6 @@ def make_run_spec(
 
     Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
-    from agent.agents.examples import store_digests
-    from agent.agents.pet.thresholds import threshold_digests
-    from agent.agents.react.exemplars import exemplar_digests
-    from agent.agents.registry import prompt_hashes, weights_digests
-    from agent.roles.base import template_hashes
-
     settings = configuration.settings
     if settings.agent == HUMAN:
         raise ConfigurationError("The agent 'human' needs a terminal; use `housequest play --agent human`.")
@@ -236,25 +258,37 @@ def make_run_spec(
         attempt=place.attempt if place.attempt > 1 else None,
         earlier=place.earlier,
     )
+    manifest = _manifest(config, world, selection.of, tuple(SelectedTask.of(task) for task in selection.tasks))
+    request = RunRequest(settings.model_copy(update={"rules": None}), curiosity, setup.rules, place.attempts)
+    return RunSpec(manifest, setup, selection, request)
+
+
+def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...]) -> Manifest:
+    """The manifest of a run of ``tasks`` on this machine."""
+    from agent.agents.examples import store_digests
+    from agent.agents.pet.thresholds import threshold_digests
+    from agent.agents.react.exemplars import exemplar_digests
+    from agent.agents.registry import prompt_hashes, weights_digests
+    from agent.roles.base import template_hashes
+
     # Runs that see nothing are as they were before something could be seen.
     about = {"camera" if world.pictured else "eyes"} if VIEW in config.grants else frozenset[str]()
     seen = {name: digest for name, digest in template_hashes("agent.episodes").items() if name in about}
-    manifest = Manifest(
+    return Manifest(
         housequest=installed_version("housequest") or "0",
         configuration=config,
         engine=world.engine,
-        data=world.fingerprint(split),
+        data=world.fingerprint(config.split),
         prompts=prompt_hashes(config.agent)
         | seen
         | store_digests(world, config.settings)
         | exemplar_digests(config.settings, world.household)
         | threshold_digests(config.settings)
         | weights_digests(config.agent, config.settings),
-        of=selection.of,
-        tasks=tuple(SelectedTask.of(task) for task in selection.tasks),
+        of=of,
+        tasks=tasks,
         versions=Versions(python=platform.python_version(), openai=installed_version("openai")),
     )
-    return RunSpec(manifest, setup, selection)
 
 
 def run_in(configuration: Configuration, out: Path | None) -> tuple[RunSpec, Path]:

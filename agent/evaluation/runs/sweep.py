@@ -115,11 +115,18 @@ class SweepFolder:
 
     def begin(self, trials: Sequence[ConfiguredArm], series: SeriesKind | None = None) -> None:
         """Write ``sweep.json``. Raises ``ConfigurationError`` where the folder holds something else."""
+        runs = tuple(ArmRecord(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
+        self._begin(file_of(SweepManifest(series=series, runs=runs)))
+
+    def _begin(self, content: bytes) -> None:
         remove_unfinished(self.path, self.file.name)
         if self.path.is_dir() and not self.begun and any(self.path.iterdir()):
             raise ConfigurationError(f"{self.path} is not empty and holds no sweep; give --out a new folder.")
-        runs = tuple(ArmRecord(arm=trial.arm, seed=trial.seed, folder=trial.folder) for trial in trials)
-        atomic_write(self.file, file_of(SweepManifest(series=series, runs=runs)))
+        atomic_write(self.file, content)
+
+    def copy(self, other: SweepFolder) -> None:
+        """Begin with what ``other`` lists. Raises ``ConfigurationError`` where the folder holds something else."""
+        self._begin(read_bytes(other.file, LARGEST_FILE))
 
     def run(self, folder: str) -> RunFolder:
         """The folder of one run."""

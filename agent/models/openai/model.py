@@ -26,7 +26,7 @@ from agent.models.openai.probes import (
     score_gain,
     scoring_parameters,
 )
-from agent.models.openai.rate_limiter import Call, RateLimiter, Verdict
+from agent.models.openai.rate_limiter import Call, Limiter, RateLimiter, Verdict
 from agent.models.openai.redaction import Redactor
 from agent.models.openai.wire import Dialect, NotACompletion, chat, read_completion
 from agent.models.provider import CallOptions
@@ -82,7 +82,7 @@ class OpenAIModel(Model):
         self._clients: Clients | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
+        self.limiter = self._new_limiter()
         """Holds calls back where the endpoint says that they are too many; each event loop has another."""
         self._failures = FailureReader(self._endpoint, self._keys, self._redactor, calls.timeout)
         self._probing = asyncio.Lock()
@@ -255,11 +255,14 @@ class OpenAIModel(Model):
         if self._loop is not loop:
             # Connections belong to the loop that made them, and somebody may call asyncio.run once an episode.
             self._loop, self._clients, self._opening, self._probing = loop, None, asyncio.Lock(), asyncio.Lock()
-            self.limiter = RateLimiter(self._keys.concurrency(self._endpoint))
+            self.limiter = self._new_limiter()
         async with self._opening:
             if self._clients is None:
                 self._clients = await asyncio.to_thread(self._connect)
             return self._clients
+
+    def _new_limiter(self) -> Limiter:
+        return self._calls.limiter or RateLimiter(self._keys.concurrency(self._endpoint))
 
     def _connect(self) -> Clients:
         # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
@@ -279,7 +282,7 @@ class OpenAIModel(Model):
             if isinstance(outcome, Completion):
                 verdict = "answered"
             elif outcome.crowded:
-                verdict, outcome = "crowded", replace(outcome, early=call.round != limiter.round)
+                verdict, outcome = "crowded", replace(outcome, early=await limiter.early(call))
                 wait = outcome.asked * self._calls.wait if outcome.asked is not None and outcome.asked <= LONGEST_WAIT else 0.0
             return outcome
         finally:

@@ -13,6 +13,7 @@ one call, then two more, then four.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,7 +39,7 @@ PATIENCE = 2.0
 """Seconds in which no attempt ended, after which one more call is admitted: those in flight may hang."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Call:
     """A call, which may take several attempts: in which round the last one was sent, and as which of the calls in flight.
 
@@ -50,14 +51,41 @@ class Call:
     refusals: int = 0
 
 
-class RateLimiter:
+class Limiter(ABC):
+    """Admits attempts at calls of an endpoint."""
+
+    @abstractmethod
+    async def enter(self, call: Call, *, first: bool = False) -> None:
+        """Wait until an attempt at ``call`` is admitted, ``first`` before all that are waiting; follow it by one ``leave``.
+
+        Raises what the limiter was closed with.
+        """
+
+    @abstractmethod
+    def leave(self, call: Call, verdict: Verdict, wait: float = 0.0) -> None:
+        """Report how the attempt ended. For ``wait`` seconds no call is admitted, unless it was refused for its own sake."""
+
+    @abstractmethod
+    async def early(self, call: Call) -> bool:
+        """Whether the limit was lowered after the attempt at ``call`` was sent, before it ``leave``s."""
+
+    @abstractmethod
+    async def rest(self, seconds: float) -> None:
+        """Wait ``seconds`` between attempts. Raises what the limiter is closed with, at once."""
+
+    @abstractmethod
+    def close(self, why: BaseException) -> None:
+        """Admit no more calls: ``enter`` and ``rest`` raise ``why``, also for those that are waiting."""
+
+
+class RateLimiter(Limiter):
     """Admits calls in the order in which they came; belongs to the event loop that uses it.
 
     ``most`` is a limit of the user's own, None for none.
     """
 
     def __init__(self, most: int | None = None) -> None:
-        self._most = most
+        self.most = most
         self.limit = most
         """How many calls may be in flight at present; None while nothing has said so."""
         self.round = 0
@@ -83,10 +111,6 @@ class RateLimiter:
         return len(self._inside)
 
     async def enter(self, call: Call, *, first: bool = False) -> None:
-        """Wait until an attempt at ``call`` is admitted, ``first`` before all that are waiting; follow it by one ``leave``.
-
-        Raises what the limiter was closed with.
-        """
         if self._closed is not None:
             raise self._closed
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -101,7 +125,6 @@ class RateLimiter:
             raise
 
     def leave(self, call: Call, verdict: Verdict, wait: float = 0.0) -> None:
-        """Report how the attempt ended. For ``wait`` seconds no call is admitted, unless it was refused for its own sake."""
         own = False
         if verdict == "crowded":
             for later in takewhile(lambda other: other is not call, reversed(self._inside)):
@@ -123,6 +146,9 @@ class RateLimiter:
         if wait > 0 and not own:
             self._held_until = max(self._held_until, self._ended + wait)
         self._admit()
+
+    async def early(self, call: Call) -> bool:
+        return call.round != self.round
 
     def _remember(self, call: Call, *, answered: bool) -> None:
         # A call counts once, however often it is tried: a few that are always refused say nothing of the others.
@@ -147,11 +173,10 @@ class RateLimiter:
 
     def _raise(self, limit: int) -> None:
         raised = limit + self._step
-        self.limit = raised if self._most is None else min(raised, self._most)
+        self.limit = raised if self.most is None else min(raised, self.most)
         self._step, self._answers = 2 * self._step, 0
 
     async def rest(self, seconds: float) -> None:
-        """Wait ``seconds`` between attempts. Raises what the limiter is closed with, at once."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
@@ -159,7 +184,6 @@ class RateLimiter:
             raise self._closed
 
     def close(self, why: BaseException) -> None:
-        """Admit no more calls: ``enter`` and ``rest`` raise ``why``, also for those that are waiting."""
         self._closed = why
         self._closing.set()
         for _, turn in self._waiting:
@@ -182,7 +206,7 @@ class RateLimiter:
             self._alarm = None
         if self._waiting and held:
             self._alarm = loop.call_at(self._held_until, self._admit)
-        elif self._waiting and self.limit != self._most:
+        elif self._waiting and self.limit != self.most:
             self._alarm = loop.call_at(self._ended + PATIENCE, self._admit_more)
 
     def _admit_more(self) -> None:

@@ -1,0 +1,202 @@
+"""Shards: every N-th task of a run, played into a folder of its own, and how such folders become the run again.
+
+A shard's folder is a run's folder with the same ``run.json``, and lacks the episodes of the other shards. Which shard it is
+stands apart, in ``shard.json``, so that nothing else differs from the run that one machine would play.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import Field
+
+from agent.evaluation.runs.files import LARGEST_MANIFEST, differences, file_of, parsed, read_bytes
+from agent.evaluation.runs.folder import RunFolder, episode_name
+from agent.evaluation.runs.result import Frozen, Result, SelectedTask
+from agent.evaluation.runs.sweep import SweepFolder
+from worlds.errors import ConfigurationError, shown
+from worlds.paths import atomic_write, read_file
+
+T = TypeVar("T")
+
+MOST_SHARDS = 10_000
+_NAMED = 3
+"""How many of many an error names."""
+_SUFFIX = re.compile(r"-shard-\d+-of-\d+")
+
+
+class Shard(Frozen):
+    """Shard ``number``, from 1, ``of`` so many: the content of ``shard.json``."""
+
+    number: int = Field(ge=1)
+    of: int = Field(ge=1, le=MOST_SHARDS)
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def part(self, tasks: Sequence[T]) -> tuple[T, ...]:
+        """Those of ``tasks`` that this shard plays: neighbours, which are often alike, go to different shards."""
+        return tuple(islice(tasks, self.number - 1, None, self.of))
+
+    def folder(self, run: Path) -> Path:
+        """The default folder of this shard of a run whose own is ``run``."""
+        return run.with_name(f"{run.name}-shard-{self.number}-of-{self.of}")
+
+
+def read_shard(text: str) -> Shard:
+    """Read ``K/N``, as ``--shard`` takes it. Raises ``ConfigurationError``."""
+    found = re.fullmatch(r"(\d{1,5})/(\d{1,5})", text.strip())
+    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MOST_SHARDS:
+        raise ConfigurationError(f"--shard: {shown(text)} is no shard; give K/N, such as 1/4 for the first of four.")
+    return Shard(number=int(found[1]), of=int(found[2]))
+
+
+def shard_of(run: RunFolder) -> Shard | None:
+    """Which shard a folder holds; None for a run of one machine. Raises ``ConfigurationError`` where that is damaged."""
+    if not run.shard_file.exists():
+        return None
+    return parsed(Shard, read_bytes(run.shard_file, LARGEST_MANIFEST), str(run.shard_file))
+
+
+def begin_shard(run: RunFolder, shard: Shard | None) -> None:
+    """Note in the locked folder of ``run`` which shard it holds, before its manifest is written.
+
+    Raises ``ConfigurationError`` where it holds another, or a run that is no shard.
+    """
+    found = shard_of(run)
+    if found == shard:
+        return
+    if shard is not None and found is None and not run.manifest_file.exists():
+        atomic_write(run.shard_file, file_of(shard))
+        return
+    there = f"shard {found} of a run" if found else "a run that is no shard"
+    wanted = f"--shard {found}" if found else "no --shard"
+    raise ConfigurationError(f"{run.path} holds {there}; give {wanted}, or another folder with --out.")
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What was merged: how many ``episodes`` of how many ``runs``; ``sweep`` if the folder is that of several runs."""
+
+    runs: int
+    episodes: int
+    sweep: bool
+
+
+def merged_folder(shards: Sequence[Path]) -> Path:
+    """The default folder for what ``shards`` are of. Raises ``ConfigurationError`` where their names do not say it."""
+    named = {path.with_name(_SUFFIX.sub("", path.name)) for path in shards if _SUFFIX.search(path.name)}
+    if len(named) != 1 or (out := named.pop()) in shards:
+        raise ConfigurationError("--out: where to? The names of these folders do not say it; give --out FOLDER.")
+    return out
+
+
+def merge(shards: Sequence[Path], out: Path) -> Merged:
+    """Merge the folders ``shards`` into ``out``, which has the bytes of a run that one machine played.
+
+    Sweeps, series of repeats and measurements are merged run by run. A folder where this was interrupted is gone on with.
+    Raises ``ConfigurationError``, before anything is written, where they are shards of different runs, where an episode is
+    missing or there twice, or where anything is damaged.
+    """
+    places = [path.resolve() for path in shards]
+    if twice := next((path for path, place in zip(shards, places, strict=True) if places.count(place) > 1), None):
+        raise ConfigurationError(f"{twice} is given twice; name each shard once.")
+    if out.resolve() in places:
+        raise ConfigurationError(f"{out} is one of the shards; give another folder with --out.")
+    sweeps = [SweepFolder(path) for path in shards]
+    if not any(sweep.begun for sweep in sweeps):
+        plan = _plan([RunFolder(path) for path in shards], RunFolder(out))
+        plan.carry_out()
+        return Merged(1, len(plan.results), sweep=False)
+    manifests = [sweep.contents() for sweep in sweeps]
+    for sweep, manifest in zip(sweeps, manifests, strict=True):
+        if manifest != manifests[0]:
+            raise ConfigurationError(f"{sweep.path} and {sweeps[0].path} hold different runs; merge shards of the same ones.")
+    target = SweepFolder(out)
+    if target.begun and target.contents() != manifests[0]:
+        raise ConfigurationError(f"{out} holds other runs than these shards; give --out a new folder.")
+    folders = [run.folder for run in manifests[0].runs]
+    plans = [_plan([sweep.run(each) for sweep in sweeps], target.run(each)) for each in folders]
+    target.copy(sweeps[0])
+    for plan in plans:
+        plan.carry_out()
+    return Merged(len(plans), sum(len(plan.results) for plan in plans), sweep=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Where the episode of each task is, in the order of the tasks, with its result."""
+
+    shards: Sequence[RunFolder]
+    out: RunFolder
+    results: Sequence[tuple[RunFolder, Result]]
+
+    def carry_out(self) -> None:
+        """Write the merged run. Raises ``ConfigurationError``, also where ``out`` holds something else."""
+        out = self.out
+        with out.locked():
+            begin_shard(out, None)
+            out.begin(self.shards[0].manifest())
+            atomic_write(out.manifest_file, read_bytes(self.shards[0].manifest_file, LARGEST_MANIFEST))
+            out.episodes.mkdir(exist_ok=True)
+            for run, result in self.results:
+                content, file = read_file(run.episode(result.selected)), out.episode(result.selected)
+                if file.exists() and read_file(file) != content:
+                    raise ConfigurationError(
+                        f"{file} is there already, and is not that of {run.path}; give --out a new folder."
+                    )
+                atomic_write(file, content, sync=False)
+            for name in ("timing.jsonl", "walls.jsonl"):
+                files = [run.path / name for run in self.shards]
+                atomic_write(out.path / name, b"".join(_whole_lines(file) for file in files if file.exists()))
+            out.rewrite(())
+            out.append(*(result for _, result in self.results))
+
+
+def _whole_lines(file: Path) -> bytes:
+    content = read_file(file)
+    return content[: content.rfind(b"\n") + 1]
+
+
+def _plan(shards: Sequence[RunFolder], out: RunFolder) -> _Plan:
+    """Find the episode of each task in ``shards``. Raises ``ConfigurationError``, which says what does not fit and where."""
+    manifests = [shard.manifest() for shard in shards]
+    first = manifests[0]
+    for shard, manifest in zip(shards, manifests, strict=True):
+        if changes := differences(first, manifest):
+            listed = "".join(f"\n  {change}" for change in changes)
+            raise ConfigurationError(f"{shards[0].path} and {shard.path} are of different runs, and were not merged:{listed}")
+    found: dict[str, tuple[RunFolder, Result]] = {}
+    for shard in shards:
+        for result in shard.finished(first.tasks):
+            if (before := found.get(result.task)) is not None:
+                raise ConfigurationError(
+                    f"The episode {episode_name(result.selected)} is both in {before[0].path} and in {shard.path}; "
+                    "leave one of these folders out."
+                )
+            found[result.task] = shard, result
+    if missing := [task for task in first.tasks if task.id not in found]:
+        raise ConfigurationError(_missing(shards, first.tasks, missing))
+    return _Plan(shards, out, [found[task.id] for task in first.tasks])
+
+
+def _missing(shards: Sequence[RunFolder], tasks: Sequence[SelectedTask], missing: Sequence[SelectedTask]) -> str:
+    """Which episodes are missing, and which shard has to play them."""
+    places = {shard: run for run in shards if (shard := shard_of(run)) is not None}
+    more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+    named = ", ".join(episode_name(task) for task in missing[:_NAMED])
+    lines = [f"{len(missing)} of {len(tasks)} episodes are missing: {named}{more}."]
+    for of in sorted({shard.of for shard in places}):
+        for number in range(1, of + 1):
+            shard = Shard(number=number, of=of)
+            left = sum(task in missing for task in shard.part(tasks))
+            if left and shard in places:
+                lines.append(f"  {places[shard].path} lacks {left}; the same command with --shard {shard} plays them.")
+            elif left and len({shard.of for shard in places}) == 1:
+                lines.append(f"  No folder of shard {shard} was given, which plays {left}.")
+    return "\n".join(lines if len(lines) <= 12 else [*lines[:12], f"  and {len(lines) - 12} shards more"])

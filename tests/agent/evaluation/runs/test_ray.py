@@ -1,0 +1,144 @@
+"""Runs on Ray: kill players, machines and the command at random, and nothing is lost or doubled. Needs the extra [ray].
+
+The machines are processes here, by Ray's own utility for tests.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.evaluation.runs.folder import RunFolder
+from agent.evaluation.runs.verify import verify_run
+from tests.agent.evaluation.runs.test_cluster import calls_recorded
+from tests.agent.evaluation.runs.test_shards import kept
+from tests.backends.policy import Solver
+from tests.backends.server import Server, serve
+from tests.tui.conftest import COMMAND, environment
+from tests.waiting import ending, wait_until
+
+pytestmark = pytest.mark.slow
+
+PLAYER = b"ray::RemotePlayer"
+TASKS = 16
+LONG = 300.0
+"""Seconds that a machine may need to join and to start players."""
+
+
+class Machines:
+    """Three machines as processes: the first has no room for players, and the others can be killed."""
+
+    def __init__(self) -> None:
+        self._cluster: Any = import_module("ray.cluster_utils").Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False}
+        )
+        self.address: str = self._cluster.address
+        self._nodes: list[Any] = [self._added() for _ in range(2)]
+
+    def _added(self) -> Any:
+        return self._cluster.add_node(num_cpus=2)
+
+    def players(self) -> list[int]:
+        """The processes of players, by the machines that they are on."""
+        parents = {process.process.pid for node in self._nodes for process in node.all_processes["raylet"]}
+        return [pid for pid, parent, said in _processes() if parent in parents and said.startswith(PLAYER)]
+
+    def kill_one(self, chance: random.Random) -> None:
+        """Kill a machine with all that it plays, and start another."""
+        node = self._nodes.pop(chance.randrange(len(self._nodes)))
+        self._cluster.remove_node(node, allow_graceful=False)
+        self._nodes.append(self._added())
+
+    def close(self) -> None:
+        self._cluster.shutdown()
+
+
+def _processes() -> Iterator[tuple[int, int, bytes]]:
+    """The processes of this machine: their ids, their parents', and how they are called."""
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                yield int(folder.name), parent, (folder / "cmdline").read_bytes()
+            except OSError:
+                continue  # it has ended
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Machines]:
+    pytest.importorskip("ray")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    there = Machines()
+    yield there
+    there.close()
+
+
+@pytest.fixture(scope="module")
+def solving() -> Iterator[Server]:
+    with serve(Solver()) as server:
+        yield server
+
+
+def command(server: Server, out: Path, *more: str) -> list[str]:
+    size = ("--split", "generated", "--limit", str(TASKS), "--max-steps", "20", "--workers", "8")
+    return [*COMMAND, "eval", "--agent", "react", "--model", server.model(), *size, "--out", str(out), *more]
+
+
+def play_and_kill(line: list[str], folder: Path, machines: Machines, server: Server, chance: random.Random, calls: int) -> int:
+    """Begin the command, kill players and machines while it plays some of ``calls``, and then itself; its exit code."""
+    with (folder / "said.txt").open("ab") as said:
+        process = subprocess.Popen(line, cwd=folder, env=environment(), stdout=said, stderr=said)
+
+    def played_on() -> bool:
+        """Wait for some more calls; whether the command is still playing."""
+        wanted = len(server.requests) + chance.randrange(1, max(2, calls // 6))
+        wait_until(lambda: len(server.requests) >= wanted or process.poll() is not None, patience=LONG)
+        return process.poll() is None
+
+    with ending(process, LONG):
+        for _ in range(chance.randrange(1, 3)):
+            if played_on() and chance.random() < 0.5 and (players := machines.players()):
+                os.kill(chance.choice(players), signal.SIGKILL)
+            elif process.poll() is None:
+                machines.kill_one(chance)
+        if played_on():
+            process.kill()
+    return process.returncode
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_killed_at_random_nothing_is_lost_or_doubled(seed: int, machines: Machines, solving: Server, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    solving.reset()
+    subprocess.run(command(solving, tmp_path / "one"), check=True, cwd=tmp_path, env=environment(), capture_output=True)
+    calls = len(solving.requests)
+    line = command(solving, tmp_path / "many", "--cluster", f"ray:{machines.address}")
+    ended = -signal.SIGKILL
+    for _ in range(4):
+        if ended == -signal.SIGKILL:
+            ended = play_and_kill(line, tmp_path, machines, solving, chance, calls)
+    assert ended in (0, -signal.SIGKILL), (tmp_path / "said.txt").read_text()
+    done = subprocess.run(line, check=False, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert kept(tmp_path / "many") == kept(tmp_path / "one")
+    assert verify_run(RunFolder(tmp_path / "many")).whole
+    assert calls_recorded(tmp_path / "many") == calls_recorded(tmp_path / "one")
+
+
+def test_a_budget_holds_for_all_machines(machines: Machines, solving: Server, tmp_path: Path) -> None:
+    cluster = ("--cluster", f"ray:{machines.address}")
+    line = command(solving, tmp_path / "run", *cluster, "--budget", "calls=21")
+    done = subprocess.run(line, check=False, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 130
+    assert "The budget of 21 calls is used up." in done.stderr
+    assert calls_recorded(tmp_path / "run") == 21
+    done = subprocess.run(command(solving, tmp_path / "run", *cluster), check=False, cwd=tmp_path, env=environment())
+    assert done.returncode == 0
