@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tui.commands import options
-<<<<<<< HEAD
 from tui.commands.output import finish, print_json, print_lines, print_report, print_result
-=======
-from tui.commands.output import finish, print_json, print_lines, print_result, print_text
->>>>>>> 0f81c9e (Play runs in shards that are merged, and on a Ray cluster, with the bytes of one machine)
 from worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from tui import terminal
 from tui.commands import options
-from tui.commands.output import finish, print_text
+from tui.commands.output import finish, print_report
 from tui.commands.report import searching, show_sweep
 
 
@@ -36,5 +36,5 @@ def merge(
         finish(1 if show_sweep(SweepFolder(folder), as_json=as_json) else 0)
         return
     manifest, summary = read_summary(RunFolder(folder), configure(uses=()).settings.prices_of, searching)
-    print_text(RunReport(manifest, summary).render(as_json=as_json))
+    print_report(RunReport(manifest, summary), as_json=as_json)
     finish(1 if summary.overall.errors else 0)
