@@ -27,7 +27,6 @@ from agent.episodes.eyes import no_rooms
 from agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from agent.models.base import Image, Message, Model, Request
 from agent.models.openai.keys import KeyRing
-from agent.models.openai.rate_limiter import Limiter
 from agent.models.registry import EXAMPLE, destination, make_model, parse_model, portable_name
 from agent.roles.base import check_held
 from knowledge.choosing import RuleBudget
@@ -37,6 +36,7 @@ from worlds.errors import ConfigurationError, Unsupported, shown
 from worlds.registry import world_class
 
 if TYPE_CHECKING:
+    from agent.models.openai.rate_limiter import Limiter
     from knowledge.rulebook import Rulebook
 
 HUMAN = "human"

@@ -9,14 +9,16 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote
 
 from agent.models.base import Model
 from agent.models.openai.keys import KeyRing
-from agent.models.openai.rate_limiter import Limiter
 from worlds.errors import ConfigurationError, shown
 from worlds.options import read_options
+
+if TYPE_CHECKING:
+    from agent.models.openai.rate_limiter import Limiter
 
 T = TypeVar("T")
 

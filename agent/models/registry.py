@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agent.models.base import Model
 from agent.models.openai.keys import KeyRing
-from agent.models.openai.rate_limiter import Limiter
 from agent.models.provider import CallOptions, ModelProvider
 from worlds.errors import ConfigurationError, nearest, shown
 from worlds.plugins import load_plugin, plugins
+
+if TYPE_CHECKING:
+    from agent.models.openai.rate_limiter import Limiter
 
 DEFAULT_MODEL = "builtin"
 EXAMPLE = "openai:NAME@http://localhost:8000/v1"
