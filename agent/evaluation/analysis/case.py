@@ -150,6 +150,16 @@ class EpisodeCase:
         return any(belief.is_here(holder.name) for lamp in lamps for holder in belief.holders(lamp.name))
 
     @cached_property
+    def missing(self) -> tuple[str, ...] | None:
+        """Of a goal that is no `Goal`, such as one of several things, the kinds that were never seen; None if it is unclear."""
+        if self.goal or self.guessed or self.started is None or self._household is None:
+            return None
+        topic = self._household.topic(self.started.goal, sorted({one.kind for one in self.belief.receptacles}))
+        if topic is None or topic.type != self.started.type:
+            return None
+        return tuple(sorted(topic.kinds - {one.kind for one in (*self.belief.receptacles, *self.belief.items)}))
+
+    @cached_property
     def unseen(self) -> int:
         """How many receptacles were never looked into."""
         return sum(one.contents is None for one in self.belief.receptacles)

@@ -166,9 +166,12 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     yield from _looped(case)
     if goal:
         yield from _left_undone(case, goal)
+    if case.missing:
+        yield _not_found(case, f"no {' and no '.join(case.missing)}")
     refused = sum(not step.accepted for step in case.steps)
     often = f" {refused} of its {len(case.steps)} commands were refused." if 2 * refused > len(case.steps) else ""
-    far = _so_far(case) or "what was missing cannot be told, for the goal could not be read"
+    unclear = "what was missing cannot be told, for the goal could not be read"
+    far = _so_far(case) or (unclear if case.missing is None else "all kinds of thing that the goal names were seen")
     yield _failure(case, FailureKind.OUT_OF_TURNS, last, f"the {many(last, 'turn')} were over: {far}.{often}")
 
 
@@ -278,6 +281,14 @@ def _missing(case: EpisodeCase, goal: Goal) -> str:
     return f"no {goal.lamp}" if goal.lamp and not case.lamps(goal) else ""
 
 
+def _not_found(case: EpisodeCase, missing: str) -> Failure:
+    rest = "every place was looked into"
+    if case.unseen:
+        never = f"{'was' if case.unseen == 1 else 'were'} never looked into"
+        rest = f"{case.unseen} of {len(case.belief.receptacles)} places {never}"
+    return _failure(case, FailureKind.NOT_FOUND, case.last, f"{missing} was seen in {many(case.last, 'turn')}; {rest}.")
+
+
 def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
     held = case.things.get(case.belief.held or "")
     patient = held is None or case.last - held.since < PATIENCE
@@ -285,11 +296,7 @@ def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
         words = f"{held.name} was taken in turn {held.since} and kept to the end; the task is about {_a(goal.object)}."
         yield _failure(case, FailureKind.WRONG_OBJECT, held.since, words)
     if missing := _missing(case, goal):
-        rest = "every place was looked into"
-        if case.unseen:
-            never = f"{'was' if case.unseen == 1 else 'were'} never looked into"
-            rest = f"{case.unseen} of {len(case.belief.receptacles)} places {never}"
-        yield _failure(case, FailureKind.NOT_FOUND, case.last, f"{missing} was seen in {many(case.last, 'turn')}; {rest}.")
+        yield _not_found(case, missing)
     if held and held.taken is not None and not patient:
         words = f"{held.name} was found in turn {held.seen}, taken in turn {held.taken}, and"
         if (treatment := goal.treatment) and not case.ready(held):

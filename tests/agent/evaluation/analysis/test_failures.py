@@ -312,6 +312,16 @@ def test_a_goal_that_cannot_be_read_leaves_what_its_type_tells() -> None:
     assert "cannot be told" in found.words
 
 
+def test_of_a_goal_of_several_things_it_says_what_was_never_seen() -> None:
+    world = make_world("household-graph")
+    found = failure_of(lived(world.open(world.task("generated:2")), ["look", "inventory"], turns=2))
+    assert found is not None
+    assert found.kind == "not_found"
+    assert found.words.startswith(
+        "No coffeepot and no cupcake and no juice and no kitchentable"
+    )
+
+
 def test_a_world_whose_texts_nothing_reads_is_classed_by_the_way_it_ended() -> None:
     world = make_world("scripted")
     assert _kind(lived(world.open(world.task("demo:1")), ["go to study", "take key", "go to hall"])) == "out_of_turns"
