@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 PROJECT: dict[str, Any] = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
 CORE: list[str] = PROJECT["dependencies"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-NEWEST = {"verifiers": (0, 4), "openenv": (0, 10), "trl": (1, 16), "inspect-ai": (0, 3), "gymnasium": (1, 4)}
+NEWEST = {"verifiers": (0, 4), "openenv": (0, 10), "trl": (1, 16), "inspect-ai": (0, 3), "gymnasium": (1, 4), "ray": (2, 60)}
 """The versions that our doors were tried with; an older one would mean that we hold it back."""
 
 
@@ -41,6 +41,7 @@ def resolved(requirements: Sequence[str], folder: Path) -> dict[str, str]:
         ("trl", ("mcp", "gym")),
         ("inspect-ai", ("mcp", "gym")),
         ("gymnasium", ("mcp",)),
+        ("ray", ("mcp", "gym")),
     ],
 )
 def test_a_doors_package_is_installed_beside_us_in_its_present_version(

@@ -325,7 +325,7 @@ class Attempt:
             return float(one.openness == "closed")
         if f"open {one.name}" in self.vain:
             return 0.0
-        alike = [other.openness != "surface" for other in self.belief.receptacles if other.kind == one.kind and other.openness]
+        alike = [other.openness != "surface" for other in self.belief.receptacles if other.openness and other.kind == one.kind]
         if alike:
             return sum(alike) / len(alike)
         return self.counts.openable(one.kind) if self.counts else 0.0

@@ -14,6 +14,8 @@ grew by. Each line is a process of its own (`scripts.bench.doors_batch`).
 them included, and the processor time of a step on either side, that of the server with the connections and first resets.
 
 **calls**: `scripts.bench.batch.in_flight`.
+
+**exports**: `scripts.bench.doors_export.exports`, training data in episodes a minute.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from pathlib import Path
 from statistics import median
 
 from scripts.bench.batch import in_flight
+from scripts.bench.doors_export import exports
 from worlds.alfworld.data.tasks import LAYOUT
 from worlds.alfworld.reference.worker import check_installed, versions
 from worlds.errors import ConfigurationError
@@ -147,5 +150,6 @@ PARTS: Mapping[str, Callable[[Path | None], Iterable[str]]] = {
     "drop-in": _drop_in,
     "env-server": _env_server,
     "calls": in_flight,
+    "exports": exports,
 }
 """What is measured: ``make bench ARGS=doors:calls``."""

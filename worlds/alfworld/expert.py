@@ -232,7 +232,7 @@ class _Decision:
         if f"open {one.name}" in self.memory.failed:
             return 0.0
         if one.kind not in self._openable:
-            alike = [each.openness != "surface" for each in self.belief.receptacles if each.kind == one.kind and each.openness]
+            alike = [each.openness != "surface" for each in self.belief.receptacles if each.openness and each.kind == one.kind]
             usual = self.counts.openable(one.kind) if self.counts else 0.0
             self._openable[one.kind] = sum(alike) / len(alike) if alike else usual
         return self._openable[one.kind]

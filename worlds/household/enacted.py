@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 from worlds.base import Env, Task, World
 from worlds.rooms.poses import Pose
@@ -71,11 +71,12 @@ class Enacting(Protocol):
 
 def enacting(env: Env) -> Enacting | None:
     """The env among the wrappers of ``env`` that enacts its commands; None where none does."""
-    while not isinstance(env, Enacting):
+    # What isinstance(env, Enacting) asks, which takes twenty times as long, at every step.
+    while not hasattr(env, "enacted"):
         if not isinstance(env, Wrapper):
             return None
         env = env.env
-    return env
+    return cast("Enacting", env)
 
 
 def enacted_game(world: World, task: Task, commands: Sequence[str]) -> Enacted | None:

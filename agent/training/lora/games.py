@@ -75,9 +75,11 @@ def demonstrated(
     world = AlfworldWorld(data=data)
     games = chain(_made_up(world, range(lessons.houses)), _published(world, lessons.games, people=lessons.people))
     with asyncio.Runner() as runner:
+        # A run of the runner's own sets up the handling of Ctrl-C each time.
+        run = runner.get_loop().run_until_complete
         for number, game in enumerate(games):
             for agent in lessons.agents:
-                episode = runner.run(_taught(world, game, agent, lessons))
+                episode = run(_taught(world, game, agent, lessons))
                 yield from episode.conversations if episode is not None else ()
             if played is not None:
                 played(number + 1, max(number + 1, lessons.houses + lessons.games))
@@ -108,8 +110,9 @@ class Demonstrations:
         world = AlfworldWorld(data=self.data)
         games = self._games(world, Random(f"export {self.seed}"))
         with asyncio.Runner() as runner:
+            run = runner.get_loop().run_until_complete
             for game in games:
-                episode = runner.run(_taught(world, game, self.agent, lessons))
+                episode = run(_taught(world, game, self.agent, lessons))
                 if episode is None:
                     self.left_out["that the expert does not win"] += 1
                 else:

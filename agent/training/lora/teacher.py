@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from random import Random
@@ -11,7 +11,7 @@ from agent.agents.lota.carrying import winning_skills
 from agent.agents.lota.selector import DONE, said
 from agent.agents.reasoner_actor.prompting import PACKAGE
 from agent.export.conversations import Call
-from agent.models.base import Capabilities, Completion, Model, Request
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from agent.roles import brief
 from agent.roles.base import load_prompt
 from agent.roles.messages import system_message
@@ -66,7 +66,7 @@ class Teacher(Model):
 
     async def capabilities(self) -> Capabilities:
         """Those of a ``llama:`` model that change a prompt. What the expert says needs no form to be held to."""
-        return Capabilities(completions=True, choices=True, bias=True, deterministic=True)
+        return Capabilities(completions=True, scoring=True, singly=True, choices=True, bias=True, deterministic=True)
 
     async def complete(self, request: Request) -> Completion:
         reply, learned = self._reply(self, request)
@@ -74,6 +74,11 @@ class Teacher(Model):
             raise ModelError(f"The expert would say {reply!r}, which is none of the choices; this game teaches nothing.")
         self.calls.append(Call(tuple(request.messages), reply, learned))
         return Completion(reply)
+
+    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+        """The expert's reply is certain, and no other text is."""
+        reply = (await self.complete(Request(messages, choices=continuations))).text
+        return Scores(tuple(0.0 if text == reply else -1.0 for text in continuations))
 
     def lesson(self) -> tuple[Lesson, bool]:
         """What to do now, and whether that is to be learned."""
@@ -140,6 +145,7 @@ def _plan_or_step(teacher: Teacher, request: Request) -> tuple[str, bool]:
 
 _REPLIES: Mapping[str, Callable[[Teacher, Request], tuple[str, bool]]] = {
     "lota": _skill,
+    "saycan": _skill,
     "react": _command,
     "reasoner-actor": _plan_or_step,
 }

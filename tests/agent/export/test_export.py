@@ -184,6 +184,14 @@ def test_a_plan_of_lota_is_one_line_of_alpaca_as_its_planners_learned_it() -> No
     )
 
 
+def test_who_scores_every_skill_is_taught_the_same_skills() -> None:
+    conversations = [
+        [one.messages[-1:] for episode in Demonstrations(agent, "generated:1", 2, settings) for one in episode.conversations]
+        for agent, settings in (("saycan", {"shots": 0}), ("lota", {"shots": 0, "exact": True}), ("lota", {"shots": 0}))
+    ]
+    assert conversations[0] == conversations[1] == conversations[2] != []
+
+
 def test_demonstrations_are_what_train_learns_from_in_an_order_drawn_by_the_seed() -> None:
     lessons = {one.origin: one for one in demonstrated(Lessons(("react",), houses=8, missteps=0.0))}
     orders: list[list[str]] = []

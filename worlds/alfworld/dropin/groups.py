@@ -27,7 +27,7 @@ WON = 10.0
 """The reward of every step after which a game is won, as verl-agent has it; all others have 0."""
 
 _KWARGS = ("eval_dataset", "expert_plan")
-_PLACES_KEPT = 16
+_PLACES_KEPT = 64
 _WINS_NOTHING = frozenset({"go", "open", "close", "slice", "use"})
 """What changes no goal but that of looking at a thing in light."""
 

@@ -1,0 +1,48 @@
+"""Training data as ``housequest export`` writes it, timed: of runs, and of the expert in agents' prompts. See `doors`."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from time import process_time
+
+from agent.evaluation.library import evaluate
+from agent.export.episode import ExportedEpisode
+from agent.export.formats import FORMATS
+from agent.export.recorded import RecordedEpisodes
+from agent.training.lora.games import Demonstrations
+
+RECORDED = 60
+PLAYED = 200
+FIRST = 20
+"""Episodes before the clock starts, which load what all others use."""
+
+
+def exports(data: Path | None) -> Iterator[str]:
+    """Episodes a minute of processor: recorded ones of the built-in model, and the expert's as each agent."""
+    yield "episodes a minute of processor, one process, as messages:"
+    with tempfile.TemporaryDirectory() as folder:
+        run = evaluate(out=Path(folder) / "run", split="generated", limit=RECORDED, agent="reasoner-actor", model="builtin")
+        yield f"  {_a_minute(RecordedEpisodes([run], lost=True)):8,.0f} recorded, of reasoner-actor with the built-in model"
+    for agent in ("react", "reasoner-actor", "lota"):
+        yield f"  {_a_minute(Demonstrations(agent, 'generated', PLAYED)):8,.0f} of the expert as {agent}, made-up houses"
+        if data is not None:
+            found = Demonstrations(agent, "train", PLAYED, data=data)
+            yield f"  {_a_minute(found):8,.0f} of the expert as {agent}, games of train"
+
+
+def _a_minute(episodes: Iterable[ExportedEpisode]) -> float:
+    """How many of ``episodes`` are written in a minute of processor."""
+    coming = iter(episodes)
+    size = sum(_written(episode) for episode in islice(coming, FIRST))
+    began = process_time()
+    sizes = [_written(episode) for episode in coming]
+    assert size and all(sizes)
+    return 60 * len(sizes) / (process_time() - began)
+
+
+def _written(episode: ExportedEpisode) -> int:
+    return sum(len(json.dumps(line)) for line in FORMATS["messages"](episode))
