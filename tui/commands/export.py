@@ -22,8 +22,8 @@ _FORMATS = ("messages", "sharegpt", "alpaca", "steps", "dpo")
 
 
 def export(
-    runs: Annotated[list[Path] | None, options.path_argument("[RUN]...", "Runs' folders and episodes' files.")] = None,
-    format: Annotated[str, options.choice("--format", "What a line is [messages].", *_FORMATS)] = "messages",
+    runs: Annotated[list[Path] | None, options.path_argument("RUN", "Runs' folders and episodes' files.")] = None,
+    format: Annotated[str, options.choice("--format", "What a line is.", *_FORMATS)] = "messages",
     all_: Annotated[bool, typer.Option("--all", help="Also episodes that were not won.")] = False,
     as_: Annotated[str | None, options.value("--as", "AGENT", "In place of runs: the expert plays, as this agent.")] = None,
     set_: Annotated[list[str] | None, options.value("--set", "KEY=VALUE", "A setting of that agent; repeatable.")] = None,
@@ -36,7 +36,7 @@ def export(
         float | None, options.value("--missteps", "P", "How often it does something random, not to be learned [0].")
     ] = None,
     data: Annotated[Path | None, options.file("--data", "FOLDER", "Where the games are [$ALFWORLD_DATA].")] = None,
-    seed: Annotated[int, options.value("--seed", "N", "The order of the episodes, and all other draws [1].")] = 1,
+    seed: Annotated[int, options.value("--seed", "N", "The order of the episodes, and all other draws.")] = 1,
     out: Annotated[Path | None, options.written("--out", "data set", "Write it there [standard output].", ".jsonl")] = None,
 ) -> None:
     """Write training data, one line of JSON each: won episodes of runs, or the expert's games in an agent's prompts.

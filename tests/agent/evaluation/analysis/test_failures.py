@@ -317,9 +317,7 @@ def test_of_a_goal_of_several_things_it_says_what_was_never_seen() -> None:
     found = failure_of(lived(world.open(world.task("generated:2")), ["look", "inventory"], turns=2))
     assert found is not None
     assert found.kind == "not_found"
-    assert found.words.startswith(
-        "No coffeepot and no cupcake and no juice and no kitchentable"
-    )
+    assert found.words.startswith("No coffeepot and no cupcake and no juice and no kitchentable")
 
 
 def test_a_world_whose_texts_nothing_reads_is_classed_by_the_way_it_ended() -> None:
