@@ -51,7 +51,7 @@ def run(data: Path | None) -> list[str]:
 def _against_the_bound() -> list[str]:
     lines: list[str] = []
     for workers in (32, 140):
-        with _endpoint(1.0) as endpoint:
+        with serving(1.0) as endpoint:
             took = _play(endpoint, workers, ROUNDS * workers, TURNS)
         bound = ROUNDS * TURNS * 1.0
         ratio = (took.wall + took.imported) / bound
@@ -67,7 +67,7 @@ def in_flight(data: Path | None) -> Iterator[str]:
     """Many ``react`` episodes in flight, against the time that the endpoint alone takes. Lines to print."""
     del data
     for workers, wanted in IN_FLIGHT.items():
-        with _endpoint(1.0) as endpoint:
+        with serving(1.0) as endpoint:
             took = _play(endpoint, workers, workers, TURNS)
         ratio, each = (took.last - took.first) / TURNS, took.cpu / took.calls * 1_000
         yield (
@@ -80,14 +80,14 @@ def in_flight(data: Path | None) -> Iterator[str]:
 def _saturated() -> list[str]:
     best: tuple[float, int, _Took] | None = None
     for workers in CROWDS:
-        with _endpoint(0.2) as endpoint:
+        with serving(0.2) as endpoint:
             took = _play(endpoint, workers, ROUNDS * workers, TURNS)
         rate = took.calls / took.wall
         if best is None or rate > best[0]:
             best = (rate, workers, took)
     assert best is not None
     rate, workers, took = best
-    with _endpoint(0.2) as served:
+    with serving(0.2) as served:
         alone = _play(served, workers, ROUNDS * workers, TURNS, "sdk")
     whole, sdk = took.cpu / took.calls * 1_000, alone.cpu / alone.calls * 1_000
     server = served.seconds / served.calls * 1_000 if served.calls else 0.0
@@ -100,9 +100,9 @@ def _saturated() -> list[str]:
 
 def _memory() -> list[str]:
     few, many = 16, 256
-    with _endpoint(0.2) as endpoint:
+    with serving(0.2) as endpoint:
         small = _play(endpoint, few, few, TURNS)
-    with _endpoint(0.2) as endpoint:
+    with serving(0.2) as endpoint:
         large = _play(endpoint, many, many, TURNS)
     each = (large.peak - small.peak) / (many - few) / 1_024
     return [
@@ -128,7 +128,7 @@ class _Endpoint:
 
 
 @contextmanager
-def _endpoint(seconds: float) -> Generator[_Endpoint]:
+def serving(seconds: float) -> Generator[_Endpoint]:
     """An endpoint in its own process, which answers after ``seconds``."""
     command = [sys.executable, "-m", "scripts.bench.endpoint", str(seconds)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

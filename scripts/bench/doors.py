@@ -13,7 +13,7 @@ grew by. Each line is a process of its own (`scripts.bench.doors_batch`).
 (`scripts.bench.doors_client`), by OpenEnv's client where that is installed. Steps a second of wall time, the reset after 50 of
 them included, and the processor time of a step on either side, that of the server with the connections and first resets.
 
-**calls**: `scripts.bench.batch.in_flight`.
+**calls**: `scripts.bench.batch.in_flight`. **cluster**: `scripts.bench.cluster`.
 
 **exports**: `scripts.bench.doors_export.exports`, training data in episodes a minute.
 """
@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from scripts.bench import cluster
 from scripts.bench.batch import in_flight
 from scripts.bench.doors_export import exports
 from worlds.alfworld.data.tasks import LAYOUT
@@ -151,5 +152,6 @@ PARTS: Mapping[str, Callable[[Path | None], Iterable[str]]] = {
     "env-server": _env_server,
     "calls": in_flight,
     "exports": exports,
+    "cluster": cluster.run,
 }
 """What is measured: ``make bench ARGS=doors:calls``."""
