@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from numpy import bool_, int16
     from numpy.typing import NDArray
 
+    from agent.base import Turn
+
 Place = tuple[float, float]
 """A point of the floor: x and z in metres, as in the pose of the player's camera."""
 
@@ -119,6 +121,10 @@ def _middle(mask: NDArray[bool_]) -> tuple[float, float]:
 @runtime_checkable
 class Watchable(Protocol):
     """An agent that shows people what it makes of its pictures."""
+
+    async def attend(self, memory: Any, turn: Turn) -> Any:
+        """The memory after it has looked at the turn's picture, which it may do again to decide. It calls no model."""
+        ...
 
     def doing(self, memory: Any) -> str:
         """The skill in progress, in a few words; "" for none. It costs nothing."""

@@ -114,6 +114,10 @@ class PlanFollower(ABC, Generic[M]):
     async def _recover(self, memory: M, failed: Subgoal, reason: str, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:
         """What comes of the subgoal that ``failed``, if the plan may be revised."""
 
+    async def attend(self, memory: M, turn: Turn) -> M:
+        progress = memory.progress
+        return replace(memory, progress=replace(progress, state=await self._body.observe(progress.state, turn)))
+
     def doing(self, memory: M) -> str:
         skill: Skill | None = memory.progress.state.skill
         return skill.text if skill is not None else ""

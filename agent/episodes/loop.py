@@ -401,6 +401,10 @@ class _Episode:
     async def _ask(self, turn: Turn) -> _Decided | ModelError:
         reporter = RuleReporter(self.emitter.from_agent, self.state.reported)
         with attributed("agent"):
+            if self.watcher is not None and isinstance(self.agent, Watchable):
+                # What it sees is there to be watched while a model thinks about it.
+                before = await self.agent.attend(self.state.memory, turn)
+                self.watcher(Glimpse(self.turn_start, self.agent.doing(before), partial(self.agent.impression, before)))
             try:
                 decision, memory = await self.agent.decide(self.state.memory, turn, reporter)
             except ModelError as error:

@@ -341,10 +341,10 @@ def _words(shown: CameraScene) -> Iterator[tuple[LabelKind, str, str]]:
     yield "near", "skill", flat(impression.skill) or "none"
     if impression.step:
         yield "near", "step", flat(impression.step)
-    yield "near", "holds", flat(impression.held) if impression.held else "nothing"
     if shown.sightings is None:
         yield "quiet", "", "It has not looked at this picture yet."
         return
+    yield "near", "holds", flat(impression.held) if impression.held else "nothing"
     false, missed = ([one for one in shown.sightings if one.false], [one for one in shown.sightings if one.missed])
     right = len(shown.sightings) - len(false) - len(missed)
     counts = [f"{right} right", *([f"{len(false)} false"] if false else []), *([f"{len(missed)} missed"] if missed else [])]

@@ -83,6 +83,7 @@ class RobotBody:
         self._heuristics = Heuristics(**{one.name: getattr(settings, one.name) for one in fields(Heuristics)})
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
         self.picture_size = perception.size
+        self._looked: tuple[RobotState | None, Frame | None, RobotState | None] = None, None, None
         self._policy = ActionPolicy(perception, self._heuristics, self._chance, seed=parts.seed)
 
     def _chance(self, thing: str, receptacle: str) -> float:
@@ -95,6 +96,14 @@ class RobotBody:
         return RobotState()
 
     async def observe(self, state: RobotState, turn: Turn) -> RobotState:
+        # Who watches lets it look before it decides, which is then the same look.
+        before, frame, after = self._looked
+        if before is not state or frame is not turn.frame or after is None:
+            after = await self._look(state, turn)
+            self._looked = state, turn.frame, after
+        return after
+
+    async def _look(self, state: RobotState, turn: Turn) -> RobotState:
         frame, pose = turn.frame, turn.pose
         if frame is None or pose is None:
             raise Unsupported(_NO_PICTURES)

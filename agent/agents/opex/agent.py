@@ -125,6 +125,9 @@ class Opex:
         state = self._body.begin(goal, observation)
         return OpexMemory(goal, grants, state, RoleMemory((self._planner,)), RoleMemory((self._executor,)))
 
+    async def attend(self, memory: OpexMemory, turn: Turn) -> OpexMemory:
+        return replace(memory, state=await self._body.observe(memory.state, turn))
+
     def doing(self, memory: OpexMemory) -> str:
         skill: Skill | None = memory.state.skill
         return skill.text if skill is not None else ""

@@ -47,6 +47,9 @@ class OraclePlayer:
             raise ConfigurationError("planner=oracle carries out the annotated plan, which is hidden; give --grant plan.")
         return OracleMemory(skills_of(grants.plan), self._body.begin(goal, observation))
 
+    async def attend(self, memory: OracleMemory, turn: Turn) -> OracleMemory:
+        return replace(memory, state=await self._body.observe(memory.state, turn))
+
     def doing(self, memory: OracleMemory) -> str:
         return memory.state.skill.text if memory.state.skill is not None else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -14,6 +15,7 @@ from agent.episodes.impressions import glimpses
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Play, Proceed, Stop
 from agent.impression import Glimpse, Impression
+from agent.models.base import Completion, Model, ModelWrapper, Request
 from tests.agent.agents.test_opex import PLAN, play, roles
 from tests.agent.episodes.attending import Back, Person
 from worlds.errors import Unsupported
@@ -66,6 +68,39 @@ def test_each_decision_is_published_with_what_was_claimed_and_where_it_leads() -
     assert first.map.explored.sum() < last.map.explored.sum() and set(first.map.names) < set(last.map.names)
     assert first.claims and all(one.mask.shape == (150, 150) and 0 < one.score < 1 for one in first.claims)
     assert any(one.path for one in map(look, seen.values()))
+
+
+class Listening(ModelWrapper):
+    """Calls ``told`` whenever the model is asked."""
+
+    def __init__(self, model: Model, told: Callable[[], None]) -> None:
+        super().__init__(model)
+        self._told = told
+
+    async def complete(self, request: Request) -> Completion:
+        self._told()
+        return await super().complete(request)
+
+
+def test_what_it_sees_is_there_while_its_model_thinks() -> None:
+    begun: list[int] = []
+    seen: dict[int, Glimpse] = {}
+    asked: list[bool] = []
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event) and isinstance(event.body, Started | Stepped | TurnSpent):
+            begun.append(event.id)
+
+    def look_up() -> None:
+        asked.append(begun[-1] in seen and seen[begun[-1]].look() is not None)
+
+    world = make_world("alfred")
+    model = Listening(roles([PLAN], [play("PickupObject", "Egg")] * 9), look_up)
+    agent = make_agent("opex", world=world, model=model, settings=NOISY)
+    config = EpisodeConfig(world.engine, max_turns=8, model=model.name, settings=NOISY)
+    env = world.open(world.task("example:1"))
+    asyncio.run(run_episode(env, agent, config, listen, world=world, watcher=lambda one: seen.update({one.at: one})))
+    assert asked and all(asked)
 
 
 def test_a_way_begins_where_the_robot_stands_and_goes_on_in_single_steps() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.agent.evaluation.runs.test_killed import episodes, finish, start
 from tests.backends.demonstrator import demonstrator
 from tests.backends.prompts import said_by
-from tests.backends.server import Messages, Server, serve
+from tests.backends.server import Messages, Server, seeing, serve
 from tests.waiting import ending
 from worlds.registry import make_world
 
@@ -20,6 +20,7 @@ pytestmark = pytest.mark.heavy
 SEEING = ("--set", "seeing=noisy:miss=0.2,confuse=0.1,depth=0.02,seed=3")
 LINES = {
     "by camera": ("--agent", "opex", *SEEING, "--max-steps", "60"),
+    "with its pictures shown": ("--agent", "opex", *SEEING, "--grant", "view", "--max-steps", "40"),
     "oracle skills": ("--agent", "lota", "--world-option", "skills=oracle", "--set", "shots=2"),
     "low-level commands": ("--agent", "react", "--max-steps", "12"),
 }
@@ -38,6 +39,7 @@ def policy(messages: Messages) -> str:
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with serve(policy) as running:
+        running.probing = seeing
         yield running
 
 
