@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
@@ -233,7 +234,8 @@ def begun(body: RobotBody, skill: Skill, cut: Sequence[str] = ()) -> Skill | str
     env = make_world("alfred").open(make_world("alfred").task("example:1"))
     env.reset()
     assert isinstance(env, Pictured)
-    state = body.observe(body.begin("", Observation("")), Turn(1, 9, frame=env.frame((150, 150)), pose=env.pose()))
+    turn = Turn(1, 9, frame=env.frame((150, 150)), pose=env.pose())
+    state = asyncio.run(body.observe(body.begin("", Observation("")), turn))
     seen = replace(state.knowledge, sliced=tuple((kind, env.pose()) for kind in cut))
     started = body.start(replace(state, seen=seen), skill)
     return started.problem or started.skill
