@@ -49,7 +49,7 @@ async def calling(recorded: Recorded, policy: Policy) -> Response:
     del policy
     opening, played = told(recorded.body["messages"])
     if played and ("game is over" in str(played[-1].observation) or "task is done" in str(played[-1].observation)):
-        return JSONResponse(completion("Done.", recorded))
+        return sent(completion("Done.", recorded), recorded)
     expert, first = make_expert(), Observation(opening)
     memory = expert.begin(opening.rpartition(_GOAL)[2].splitlines()[0].rstrip("."), first)
     for transition in played:
@@ -62,4 +62,18 @@ async def calling(recorded: Recorded, policy: Policy) -> Response:
     arguments = dict(zip(offered["parameters"]["properties"], values, strict=True))
     function = {"name": offered["name"], "arguments": json.dumps(arguments)}
     call = {"id": f"call-{len(played)}", "type": "function", "function": function}
-    return JSONResponse(completion(None, recorded, finish="tool_calls", tool_calls=[call]))
+    return sent(completion(None, recorded, finish="tool_calls", tool_calls=[call]), recorded)
+
+
+def sent(whole: dict[str, Any], recorded: Recorded) -> Response:
+    """A completion at once, or as a stream of one piece where that was asked for."""
+    if not recorded.body.get("stream"):
+        return JSONResponse(whole)
+    (choice,) = whole["choices"]
+    said = choice["message"]
+    calls = [{"index": place, **call} for place, call in enumerate(said.get("tool_calls", ()))]
+    piece = {"index": 0, "delta": {**said, "tool_calls": calls} if calls else said, "finish_reason": None}
+    last = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    same = {**whole, "object": "chat.completion.chunk"}
+    lines = [json.dumps(each) for each in ({**same, "choices": [piece], "usage": None}, {**same, "choices": [last]})]
+    return Response("".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]), media_type="text/event-stream")

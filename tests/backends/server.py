@@ -64,7 +64,7 @@ class Recorded:
 
 def _parts(message: dict[str, Any]) -> list[dict[str, Any]]:
     """A message's text, and what comes with it."""
-    content = message["content"]
+    content = message.get("content")
     return [{"type": "text", "text": content or ""}] if content is None or isinstance(content, str) else content
 
 

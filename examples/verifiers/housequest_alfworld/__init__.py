@@ -1,0 +1,5 @@
+"""ALFWorld as a taskset of verifiers."""
+
+from housequest_alfworld.taskset import AlfworldTaskset
+
+__all__ = ["AlfworldTaskset"]

@@ -1,0 +1,56 @@
+"""The taskset in examples/verifiers plays a game in verifiers itself, installed apart, against an endpoint of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.backends.caller import calling
+from tests.backends.server import serve
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment that has the taskset. Skips the test where there is no index to have verifiers from."""
+    folder = tmp_path_factory.mktemp("verifiers")
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    programs = folder / "bin"
+    install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv"]
+    packages = ["--editable", str(ROOT), "--editable", str(ROOT / "examples" / "verifiers")]
+    done = subprocess.run([*install, *packages], check=False, capture_output=True, text=True, timeout=900)
+    if "No matching distribution found" in done.stderr and "from versions: none" in done.stderr:
+        pytest.skip("no package index can be reached")
+    assert done.returncode == 0, done.stderr
+    return programs
+
+
+def test_a_game_is_won_by_tools(scripts: Path, tmp_path: Path) -> None:
+    with serve(lambda _: "") as server:
+        server.behave(otherwise=calling)
+        taskset = ["housequest-alfworld", "--env.taskset.split", "example", "-n", "1", "--no-push", "--no-rich"]
+        local = ["--env.agent.harness.id", "null", "--env.agent.runtime.type", "subprocess"]
+        endpoint = ["-m", "tester", "--client.base-url", server.url, "--client.api-key-var", "LOCAL_API_KEY"]
+        done = subprocess.run(
+            [str(scripts / "vf-eval"), *taskset, *local, *endpoint],
+            check=False,
+            cwd=tmp_path,
+            env={**os.environ, "LOCAL_API_KEY": "none", "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+    assert done.returncode == 0, done.stderr
+    (file,) = tmp_path.glob("outputs/*/traces.jsonl")
+    (trace,) = json.loads(file.read_text("utf-8"))["traces"]
+    assert trace["errors"] == []
+    assert trace["rewards"]["won"]["score"] == 1
+    assert trace["metrics"] == {"goal_conditions": 1, "steps": len(server.requests) - 1, "refused": 0}
