@@ -23,14 +23,16 @@ from worlds.graphs.sight import visible
 from worlds.registry import make_world
 
 HOUSES = range(50)
+EXPERTS = range(1_000)
 PLANNED = range(10)
+MOST_COMMANDS = 200
 
 
 def run(data: Path | None) -> Iterator[str]:
     """The figures, each a line."""
     del data
     yield from _steps()
-    yield _expert()
+    yield from _expert()
     yield _skills()
     yield from _planners()
 
@@ -60,14 +62,18 @@ def _steps() -> Iterator[str]:
     yield f"a command of the env, answered in words: {(time.perf_counter() - start) / 1_000 * 1e6:.0f} us"
 
 
-def _expert() -> str:
-    world, won, steps, start = make_world("household-graph"), 0, list[int](), time.perf_counter()
-    for seed in HOUSES:
-        played = _played(world, f"generated:{seed}")
-        won += played is not None
-        steps += [len(played)] if played is not None else []
-    seconds = time.perf_counter() - start
-    return f"the expert: {len(HOUSES) / seconds:.0f} tasks a second, {won} of {len(HOUSES)} won in {mean(steps):.1f} commands"
+def _expert() -> Iterator[str]:
+    world, steps, lost, start = make_world("household-graph"), list[int](), list[str](), time.perf_counter()
+    for seed in EXPERTS:
+        played, why = _ended(world, f"generated:{seed}")
+        steps += [len(played)] if why is None else []
+        lost += [] if why is None else [f"generated:{seed}: {why}"]
+    seconds, number = time.perf_counter() - start, len(EXPERTS)
+    yield (
+        f"the expert: {number / seconds:.0f} tasks a second, {len(steps):,} of {number:,} won in {mean(steps):.1f} commands on "
+        f"average and at most {max(steps)}; {len(lost)} lost"
+    )
+    yield from (f"  {one}" for one in lost)
 
 
 def _skills() -> str:
@@ -113,7 +119,6 @@ def _planners() -> Iterator[str]:
         calls, tokens, skills = list[int](), list[int](), list[int]()
         for seed in PLANNED:
             won = _played(world, f"generated:{seed}")
-            assert won is not None
             model = _Counting(Knowing(won))
             player = make_agent(agent, world=world, model=model)
             config = EpisodeConfig(world.engine, frozenset({"admissible"}), max_turns=world.max_turns)
@@ -129,16 +134,25 @@ def _planners() -> Iterator[str]:
         )
 
 
-def _played(world: World, reference: str) -> tuple[str, ...] | None:
+def _played(world: World, reference: str) -> tuple[str, ...]:
     """The commands by which the expert wins a task."""
+    commands, why = _ended(world, reference)
+    assert why is None, f"{reference}: {why}"
+    return commands
+
+
+def _ended(world: World, reference: str) -> tuple[tuple[str, ...], str | None]:
+    """The commands that the expert gives in a task, and why it is lost; None if it is won."""
     env, expert, commands = world.open(world.task(reference)), world.expert(), list[str]()
     step = env.reset()
     memory = expert.begin(env.task.goal, step.observation)
     while not step.done:
-        command, _, memory = expert.decide(memory)
+        command, thought, memory = expert.decide(memory)
         if command is None:
-            return None
+            return tuple(commands), f"gave up: {thought}"
+        if len(commands) == MOST_COMMANDS:
+            return tuple(commands), f"{MOST_COMMANDS} commands were not enough"
         step = env.step(command)
         memory = expert.observe(memory, command, step.observation)
         commands += [command] if step.observation.accepted else []
-    return tuple(commands)
+    return tuple(commands), None

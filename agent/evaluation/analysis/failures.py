@@ -171,7 +171,8 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     refused = sum(not step.accepted for step in case.steps)
     often = f" {refused} of its {len(case.steps)} commands were refused." if 2 * refused > len(case.steps) else ""
     unclear = "what was missing cannot be told, for the goal could not be read"
-    far = _so_far(case) or (unclear if case.missing is None else "all kinds of thing that the goal names were seen")
+    seen = "all kinds of thing that the goal names were seen" if case.missing is not None else ""
+    far = _so_far(case) or ", and ".join(filter(None, (seen, _held(case)))) or unclear
     yield _failure(case, FailureKind.OUT_OF_TURNS, last, f"the {many(last, 'turn')} were over: {far}.{often}")
 
 
@@ -304,6 +305,14 @@ def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
             yield _failure(case, FailureKind(f"forgot_{treatment}"), held.taken, words)
         elif goal.lamp and not any(lamp.lit for lamp in case.lamps(goal)):
             yield _failure(case, FailureKind.FORGOT_LIGHT, held.taken, f"{words} no {goal.lamp} was turned on.")
+
+
+def _held(case: EpisodeCase) -> str:
+    """How much of the goal held at the end, as the world counts it; empty where it does not."""
+    last = case.steps[-1] if case.steps else None
+    if last is None or last.met is None or not last.conditions:
+        return ""
+    return f"{last.met} of {many(last.conditions, 'goal condition')} held"
 
 
 def _so_far(case: EpisodeCase) -> str:

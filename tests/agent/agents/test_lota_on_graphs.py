@@ -12,12 +12,16 @@ from agent.base import Agent
 from agent.config import configure
 from agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
 from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.evaluation.analysis.compare import Run, compare, read_for_comparison
+from agent.evaluation.render.pages.render import comparison_page
 from agent.evaluation.runs.batch import run_batch
+from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import make_run_spec
 from agent.models.registry import make_model
 from tests.agent.agents.test_lota import Liking
 from tests.backends.knowing import Knowing
 from tests.backends.server import serve
+from tests.worlds.graphs.tables import task, written
 from worlds.base import World
 from worlds.errors import Unsupported
 from worlds.registry import make_world
@@ -98,3 +102,18 @@ def test_a_run_shows_the_metrics_of_the_benchmark(tmp_path: Path, winning: tuple
         assert spec.manifest.engine == "graphs 1, skills by an oracle that reads the graph"
         summary = asyncio.run(run_batch(spec, tmp_path / "run"))
     assert (summary.overall.episodes, summary.overall.won) == (1, 1)
+
+
+def test_a_file_of_wah_nl_is_played_from_instruction_to_score(tmp_path: Path) -> None:
+    (tmp_path / "wah_nl_test.json").write_text(written([task(), task(task_id=8)]), "utf-8")
+    flags = {"world": "household-graph", "world_option": {"data": str(tmp_path)}, "agent": "expert", "goals": "human:2"}
+    runs: list[Run] = []
+    for name, turns in (("whole", 50), ("short", 6)):
+        asyncio.run(run_batch(make_run_spec(configure({**flags, "max_steps": turns}, tmp_path)), tmp_path / name))
+        runs.append(read_for_comparison(RunFolder(tmp_path / name)))
+    whole, short = runs
+    assert [one.outcome for one in whole.results] == ["won", "won"]
+    # Two plates and the switch are three subgoals, and six commands do not reach them all.
+    assert [(one.conditions, one.met == 3) for one in (*whole.results, *short.results)] == [(3, True)] * 2 + [(3, False)] * 2
+    assert all(one.failure and "of 3 goal conditions held" in one.failure.words for one in short.results)
+    assert "Subgoal SR" in comparison_page(compare(whole, short), tmp_path / "page.html").decode()

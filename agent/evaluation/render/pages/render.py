@@ -21,7 +21,7 @@ from agent.evaluation.analysis.metrics import Figures, Summary
 from agent.evaluation.analysis.series import SeriesReport
 from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
 from agent.evaluation.render import report
-from agent.evaluation.render.comparison import conclusions, sides
+from agent.evaluation.render.comparison import conclusions, figure_cells, sides
 from agent.evaluation.render.pages.charts import (
     RateBar,
     RateGroup,
@@ -176,6 +176,7 @@ def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS
         configuration=_both(*(manifest_settings(run.manifest) for run in (first, second))),
         by_type=[(kind, _paired(counts)) for kind, counts in comparison.by_type.items()],
         overall=_paired(comparison.counts),
+        figures=[(figure.label, figure_cells(figure)) for figure in comparison.figures],
         charts=_comparison_charts(comparison),
         left_out=comparison.left_out,
         outcomes=("first", "second"),

@@ -309,7 +309,7 @@ def test_a_goal_that_cannot_be_read_leaves_what_its_type_tells() -> None:
     assert "guessed" not in found.words
     found = lost(house_of("place"), ["look", "inventory"], goal="make it nice and cosy in here")
     assert found.kind == "out_of_turns"
-    assert "cannot be told" in found.words
+    assert "0 of 1 goal condition held" in found.words
 
 
 def test_of_a_goal_of_several_things_it_says_what_was_never_seen() -> None:
