@@ -14,6 +14,7 @@ from typing import cast
 
 from agent.explorer.chunks import Chunk
 from agent.explorer.report import BadCheck, DroppedRule
+from agent.models.forms import Choice, Either, Form, Listed, Name, Words
 from agent.roles.base import ReplyError, Role
 from knowledge.checks import Check, parse_check
 from knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule
@@ -146,6 +147,26 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(str(each) for each in cast("list[object]", value)[:100] if isinstance(each, str | int))
     return str(value) if isinstance(value, str | int) else ""
+
+
+def distilling_form(steps: int) -> Form:
+    """At most `MOST_RULES` rules read from so many steps, or none."""
+    rule = Form(
+        (
+            "Rule: ",
+            ("rule", Words(LONGEST_STATEMENT)),
+            "\nKind: ",
+            ("kind", Choice(KINDS)),
+            "\nObjects: ",
+            ("objects", Listed(Name(40), MOST_OBJECTS, between=", ")),
+            "\nSteps: ",
+            ("steps", Listed(Choice(tuple(str(number) for number in range(1, steps + 1))), MOST_STEPS, between=", ")),
+            "\nCheck: ",
+            ("check", Words(LONGEST_STATEMENT, sentence=False)),
+        )
+    )
+    rules = Listed(rule, MOST_RULES, between="\n\n")
+    return Form((("rules", Either((Choice(("Rules: none",)), rules))),))
 
 
 DISTILLER: Role[Proposals] = Role("distiller", _read)

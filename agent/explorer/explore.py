@@ -7,6 +7,7 @@ so resuming after a kill repeats no call and makes the same book.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,22 +18,28 @@ from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
 from agent.evaluation.runs.files import file_of
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.spec import slug
-from agent.explorer.chunks import Chunk, chunks, read_steps
-from agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates
+from agent.explorer.chunks import Chunk, EpisodeSteps, chunks, read_steps
+from agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates, distilling_form
 from agent.explorer.filtering import FilterResult, filter_rules
 from agent.explorer.judges import LearningModel, ModelJudge
 from agent.explorer.ledger import Ledger
 from agent.explorer.plan import Exploration, ExplorationFolder, refuse_evaluation_split
 from agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
+from agent.models.base import Message
 from agent.models.registry import make_model
 from agent.roles.base import load_prompt
 from knowledge.library import library
 from knowledge.mining import mine
 from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Origin, Rule
-from worlds.errors import ConfigurationError, KnowledgeError
+from worlds.errors import ConfigurationError, KnowledgeError, ModelError
 from worlds.household.commands import Commands
 from worlds.paths import atomic_write
+
+LEAST_REPLY = 512
+"""Tokens that a chunk leaves for a reply, where replies may be so long: those of a few rules."""
+LEAST_CHUNK = 200
+"""Tokens below which chunks are not made smaller: a house takes as many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +80,7 @@ async def explore(
     # Refuse an unreadable book before playing.
     library().writable(target.into, exploration.run.config.world)
     place = ExplorationFolder(folder)
-    place.begin_exploration(exploration)
+    exploration = place.begin_exploration(exploration)
     before = place.report()
     same = before is not None and (before.into, before.accept, before.besides) == (target.into, target.accept, target.names)
     if before is not None and same and not before.left(retry_errors=options.retry_errors):
@@ -98,7 +105,7 @@ class _Learning:
 
     async def report(self, summary: Summary) -> ExplorationReport:
         """Learn, write the book and report."""
-        episodes, learning = list(read_steps(self.place.path)), self.exploration.learning
+        episodes = list(read_steps(self.place.path))
         run = slug(self.place.path.resolve().name)
         asker = self._asker()
         try:
@@ -108,7 +115,7 @@ class _Learning:
                 gathered = Candidates([CandidateRule(rule, rule.evidence.witnesses) for rule in mined])
             else:
                 origin = Origin("model", f"{asker.name[:140]} over {run}")
-                parts = list(chunks(episodes, learning.chunk_steps, learning.chunk_tokens))
+                parts = await self._chunks(episodes, asker)
                 judges = ModelJudge(asker, {step.origin: step for part in parts for step in part.steps}, self.options.say)
                 gathered = await self._distilled(parts, asker, origin)
             filtered = await self._filtered(gathered, origin, judges)
@@ -138,6 +145,32 @@ class _Learning:
             tokens=used.tokens.prompt + used.tokens.completion,
         )
 
+    async def _chunks(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> list[Chunk]:
+        """The chunks, so small that a reply to each fits into the model's context where it tells how large that is."""
+        learning, prompt = self.exploration.learning, load_prompt("agent.explorer", "distiller")
+        tokens = learning.chunk_tokens
+        while True:
+            parts = list(chunks(episodes, learning.chunk_steps, tokens))
+            longest = max(parts, key=lambda part: len(part.text), default=None)
+            if longest is None:
+                return parts
+            asked = (Message("system", self._instructions()), Message("user", prompt.render("chunk", chunk=longest.text)))
+            room = None
+            with suppress(ModelError):  # the first call says what is wrong
+                room = await asker.model.room(asked)
+            if room is None or room >= min(learning.reply_tokens, LEAST_REPLY) or tokens <= LEAST_CHUNK:
+                break
+            tokens = tokens * 3 // 4
+        if tokens < learning.chunk_tokens and self.options.say is not None:
+            self.options.say(f"Chunks have about {tokens:,} tokens: the model has room for no more with a reply.")
+        return parts
+
+    def _instructions(self) -> str:
+        """The distiller's, in this world."""
+        world = self.exploration.run.setup.world
+        prompt = load_prompt("agent.explorer", "distiller")
+        return prompt.render("system", manual=world.manual, most=str(MOST_RULES), checks="\n".join(self._commands.checks))
+
     def _asker(self) -> LearningModel | None:
         """The model that distils, with the calls that it answered before; None to count."""
         if self.exploration.model is None:
@@ -153,6 +186,7 @@ class _Learning:
             workers=self.options.workers,
             seed=self.exploration.run.config.seed,
             longest=self.exploration.learning.reply_tokens,
+            form=self.exploration.learning.form,
         )
 
     @property
@@ -164,8 +198,7 @@ class _Learning:
     async def _distilled(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
         """The distiller's proposals for all chunks."""
         prompt = load_prompt("agent.explorer", "distiller")
-        world = self.exploration.run.setup.world
-        system = prompt.render("system", manual=world.manual, most=str(MOST_RULES), checks="\n".join(self._commands.checks))
+        system = self._instructions()
         if self.options.say is not None:
             self.options.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
 
@@ -176,8 +209,9 @@ class _Learning:
 
         watch(0)
         questions = {f"chunk {part.number}": prompt.render("chunk", chunk=part.text) for part in parts}
+        role = DISTILLER.held_to(distilling_form(max((len(part.steps) for part in parts), default=1)))
         gathered = Candidates()
-        for part, proposals in zip(parts, await asker.ask(DISTILLER, system, questions, watch), strict=True):
+        for part, proposals in zip(parts, await asker.ask(role, system, questions, watch), strict=True):
             if proposals is not None:
                 gathered.add(part, proposals, origin)
         return gathered

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from itertools import chain
+from typing import Literal, TypeVar, get_args
 
 from agent.base import AgentEvent
+from agent.episodes.events import ParseFailed
 from agent.evaluation.runs.batch import run_workers
 from agent.evaluation.runs.budget import BudgetTracker, RunHalted
 from agent.explorer.chunks import PlayedStep
@@ -15,6 +17,7 @@ from agent.explorer.distiller import CandidateRule
 from agent.explorer.ledger import Ledger, LedgerModel
 from agent.explorer.report import FailedCall
 from agent.models.base import Message, Model, Timing
+from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, FormChoice, Words
 from agent.roles.base import Answer, ReplyError, Role, Sampling, ask, clean, load_prompt
 from agent.roles.reading import json_fields
 from knowledge.rules import Evidence, Rule
@@ -33,7 +36,8 @@ LONGEST_STEP = 400
 class LearningModel:
     """Asks ``model`` in the roles of learning, through the ledger; failed calls are kept in ``lost``.
 
-    ``name`` is the model's name without its address, ``longest`` the most tokens of a reply.
+    ``name`` is the model's name without its address, ``longest`` the most tokens of a reply, and ``form`` says whether it is
+    held to its form.
     """
 
     model: Model
@@ -43,30 +47,43 @@ class LearningModel:
     workers: int
     seed: int
     longest: int
+    form: FormChoice = "free"
     lost: list[FailedCall] = field(default_factory=list[FailedCall])
 
     async def ask(
-        self, role: Role[T], system: str, questions: Mapping[str, str], done: Callable[[int], None] | None = None
+        self,
+        role: Role[T],
+        system: str,
+        questions: Mapping[str, str],
+        done: Callable[[int], None] | None = None,
+        forms: Mapping[str, Form] | None = None,
     ) -> list[T | None]:
         """The parsed replies to ``questions``, which have names for people; ``done`` gets the number answered so far.
+
+        ``forms`` are those of questions whose replies have one of their own.
 
         A reply is None if the model failed or what it said stayed unreadable. If the budget runs out, waits for calls already
         sent, which are paid for, and raises the reason.
         """
         remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
-        sampling, before = Sampling(max_tokens=self.longest, seed=self.seed), (Message("system", system),)
+        sampling = Sampling(max_tokens=self.longest, seed=self.seed, form=self.form)
+        before = (Message("system", system),)
         replies: dict[str, T] = {}
         failed: dict[str, FailedCall] = {}
         waiting = iter(questions.items())
 
         async def work() -> None:
             for what, text in waiting:
+                unread = _Unread()
                 try:
-                    answer: Answer[T] = await ask(role, remembered, before, text, _unheard, sampling)
+                    held = role.held_to((forms or {}).get(what, role.form))
+                    answer: Answer[T] = await ask(held, remembered, before, text, unread.hear, sampling)
                 except RunHalted:
                     return
                 except ModelError as error:
-                    failed[what] = FailedCall(what=what, why=clean(error.recorded), again=True)
+                    # Where a reply filled the context, the error is only what came of it.
+                    why = " ".join(filter(None, (unread.reason, clean(error.recorded))))
+                    failed[what] = FailedCall(what=what, why=why, again=True)
                 else:
                     if answer.value is None:
                         failed[what] = FailedCall(what=what, why=answer.reason, again=False)
@@ -99,14 +116,15 @@ class ModelJudge:
             self.say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
         prompt = load_prompt("agent.explorer", "judge")
         parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
-        questions: dict[str, str] = {}
+        questions, forms = dict[str, str](), dict[str, Form]()
         for number, part in enumerate(parts, 1):
             listed = [
                 prompt.render("pair", number=str(place), first=one.statement, second=other.statement)
                 for place, (one, other) in enumerate(part, 1)
             ]
             questions[f"judgement {number}"] = prompt.render("pairs", pairs="\n".join(listed), number=str(len(part)))
-        answers = await self.asker.ask(JUDGE, prompt.render("system"), questions)
+            forms[f"judgement {number}"] = judging_form(len(part))
+        answers = await self.asker.ask(JUDGE, prompt.render("system"), questions, forms=forms)
         found: list[PairLabel] = []
         unsaid: PairLabel = "different"
         for part, answer in zip(parts, answers, strict=True):
@@ -139,9 +157,17 @@ def _found(evidence: Evidence) -> str:
     return f"{evidence.supports} for, {evidence.contradicts} against" if evidence else "nothing that decides it"
 
 
-def _unheard(body: AgentEvent, timing: Timing | None = None) -> None:
-    """Drop events: the ledger records the calls."""
-    del body, timing
+@dataclass
+class _Unread:
+    """Hears why a reply could not be read; all else is dropped, since the ledger records the calls."""
+
+    reason: str = ""
+
+    def hear(self, body: AgentEvent, timing: Timing | None = None) -> None:
+        """An ``Emitter``."""
+        del timing
+        if isinstance(body, ParseFailed):
+            self.reason = f"Its reply could not be read: {body.reason} Asked again, it failed:"
 
 
 PairLabel = Literal["same", "contrary", "different"]
@@ -179,5 +205,14 @@ def _read_answer(text: str) -> ArbiterVerdict:
     return _RIGHT[found[-1]]
 
 
+def judging_form(pairs: int) -> Form:
+    """A line for each of so many pairs."""
+    word = Choice(get_args(PairLabel))
+    others = ((f"\n{number}: ", (str(number), word)) for number in range(2, pairs + 1))
+    return Form(("1: ", ("1", word), *chain.from_iterable(others)))
+
+
+_VERDICT = Form(("Thought: ", (THOUGHT, Words(LONGEST_THOUGHT)), "\nRight: ", ("right", Choice(("A", "B", "unsure")))))
+
 JUDGE: Role[dict[int, PairLabel]] = Role("judge", _read_pairs)
-ARBITER: Role[ArbiterVerdict] = Role("arbiter", _read_answer)
+ARBITER: Role[ArbiterVerdict] = Role("arbiter", _read_answer, form=_VERDICT)

@@ -81,6 +81,7 @@ class LedgerModel(ModelWrapper):
         asked = [self._name, chat, tuple(request.stop), request.max_tokens, request.temperature, request.seed]
         asked += ["raw"] if request.raw else []
         asked += [sorted(request.bias.items(), key=str)] if request.bias else []
+        asked += [held] if (held := request.grammar or request.schema) else []
         key = sha256(json.dumps(asked).encode()).hexdigest()
         found = self._ledger.calls.get(key)
         if found is not None:

@@ -15,6 +15,7 @@ from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from agent.explorer.ledger import LARGEST as LARGEST_LEDGER
 from agent.explorer.ledger import LedgerCall
 from agent.explorer.report import ExplorationReport
+from agent.models.forms import FormChoice
 from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from agent.roles.base import template_hashes
 from worlds.errors import ConfigurationError, shown
@@ -28,7 +29,11 @@ _KEPT = ("valid", "test")
 
 
 class LearningConfig(BaseModel):
-    """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting."""
+    """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting.
+
+    ``form``: whether replies in learning are held to their forms, as those of explorations that began before there were any are
+    not.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,6 +44,7 @@ class LearningConfig(BaseModel):
     chunk_tokens: int
     reply_tokens: int
     prompts: dict[str, str]
+    form: FormChoice = "free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,8 @@ class Exploration:
     def default_folder(self) -> Path:
         """The default folder; the same exploration always gets the same one."""
         run = self.run.default_folder
-        digest = sha256(f"{run}\n{self.learning.model_dump_json()}".encode()).hexdigest()[:8]
+        learning = self.learning.model_dump_json(exclude={"form"})
+        digest = sha256(f"{run}\n{learning}".encode()).hexdigest()[:8]
         return run.with_name(f"explore-{run.name.rpartition('-')[0]}-{digest}")
 
 
@@ -106,6 +113,7 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
         chunk_tokens=options.chunk_tokens,
         reply_tokens=options.reply_tokens,
         prompts=template_hashes("agent.explorer") if model else {},
+        form="auto" if model else "free",
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 
@@ -150,16 +158,22 @@ class ExplorationFolder(RunFolder):
         calls = faults_of(LedgerCall, self.calls_file, LARGEST_LEDGER, lines=True)
         return [*(fault for kind, file in files for fault in faults_of(kind, file, LARGEST)), *calls]
 
-    def begin_exploration(self, exploration: Exploration) -> None:
-        """Write the configuration, or compare it with the one already there.
+    def begin_exploration(self, exploration: Exploration) -> Exploration:
+        """Write the configuration, or compare it with the one already there; the exploration as it goes on.
 
-        Raises ``ConfigurationError`` with the differences if another exploration has begun here.
+        One goes on with the form that it began with, so that no answered call is made again. Raises ``ConfigurationError`` with
+        the differences if another exploration has begun here.
         """
+        learning = exploration.learning
 
-        def changed() -> list[str]:
-            before = parsed(LearningConfig, read_bytes(self.learning_file, LARGEST), str(self.learning_file))
-            return differences(before, exploration.learning)
+        def before() -> LearningConfig:
+            return parsed(LearningConfig, read_bytes(self.learning_file, LARGEST), str(self.learning_file))
 
         with self.locked():
             self.begin(exploration.run.manifest)
-            begin_run(self.learning_file, exploration.learning, changed)
+            begin_run(
+                self.learning_file,
+                learning,
+                lambda: differences(before(), learning.model_copy(update={"form": before().form})),
+            )
+            return replace(exploration, learning=learning.model_copy(update={"form": before().form}))

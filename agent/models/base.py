@@ -227,6 +227,10 @@ class Model(Protocol):
         """log p of each continuation (nats) as the next assistant message, tokenised after the rendered prompt."""
         raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
 
+    async def room(self, messages: Sequence[Message]) -> int | None:  # noqa: ARG002
+        """Tokens that its context has beside this prompt, by its own tokenizer; None where it does not tell."""
+        return None
+
     async def check_alive(self) -> Completion | None:
         """The answer to one short question, asked once, that tells a model that is down from a call that cannot be answered.
 
@@ -262,6 +266,9 @@ class ModelWrapper(Model):
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         return await self.model.score(messages, continuations)
+
+    async def room(self, messages: Sequence[Message]) -> int | None:
+        return await self.model.room(messages)
 
     async def check_alive(self) -> Completion | None:
         return await self.model.check_alive()

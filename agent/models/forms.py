@@ -28,6 +28,7 @@ _FREE = r"[^\x00-\x1F\x7F]"
 """A character of free text on one line, in grammars and in regular expressions alike."""
 _FIRST = r"[A-Z\u00C0-\u1FFF\u3040-\uD7A3]"
 """Its first one is a letter, in English a capital: small models that begin with a number or a mark repeat it without end."""
+_LETTER = _FIRST.replace("[", "[a-z")
 _NAMED = re.compile(r"[A-Za-z0-9_'-]+", re.ASCII)
 
 
@@ -84,14 +85,15 @@ def grammar_of(value: Value) -> str:
 
 @dataclass(frozen=True)
 class Words(Value):
-    """Free text on one line, of ``most`` characters."""
+    """Free text on one line, of ``most`` characters; a ``sentence`` begins with a capital."""
 
     most: int
+    sentence: bool = True
 
     @property
     def pattern(self) -> str:
         # Bytes that are no text are read as a mark each, up to four for what a grammar counts as one character.
-        return f"{_FIRST}{_FREE}{{0,{4 * self.most}}}"
+        return f"{_FIRST if self.sentence else _LETTER}{_FREE}{{0,{4 * self.most}}}"
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -103,13 +105,13 @@ class Words(Value):
 
     def expression(self, rules: Rules) -> str:  # noqa: ARG002 (it refers to none)
         # After a space by itself a small model goes on in any script; a capital brings it back to words.
-        return f"[A-Z] {_FREE}{{0,{self.most - 1}}}"
+        return f"[{'A-Z' if self.sentence else 'A-Za-z'}] {_FREE}{{0,{self.most - 1}}}"
 
     def written(self, value: object) -> str | None:
         said = value if isinstance(value, str) else ""
         line = " ".join("".join(each if each.isprintable() else " " for each in said).split())
-        line = f"{line[:1].upper()}{line[1:]}"
-        begun = re.search(_FIRST, line)
+        line = f"{line[:1].upper()}{line[1:]}" if self.sentence else line
+        begun = re.search(_FIRST if self.sentence else _LETTER, line)
         return line[begun.start() :][: self.most].rstrip() if begun else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import queue
 import threading
+from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -114,6 +115,10 @@ class LlamaCpp:
         self._jobs.put(job)
         return answer.result()
 
+    def room(self, messages: Sequence[Message]) -> int:
+        """Tokens of a context beside this prompt. Raises ``Refused``."""
+        return self._library.context_size - len(self._library.prompt(messages))
+
     def close(self) -> None:
         """End its thread."""
         self._jobs.put(None)
@@ -173,7 +178,7 @@ class LlamaCpp:
             finish = self._sample_next(slot, work, place)
             if finish is not None:
                 usage, cached = Usage(work.prompt, work.number), Timing(cached=work.cached)
-                text = work.said.decode("utf-8", "replace")
+                text = _decoded(work.said)
                 slot.work = None
                 _settle(work, Completion(text, finish, usage, cached, tuple(work.tokens)))
 
@@ -197,7 +202,7 @@ class LlamaCpp:
         if work.number >= call.max_tokens or len(slot.held) + 1 >= library.context_size:
             return "length"
         if work.tell is not None:
-            work.tell(work.said.decode("utf-8", "replace"))
+            work.tell(_decoded(work.said))
         work.due.append(token)
         return None
 
@@ -352,6 +357,11 @@ class LlamaCpp:
                     self._clear(slot)
             status = int(lib.llama_decode(self._library.context, batch))
         return status == 0
+
+
+def _decoded(said: bytearray) -> str:
+    """The text of a reply, without a character that was cut off in its midst, as of llama.cpp's server."""
+    return getincrementaldecoder("utf-8")("replace").decode(said)
 
 
 def _settle(work: _Work, outcome: Completion | Refused) -> None:

@@ -105,6 +105,9 @@ class LlamaModel(Model):
         scores = _SCORES.validate_python(await self._ask(messages, {"texts": list(continuations)}))
         return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
 
+    async def room(self, messages: Sequence[Message]) -> int | None:
+        return await self._ask(messages, {"room": True}) if self._options.runtime == "llama-cpp-python" else None
+
     async def aclose(self) -> None:
         process, self._process = self._process, None
         if process is not None:

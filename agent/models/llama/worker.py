@@ -31,8 +31,10 @@ def start(first: Any) -> tuple[str, Handler]:
         from agent.models.llama.xllama import Xllama as Runtime
     runtime: Any = Runtime(first["path"], first["context"], options)
 
-    def answer(asked: Any, asking: Asking) -> dict[str, Any]:
+    def answer(asked: Any, asking: Asking) -> dict[str, Any] | int:
         messages = [Message(**each) for each in asked.pop("messages")]
+        if "room" in asked:
+            return runtime.room(messages)
         if "texts" in asked:
             return asdict(runtime.score(messages, asked["texts"], asking))
         # JSON has no numbers as keys, so the bias comes as pairs.

@@ -17,7 +17,7 @@ from agent.explorer.explore import ExploreTarget, explore
 from agent.explorer.plan import ExploreOptions, plan_exploration
 from agent.explorer.report import ExplorationReport
 from knowledge.rulebook import read_book
-from tests.backends.server import Server, saying, serve
+from tests.backends.server import Server, saying, serve, status
 from tests.backends.teacher import GOOD, LESSON, Teacher, rule
 from tui.commands.explore import report_lines
 
@@ -104,3 +104,15 @@ def test_judges_that_cannot_be_understood_leave_it_to_a_person(tmp_path: Path, s
     assert [lost.what for lost in report.lost] == ["judgement 1"]
     assert not report.lost[0].again
     assert len(report.found) > 7, "nothing counts as the same, or as contrary"
+
+
+def test_a_reply_that_fills_the_context_is_told_before_the_error_that_came_of_it(tmp_path: Path, server: Server) -> None:
+    full = {"error": {"message": "the request exceeds the context of 4096 tokens", "code": 400}}
+    looping = "Look at the shelf. " * 60
+    server.behave(saying(looping, finish="length"), *[status(400, full)] * 3)
+    report = learn(tmp_path, server, tmp_path / "book.yaml")
+    (lost,) = report.lost
+    assert lost.why.startswith("Its reply could not be read: there is no line that begins")
+    assert "Asked again, it failed: " in lost.why
+    assert "exceeds the context" in lost.why
+    assert len(server.requests[1].messages[2]["content"]) < 300, "only the beginning of it stays in the conversation"

@@ -19,6 +19,8 @@ from agent.agents.pet.roles import ONE, SUBTASKS, TRACKER, listing
 from agent.agents.react.agent import REACT
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER
 from agent.agents.socratic.roles import CAUSE, QUESTIONER, SOCRATIC_PLANNER, VALIDITY, revised_form
+from agent.explorer.distiller import DISTILLER, distilling_form
+from agent.explorer.judges import ARBITER, JUDGE, judging_form
 from agent.models.forms import Choice, Either, Form, Listed, Name, Value, Words, grammar_of
 from agent.roles.base import Role
 from agent.roles.commands import acting_form, command_value, planning_form
@@ -66,6 +68,9 @@ ROLES: dict[str, Role[Any]] = {
     "validity": VALIDITY,
     "cause": CAUSE,
     "searcher": places_of(["fridge 1", "shelf 1", "shelf 2"]),
+    "distiller": DISTILLER.held_to(distilling_form(12)),
+    "judge": JUDGE.held_to(judging_form(3)),
+    "arbiter": ARBITER,
     "selector": skills_of(["find a mug", "done"], ["find a mug"]),
     "selector of lists": skills_of(
         ["find a mug", "pick up the mug", "done"], ["find a mug", "pick up the mug", "done"], whole=True

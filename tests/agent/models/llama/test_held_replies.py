@@ -73,7 +73,7 @@ def test_a_model_of_random_weights_gives_commands_where_it_is_held(tiny: Path, r
 
 
 def test_both_runtimes_record_the_same(tiny: Path) -> None:
-    for form, turns in (("held", 3), ("free", 1)):
+    for form, turns in (("held", 3), ("free", 2)):
         one, other = (played(tiny, runtime, "react", turns, form=form, max_tokens="64") for runtime in RUNTIMES)
         assert list(map(uncounted, one)) == list(map(uncounted, other))
 

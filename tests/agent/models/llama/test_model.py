@@ -216,7 +216,12 @@ def test_a_prompt_that_is_too_long_says_what_would_help(tiny: Path, runtime: str
     async def test(model: LlamaModel) -> None:
         with pytest.raises(ModelError, match=r"context of 256 tokens, and the prompt has \d+.*context=2048"):
             await model.complete(Request([Message("user", "x" * 400)]))
-        assert (await model.complete(Request([Message("user", "x")], max_tokens=3))).text
+        short = await model.complete(Request([Message("user", "x")], max_tokens=3))
+        assert short.text
+        assert short.usage.prompt is not None
+        rooms = [await model.room([Message("user", "x" * size)]) for size in (1, 400)]
+        left = 256 - short.usage.prompt
+        assert rooms == ([left, left - 399] if runtime == "llama-cpp-python" else [None, None])
 
     use(tiny, f"runtime={runtime}&context=256&slots=1&threads=1", test)
 
