@@ -34,11 +34,11 @@ class _Listening(Model):
     name = "bench"
 
     def __init__(self) -> None:
-        self.heard: list[list[Message]] = []
+        self.asked: list[list[Message]] = []
         self._policy = Solver()
 
     async def complete(self, request: Request) -> Completion:
-        self.heard.append(list(request.messages))
+        self.asked.append(list(request.messages))
         return Completion(self._policy([{"role": message.role, "content": message.content} for message in request.messages]))
 
 
@@ -67,7 +67,7 @@ async def conversations(house: str) -> list[list[Message]]:
         EpisodeConfig(world.engine),
         lambda _: None,
     )
-    return model.heard
+    return model.asked
 
 
 async def _reuse(file: Path, runtime: str, episodes: list[list[list[Message]]]) -> list[str]:
