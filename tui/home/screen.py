@@ -31,6 +31,7 @@ from tui.play.game import GameConfig, Mode
 from tui.text import printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError, HousequestError
+from worlds.registry import shows_pictures
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
@@ -173,7 +174,9 @@ class HomeScreen(AppScreen):
         usual = DEFAULT_AGENT if settings.model else chosen
         grants = settings.grant or recent.grants
         player = PlayerChoice(agent or usual, settings.model or "", settings.rules or recent.rules, grants)
-        self._who.preselect(player, "you" if settings.agent == "human" else recent.mode, recent.models)
+        # By a camera, the expert can only do again what somebody showed, which nobody has in a made-up house.
+        alone = settings.agent == "human" or (shows_pictures(settings.world) and agent is None and not settings.model)
+        self._who.preselect(player, "you" if alone else recent.mode, recent.models)
         self._preselected = (self._who.player, self._who.mode)
 
     def _first(self, recent: RecentChoices) -> GameSource:

@@ -115,6 +115,18 @@ def broken_off(lines: int = 6) -> Path:
     return part
 
 
+def test_by_a_camera_a_newcomer_plays_and_leaves_by_q_twice() -> None:
+    async def test(app: House, pilot: Pilot[None]) -> None:
+        assert app.said.startswith("enter you play generated:0")
+        await pilot.press("q")
+        await pilot.pause()
+        assert app.is_running
+        await pilot.press("q")
+        await until(pilot, lambda: not app.is_running)
+
+    at_home(test, world="alfred")
+
+
 def test_without_games_enter_shows_the_model_that_ships_at_work() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         assert app.said.startswith("enter reasoner-actor plays generated:690 and you watch: put a hot egg")
