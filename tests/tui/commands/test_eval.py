@@ -41,7 +41,8 @@ def test_the_report_goes_to_stdout_and_the_rest_to_stderr(run: Run, call: Run, t
     done = run(*EXPERT)
     assert done.returncode == 0
     assert done.stderr.startswith("demo: 3 of the split's 3, into runs/demo-expert-")
-    assert done.stdout.splitlines()[-3].split()[:5] == ["all", "3", "3", "0", "100.0"]
+    success = done.stdout.partition("\n\n")[0]
+    assert success.splitlines()[-1].split()[:5] == ["all", "3", "3", "0", "100.0"]
     (folder,) = (tmp_path / "runs").iterdir()
     reported = call("report", str(folder))
     assert (reported.returncode, reported.stdout, reported.stderr) == (0, done.stdout, "")

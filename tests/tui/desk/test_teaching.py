@@ -30,7 +30,7 @@ def in_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_a_game_teaches(size: tuple[int, int]) -> None:
     app = showing(lambda: PlayScreen(game(), "step"))
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=True) as pilot:
         await until(pilot, lambda: waiting(app) == "verdict")
         await press(pilot, "k")
         await until(pilot, lambda: "Nothing was played yet" in screen_text(app))

@@ -272,7 +272,7 @@ async def test_a_terminal_without_colours_gets_the_plan_in_characters(monkeypatc
 async def test_a_race_shows_your_house_or_that_of_the_story_with_the_focus() -> None:
     save_recent(RecentChoices(view="text"))
     app = showing(lambda: RaceScreen(game()))
-    async with app.run_test(size=(200, 60)) as pilot:
+    async with app.run_test(size=(200, 60), notifications=True) as pilot:
         await until(pilot, lambda: "turn 0 · waiting" in screen_text(app))
         pane = await settled(pilot)
         assert title(pane).startswith("View · you · plan in text")
@@ -281,7 +281,7 @@ async def test_a_race_shows_your_house_or_that_of_the_story_with_the_focus() -> 
             await press(pilot, "tab")
         assert title(await settled(pilot)).startswith("View · the expert · plan in text")
         await press(pilot, "V")
-        assert "once the race is over" in running_text(app)
+        await until(pilot, lambda: "It would show you what is hidden" in running_text(app))
 
 
 @pytest.mark.heavy
@@ -339,7 +339,7 @@ async def test_a_quick_game_is_drawn_at_its_end_and_left_at_any_moment(tmp_path:
     save_recent(RecentChoices(view="house"))
     app = showing(lambda: PlayScreen(game(), "watch"))
     async with app.run_test(size=(120, 40)) as pilot:
-        await until(pilot, lambda: "won in 10 turns" in running_text(app))
+        await until(pilot, lambda: "In 10 turns." in running_text(app))
         await press(pilot, "V")
         assert "true state" in title(await settled(pilot)) and "egg" in screen_text(app)
         app.theme = "housequest-light"

@@ -194,17 +194,17 @@ async def test_an_endpoint_that_has_had_enough_says_so_and_is_tried_again(server
 @pytest.mark.heavy
 async def test_an_endpoint_that_is_down_is_tried_again_and_then_changed(server: Server) -> None:
     app = playing(game(agent="react", model="openai:gone@http://127.0.0.1:9/v1"))
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: waiting(app) == "failed")
         assert "127.0.0.1:9" in screen_text(app)
         await press(pilot, "r")
-        await until(pilot, lambda: on(app).play_state.state.assisted)
         await until(pilot, lambda: waiting(app) == "failed")
+        assert not on(app).play_state.state.assisted  # to ask again helps nobody
         await press(pilot, "m")
         await until(pilot, lambda: isinstance(app.screen, PickDialog))
         await type_in(pilot, "nonsense")
         await until(pilot, lambda: "nonsense" in screen_text(app))
-        assert waiting(app) == "failed"
+        await until(pilot, lambda: waiting(app) == "failed")
         await press(pilot, "m")
         await until(pilot, lambda: isinstance(app.screen, PickDialog))
         await type_in(pilot, server.model("better"))
@@ -390,12 +390,12 @@ async def test_a_world_without_copies_is_taken_back_by_playing_again(server: Ser
 )
 async def test_a_key_that_does_not_hold_says_so(agent: str, key: str, said: str) -> None:
     app = playing(game(agent=agent))
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: waiting(app) in {"verdict", "turn"})
         if agent == "human":
             await press(pilot, "escape")
         await press(pilot, key)
-        assert said in screen_text(app)
+        await until(pilot, lambda: said in screen_text(app))
 
 
 async def test_a_person_alone_wins_by_hand() -> None:
