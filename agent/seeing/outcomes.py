@@ -1,19 +1,76 @@
-"""What becomes of an agent's state when a low-level action was carried out, or was not accepted."""
+"""What becomes of an agent's state when a low-level action was carried out, or was not accepted: its own, or a person's."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import hypot
 
-from agent.seeing.looking import up_and_down
-from agent.seeing.primitives import ACTIONS
+from agent.seeing.looking import TILT, up_and_down
+from agent.seeing.primitives import ACTIONS, steps_of
 from agent.seeing.state import LowLevelAction, SeeingState, Spot
 from agent.seeing.targets import SAME, Targets, apart
 from agent.seeing.walking import Stand
+from worlds.household.simulator import VISIBLE
+from worlds.rooms.poses import EYE, GRID, Pose
+from worlds.rooms.room import AHEAD
+
+_BEFORE = 0.8
+"""How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres."""
+_PREPARING = ("go", "look", "explore", "peek", "open")
+_TURNS = {"RotateRight": 90, "RotateLeft": -90}
+_TILTS = {"LookDown": TILT, "LookUp": -TILT}
 
 
 def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *, accepted: bool) -> SeeingState:
     """The state after ``action`` was carried out, or was not ``accepted``."""
     return _done(state, action, targets) if accepted else _failed(state, action, adjust=targets.has.adjust)
+
+
+def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accepted: bool) -> SeeingState:
+    """The state after somebody else acted in the agent's stead, on a thing of this ``kind``, from ``state.pose``.
+
+    A failure of theirs is none of the agent's: a step that is refused says that the way is blocked there, and no more.
+    """
+    state = replace(state, aim=None, sweep=None)
+    if not accepted:
+        return replace(state, bumped=state.bumped | {state.ahead}) if name == "MoveAhead" else state
+    if not kind:
+        return state
+    action = LowLevelAction(name, spot=_meant(state, kind))
+    left = _done_for(state, name, kind)
+    if left is not None:
+        return _done(replace(state, steps=state.steps[left:]), action, targets)
+    after = replace(_done(replace(state, steps=()), action, targets), steps=state.steps)
+    if state.skill is None or after.held == state.held:
+        return after
+    # What is left of the skill is another thing with another thing in the hand.
+    return replace(after, steps=tuple(steps_of(state.skill, after.held)), given=0).afresh()
+
+
+def before(pose: Pose, name: str) -> Pose:
+    """Where somebody was who is at ``pose`` after this action was carried out."""
+    dx, dz = AHEAD[pose.quarter] if name == "MoveAhead" else (0, 0)
+    yaw, pitch = (pose.yaw - _TURNS.get(name, 0)) % 360, pose.pitch - _TILTS.get(name, 0)
+    return replace(pose, x=pose.x - GRID * dx, z=pose.z - GRID * dz, yaw=yaw, pitch=pitch)
+
+
+def _done_for(state: SeeingState, name: str, kind: str) -> int | None:
+    """The number of the step that somebody else did, if only preparations for it come before; None if it is none."""
+    for number, step in enumerate(state.steps):
+        if step.primitive != "peek" and ACTIONS.get(step.primitive) == name and step.kind == kind:
+            return number
+        if step.primitive not in _PREPARING:
+            return None
+    return None
+
+
+def _meant(state: SeeingState, kind: str) -> Spot:
+    """The thing of this kind on the map that is nearest to what is ahead, else that place itself."""
+    dx, dz = AHEAD[state.pose.quarter]
+    ahead = Spot(kind, state.pose.x + _BEFORE * dx, state.pose.z + _BEFORE * dz, EYE - _BEFORE)
+    claims = (Spot(kind, *row) for row in state.map.points(kind, voted=False).tolist())
+    near = [one for one in claims if hypot(one.x - state.pose.x, one.z - state.pose.z) <= VISIBLE]
+    return min(near, key=lambda one: apart(one, ahead), default=ahead)
 
 
 def _done(state: SeeingState, action: LowLevelAction, targets: Targets) -> SeeingState:

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from agent.seeing.looking import looked, looks_at, walking
-from agent.seeing.outcomes import carried_out
-from agent.seeing.perception import Perception
+from agent.seeing.outcomes import carried_out, played
+from agent.seeing.perception import Percept, Perception
 from agent.seeing.primitives import ACTIONS, OPENABLE, PolicyStep, gerund, impossible, steps_of
 from agent.seeing.semantic_map import SemanticMap
 from agent.seeing.state import ErrorMode, Heuristics, LowLevelAction, SeeingState, Spot
@@ -78,9 +78,20 @@ class ActionPolicy:
         """The state after ``action`` was carried out, or was not ``accepted``."""
         return carried_out(state, action, self._targets, accepted=accepted)
 
+    def played(self, state: SeeingState, name: str, kind: str, *, accepted: bool) -> SeeingState:
+        """The state after somebody else did the action ``name`` on a thing of this ``kind``, or was not ``accepted``."""
+        return played(state, name, kind, self._targets, accepted=accepted)
+
+    def perceive(self, state: SeeingState, frame: Frame) -> Percept:
+        """What is perceived in the next frame."""
+        return self._perception.see(frame, state.frames)
+
     def see(self, state: SeeingState, frame: Frame, pose: Pose) -> SeeingState:
         """The state after the next frame, from ``pose``."""
-        percept = self._perception.see(frame, state.frames)
+        return self.perceived(state, self.perceive(state, frame), pose)
+
+    def perceived(self, state: SeeingState, percept: Percept, pose: Pose) -> SeeingState:
+        """The state after ``percept`` was perceived of the next frame, from ``pose``."""
         seen = state.map.seen(percept, pose, self._targets.view)
         state = replace(state, map=seen, percept=percept, pose=pose, frames=state.frames + 1)
         return replace(state, stood=state.stood | {state.stand})

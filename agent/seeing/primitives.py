@@ -28,6 +28,8 @@ OPENABLE = ("fridge", "microwave", "cabinet", "drawer", "safe")
 """Receptacles that are taken to be closed until the agent has opened them."""
 KNIVES = ("knife", "butterknife")
 APPLIANCES = {"heat": "microwave", "cool": "fridge", "clean": "sinkbasin"}
+UNRECOGNISED = "something"
+"""The kind of what somebody else put into the hand if perception has not reported it."""
 _GERUNDS = {
     "go": "going to the {}",
     "look": "looking round",
@@ -61,6 +63,7 @@ def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[
     With ``left``, a treatment failed before after the thing was put down for it: what remains is to take it out again.
     """
     thing, place = skill.object or "", skill.receptacle or ""
+    treated = thing if held == UNRECOGNISED else held or thing
     match skill.verb:
         case "find" | "go" | "examine" if (thing or place) == held:
             # It is in the hand, where another one has no room.
@@ -94,7 +97,7 @@ def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[
             yield PolicyStep("put", place or "sinkbasin", inside=True)
             yield PolicyStep("on", "faucet", inside=True)
             yield PolicyStep("off", "faucet", inside=True)
-            yield PolicyStep("pick", held or thing, inside=True)
+            yield PolicyStep("pick", treated, inside=True)
         case "heat" | "cool":
             appliance = place or APPLIANCES[skill.verb]
             yield PolicyStep("open", appliance, inside=True)
@@ -104,7 +107,7 @@ def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[
                 yield PolicyStep("on", appliance, inside=True)
                 yield PolicyStep("off", appliance, inside=True)
             yield PolicyStep("open", appliance, inside=True)
-            yield PolicyStep("pick", held or thing, inside=True)
+            yield PolicyStep("pick", treated, inside=True)
             yield PolicyStep("close", appliance, inside=True)
 
 
@@ -112,7 +115,7 @@ def impossible(steps: Sequence[PolicyStep], held: str | None) -> str | None:
     """Why steps cannot be done with what is in the hand, by the first that needs it; None if they can."""
     match next((step.primitive for step in steps if step.primitive in ("pick", "put", "slice")), None):
         case "pick" if held:
-            return f"the hand is full: it holds the {held}"
+            return f"the hand is full: it holds {held if held == UNRECOGNISED else f'the {held}'}"
         case "put" if not held:
             return "the hand is empty"
         case "slice" if held not in KNIVES:

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from agent.agents.bodies.base import Told
@@ -22,9 +22,10 @@ from agent.roles.messages import emit_thought
 from agent.seeing.impression import impression_of
 from agent.seeing.narrate import found_kinds, held_kind, room_kind, seen_kinds
 from agent.seeing.oracle import sliced
-from agent.seeing.perception import kind_in
+from agent.seeing.outcomes import before
+from agent.seeing.perception import Percept, kind_in
 from agent.seeing.policy import ActionPolicy
-from agent.seeing.primitives import OPENABLE
+from agent.seeing.primitives import ACTIONS, OPENABLE, UNRECOGNISED
 from agent.seeing.registry import make_perception
 from agent.seeing.state import Heuristics, LowLevelAction, SeeingState
 from agent.skills.controller import Execute, Failed, Outcome
@@ -36,12 +37,15 @@ from worlds.errors import Unsupported, shown
 from worlds.household.simulator import touched
 from worlds.registry import DEFAULT_WORLD, household
 from worlds.rooms.frame import Frame
+from worlds.rooms.poses import Pose
 
 if TYPE_CHECKING:
     from agent.agents.bodies import CameraSettings
 
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _NOTHING_HAPPENED = "Nothing happened yet."
+_NO_ACTION = "a command that is no action"
+_NAMES = {name.lower(): name for name in (*ACTIONS.values(), "MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")}
 _SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)
 """Words by which people and models call a slice."""
 
@@ -50,15 +54,19 @@ _SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)
 class RobotState:
     """The robot's state: what it knows by ``seen``, the ``skill`` in progress and the action that was ``given`` last.
 
+    ``command`` is that action as it was sent; ``goal`` what the task asks for, in words.
+
     ``problem`` is why the skill cannot begin. ``frame`` is the present one. ``log`` has what was done, each with its kind of
     thing and whether it was accepted; ``told`` counts the errors that were emitted.
     """
 
+    goal: str = ""
     skill: Skill | None = None
     seen: SeeingState | None = None
     problem: str | None = None
     frame: Frame | None = None
     given: LowLevelAction | None = None
+    command: str = ""
     log: tuple[tuple[str, str, bool], ...] = ()
     told: int = 0
 
@@ -92,13 +100,13 @@ class RobotBody:
         return max((self._counts.chance(thing, receptacle, room) for room in rooms), default=0.0)
 
     def begin(self, goal: str, observation: Observation) -> RobotState:
-        del goal, observation
-        return RobotState()
+        del observation
+        return RobotState(goal)
 
     async def observe(self, state: RobotState, turn: Turn) -> RobotState:
         # Who watches lets it look before it decides, which is then the same look.
-        before, frame, after = self._looked
-        if before is not state or frame is not turn.frame or after is None:
+        earlier, frame, after = self._looked
+        if earlier is not state or frame is not turn.frame or after is None:
             after = await self._look(state, turn)
             self._looked = state, turn.frame, after
         return after
@@ -108,17 +116,34 @@ class RobotBody:
         if frame is None or pose is None:
             raise Unsupported(_NO_PICTURES)
         if state.seen is None:
-            return replace(state, seen=await asyncio.to_thread(self._policy.begin, frame, pose), frame=frame)
-        seen, log = state.seen, state.log
-        for transition in turn.transitions:
-            name, _, thing = transition.command.partition(" ")
-            action = state.given if state.given is not None and state.given.name == name else LowLevelAction(name)
-            seen = self._policy.carried_out(seen, action, accepted=transition.observation.accepted)
-            kind = action.spot.kind if action.spot is not None else kind_in(thing)
-            log = (*log, (name, kind, transition.observation.accepted))
-        if turn.transitions:
-            seen = await asyncio.to_thread(self._policy.see, seen, frame, pose)
-        return replace(state, seen=seen, frame=frame, given=None, log=log)
+            seen = await asyncio.to_thread(self._policy.begin, frame, pose)
+            state = self._after(replace(state, seen=seen), seen.percept, turn.transitions, pose)
+            return replace(state, seen=replace(state.knowledge, pose=pose), frame=frame)
+        if not turn.transitions:
+            return replace(state, frame=frame, given=None)
+        percept = await asyncio.to_thread(self._policy.perceive, state.seen, frame)
+        state = self._after(state, percept, turn.transitions, pose)
+        seen = await asyncio.to_thread(self._policy.perceived, state.knowledge, percept, pose)
+        return replace(state, seen=seen, frame=frame, given=None)
+
+    def _after(self, state: RobotState, percept: Percept, transitions: Sequence[Transition], pose: Pose) -> RobotState:
+        """The state after ``transitions`` that ended at ``pose``. All but what it gave itself is somebody else's."""
+        seen, log = state.knowledge, state.log
+        poses = _poses(transitions, pose)
+        for number, (transition, stood) in enumerate(zip(transitions, poses, strict=True)):
+            accepted = transition.observation.accepted
+            if number == 0 and state.given is not None and transition.command == state.command:
+                action = state.given
+                seen = self._policy.carried_out(seen, action, accepted=accepted)
+                log = (*log, (action.name, action.spot.kind if action.spot is not None else "", accepted))
+                continue
+            name, kind = _read(transition.command)
+            known = not kind or kind in percept.kinds or kind in seen.map.kinds[2:] or kind in _worded(state)
+            # Whoever played may know what perception has not reported, and prompts tell what is in the hand and was done.
+            thing = kind if known or name != "PickupObject" else UNRECOGNISED
+            seen = self._policy.played(replace(seen, pose=stood), name, thing, accepted=accepted)
+            log = (*log, (name, kind if known else "", accepted))
+        return replace(state, seen=seen, log=log)
 
     def start(self, state: RobotState, skill: Skill) -> RobotState:
         cut = {} if skill.verb == "slice" else {kind: sliced(kind) for kind, _ in state.knowledge.sliced}
@@ -152,14 +177,15 @@ class RobotBody:
         if not isinstance(outcome, LowLevelAction):
             return outcome, replace(state, skill=None)
         if outcome.mask is None:
-            return Execute(outcome.name), replace(state, given=outcome)
+            return Execute(outcome.name), replace(state, given=outcome, command=outcome.name)
         # The mask is the robot's; whose pixels it has most of is the simulator's to say, as in ALFRED.
         name = touched(frame, outcome.mask)
         if name is None:
             reason = "there is nothing where it reached"
             emit_thought(events.POLICY, f"interaction failed: {reason}", emit)
             return Failed(reason), replace(state, skill=None)
-        return Execute(f"{outcome.name} {name}"), replace(state, given=replace(outcome, mask=None))
+        command = f"{outcome.name} {name}"
+        return Execute(command), replace(state, given=replace(outcome, mask=None), command=command)
 
     def impression(self, state: RobotState) -> Impression | None:
         spot = None if state.given is None else state.given.spot
@@ -198,6 +224,29 @@ class RobotBody:
     def known(self, state: RobotState) -> Hashable:
         seen = state.knowledge
         return seen.map.found, seen.held, seen.placed, seen.opened, seen.peeked, seen.sliced
+
+
+def _poses(transitions: Sequence[Transition], end: Pose) -> list[Pose]:
+    """From where each command was given, if they ended at ``end``."""
+    poses: list[Pose] = []
+    for transition in reversed(transitions):
+        end = before(end, _read(transition.command)[0]) if transition.observation.accepted else end
+        poses.append(end)
+    return poses[::-1]
+
+
+def _read(command: str) -> tuple[str, str]:
+    """The action of a command, and the kind of thing that it is about."""
+    name, _, thing = " ".join(command.split()).partition(" ")
+    return (_NAMES[name.lower()], kind_in(thing)) if name.lower() in _NAMES else (_NO_ACTION, "")
+
+
+def _worded(state: RobotState) -> frozenset[str]:
+    """The kinds in words that prompts have anyway: those of the goal, and of the skill in progress."""
+    words = re.findall(r"[a-z]+", state.goal.lower())
+    skill = state.skill and (state.skill.object, state.skill.receptacle)
+    steps = (step.kind for step in state.knowledge.steps)
+    return frozenset((*words, *map("".join, pairwise(words)), *filter(None, skill or ()), *steps))
 
 
 def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | None:

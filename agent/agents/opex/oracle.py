@@ -83,4 +83,8 @@ class OraclePlayer:
             return replace(memory, step=step)
         if step:
             emit(events.Progressed(role="oracle", step=step))
-        return replace(memory, step=step, again=False, state=self._body.start(memory.state, memory.skills[step]))
+        skill = memory.skills[step]
+        if skill.verb == "pick" and skill.object == memory.state.knowledge.held:
+            # A person has picked it up already.
+            return self._started(memory, step + 1, emit)
+        return replace(memory, step=step, again=False, state=self._body.start(memory.state, skill))

@@ -22,13 +22,15 @@ from agent.episodes import events
 from agent.episodes.impressions import glimpses
 from agent.evaluation.runs.spec import make_run_spec
 from agent.seeing.oracle import sliced
+from agent.seeing.state import SeeingState
 from agent.skills.skill import Skill
 from tests.agent.playing import Played, play
 from tests.backends.demonstrator import demonstrator
 from tests.backends.server import Server, serve
 from tui.cli import main
-from worlds.base import Observation, Pictured, World
+from worlds.base import Observation, Pictured, Transition, World
 from worlds.registry import DEFAULT_WORLD, household, make_world
+from worlds.rooms.poses import Pose
 
 pytestmark = pytest.mark.heavy
 
@@ -267,3 +269,48 @@ def test_a_word_that_is_no_kind_of_thing_fails_without_a_search(body: RobotBody)
         begun(body, Skill("pick", "bottle"))
         == "'bottle' may be the glassbottle or the soapbottle or the spraybottle or the winebottle; say which"
     )
+
+
+# A person who steps in.
+
+
+def watched(body: RobotBody, *commands: str) -> tuple[SeeingState, Pose]:
+    """What the robot knows after a person gave these commands one after the other, and where it stands."""
+    env = make_world("alfred").open(make_world("alfred").task("example:1"))
+    env.reset()
+    assert isinstance(env, Pictured)
+    turn = Turn(1, 9, frame=env.frame((150, 150)), pose=env.pose())
+    state = asyncio.run(body.observe(body.begin("heat some egg", Observation("")), turn))
+    done = tuple(Transition(command, env.step(command).observation) for command in commands)
+    after = replace(turn, transitions=done, frame=env.frame((150, 150)), pose=env.pose())
+    return asyncio.run(body.observe(state, after)).knowledge, env.pose()
+
+
+TO_THE_KNIFE = ("RotateLeft", "MoveAhead", "MoveAhead", "MoveAhead")
+THERE = ("RotateRight", "RotateRight", "MoveAhead", "MoveAhead")
+
+
+def test_a_way_is_blocked_where_a_person_bumped_into_something(body: RobotBody) -> None:
+    # The house is walked to its wall, and the robot is turned round after that.
+    seen, _ = watched(body, *THERE, *["MoveAhead"] * 3, "RotateRight", "RotateRight", "MoveAhead")
+    assert seen.bumped == {(0, -5)}
+    assert not seen.suspected
+    assert not seen.errors
+
+
+def test_what_a_person_did_to_things_is_known(body: RobotBody) -> None:
+    seen, _ = watched(body, *THERE, "OpenObject drawer 1", "OpenObject cabinet 3")
+    assert [one.kind for one in seen.opened] == ["drawer", "cabinet"]
+    seen, _ = watched(body, *THERE, "OpenObject drawer 1", "CloseObject drawer 1", "pickupobject  egg 1")
+    assert not seen.opened
+    assert seen.held == "egg"
+    seen, _ = watched(body, *TO_THE_KNIFE, "PickupObject knife 1", "PutObject countertop 3")
+    assert seen.held is None
+    seen, _ = watched(body, *THERE, "PickupObject kettle 1")
+    assert seen.held == "something", "perception has not reported it, so no prompt may name it"
+
+
+def test_a_person_who_slices_leaves_slices(body: RobotBody) -> None:
+    _, pose = watched(body, *TO_THE_KNIFE)
+    seen, _ = watched(body, *TO_THE_KNIFE, "PickupObject knife 1", "SliceObject bread 1", "RotateLeft")
+    assert seen.sliced == (("bread", pose),)

@@ -169,8 +169,48 @@ def test_what_goes_wrong_is_a_thought_of_the_policy() -> None:
 
 
 def test_a_person_may_play_in_between() -> None:
-    person = Person([Proceed(), Play("RotateLeft"), Play("MoveAhead"), Proceed()])
-    told = episode(settings={"planner": "oracle"}, grants=frozenset({"plan"}), overseer=person, max_turns=12)
-    played = [step for step in steps(told) if step.by == "person"]
-    assert [step.command for step in played] == ["RotateLeft", "MoveAhead"]
-    assert ended(told).outcome in ("lost", "won")
+    person = Person([Proceed(), Play("RotateLeft"), Play("RotateRight"), Proceed()])
+    told = episode(settings={"planner": "oracle"}, grants=frozenset({"plan"}), overseer=person)
+    assert by_person(told) == ["RotateLeft", "RotateRight"]
+    assert ended(told).outcome == "won"
+
+
+TO_THE_EGG = ("RotateRight", "RotateRight", "MoveAhead", "MoveAhead")
+
+
+def by_person(told: list[Event]) -> list[str]:
+    return [step.command for step in steps(told) if step.by == "person"]
+
+
+@pytest.mark.parametrize(
+    ("agent_begins", "more"),
+    [
+        (True, ()),
+        (False, ()),
+        (True, ("RotateLeft", "RotateLeft", "MoveAhead", "RotateLeft")),
+    ],
+)
+def test_what_a_person_picked_up_is_known_when_they_hand_back(agent_begins: bool, more: tuple[str, ...]) -> None:
+    way = TO_THE_EGG[1:] if agent_begins else TO_THE_EGG
+    played = (*way, "PickupObject egg 1", *["MoveAhead"] * 3, *more)
+    person = Person([*[Proceed()] * agent_begins, *map(Play, played)])
+    told = episode(settings={"planner": "oracle"}, grants=frozenset({"plan"}), overseer=person, max_turns=100)
+    assert by_person(told) == list(played)
+    assert any(not step.accepted for step in steps(told) if step.command == "MoveAhead" and step.by == "person")
+    assert ended(told).outcome == "won"
+
+
+def test_prompts_hold_no_kind_that_only_a_person_named() -> None:
+    played = (*TO_THE_EGG[1:], "PickupObject kettle 1", "PickupObject potato 1", "OpenObject cabinet 3")
+    told = episode(
+        roles([PLAN], [play("Pick", "egg"), FINISH, play("Pick", "egg")]),
+        settings={"seeing": "noisy:miss=1"},
+        overseer=Person([Proceed(), *map(Play, played)]),
+        max_turns=30,
+    )
+    assert by_person(told) == list(played)
+    sent = "\n".join(prompts(told))
+    assert "PickupObject: done" in sent
+    assert "PickupObject: failed" in sent
+    assert "the hand is full: it holds something" in sent
+    assert not re.search(r"kettle|potato|cabinet 3", sent)
