@@ -256,7 +256,10 @@ class _Episode:
     def _plan(self) -> tuple[tuple[str, ...], ...]:
         plan = None if self.world is None else self.world.annotated_plan(self.env.task)
         if plan is None:
-            raise Unsupported("Nobody annotated a plan for this task; leave out --grant plan.")
+            raise Unsupported(
+                "Nobody annotated a plan for this task; play one of a split that has them, such as valid_seen or train of "
+                "alfred, or leave out --grant plan and planner=oracle."
+            )
         return plan
 
     def _photographed(self) -> Image | None:

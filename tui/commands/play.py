@@ -26,11 +26,11 @@ _MODEL_PLAYS = (
 _EXPERT_PLAYS = "This is the expert, the world's own player, which uses no language model.\n"
 _YOU_PLAY = "You play. Type a command and press Enter; ? shows help, :quit leaves.\n"
 _WHAT_NEXT = """
-To watch another language model play, name one on any OpenAI-compatible server:
-  {command} play --agent reasoner-actor \\
+To watch {model} play, name one on any OpenAI-compatible server:
+  {command} play{world} --agent {agent} \\
     --model openai:NAME@http://localhost:8000/v1
 To play yourself:
-  {command} play --agent human"""
+  {command} play{world} --agent human"""
 
 
 @options.takes(*options.TASKS, *options.PLAYER)
@@ -94,13 +94,26 @@ def play(
     else:
         terminal.show(terminal.look().wrapped(_EXPERT_PLAYS if shown == "expert" else _MODEL_PLAYS))
         ended = play_game(game(shown, speed or (DEMO_SPEED if terminal.interactive() else None)))
-        terminal.show(_WHAT_NEXT.format(command=terminal.command()).splitlines())
+        terminal.show(_what_next(chosen_world, shown).splitlines())
         if terminal.interactive():
             answer = terminal.read_line("\nPress Enter to play this house yourself now, or q and Enter to leave: ")
             if answer is not None and not answer.strip():
                 terminal.show([f"\n{_YOU_PLAY}"])
                 ended = play_game(game(HUMAN, None))
     finish(1 if ended.outcome == "error" else 0)
+
+
+def _what_next(world: World, player: str) -> str:
+    """How to watch a model play ``world``, and how to play it, for somebody who has watched ``player``."""
+    from agent.agents.registry import DEFAULT_AGENT
+    from worlds.registry import DEFAULT_WORLD
+
+    return _WHAT_NEXT.format(
+        command=terminal.command(),
+        model="a language model" if player == "expert" else "another language model",
+        world="" if world.name == DEFAULT_WORLD else f" --world {world.name}",
+        agent="opex" if world.pictured and not world.skills else DEFAULT_AGENT,
+    )
 
 
 def _choose_task(world: World, settings: Settings, reference: str | None, random: bool) -> Task:

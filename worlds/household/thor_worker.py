@@ -35,7 +35,9 @@ def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
         raise Refused(f"this is ai2thor {version}, not {MAJOR}x", "Install it: pip install 'housequest[thor]'.", fatal=True)
     width, height = settings["size"]
     starting = threading.Event()
-    threading.Thread(target=_watch_start, args=(starting,), daemon=True).start()
+    # On macOS Python has it from 3.13 on; without it, one waits for a player that has ended until the time is up.
+    if hasattr(os, "waitid"):
+        threading.Thread(target=_watch_start, args=(starting,), daemon=True).start()
     given = {"local_executable_path": settings["player"]} if settings["player"] else {}
     controller: Any = controllers.Controller(
         **given,

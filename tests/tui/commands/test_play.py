@@ -387,3 +387,10 @@ def test_a_mode_needs_a_terminal(call: Run) -> None:
     done = call("play", *SCRIPTED, "--mode", "step")
     assert (done.returncode, done.stdout) == (2, "")
     assert "needs the screen" in done.stderr
+
+
+def test_a_newcomer_is_told_how_to_play_the_same_world_on(call: Run) -> None:
+    said = call("play", "--world", "alfred", "--plain").stdout
+    assert "To watch a language model play" in said
+    assert "play --world alfred --agent opex" in said
+    assert "play --world alfred --agent human" in said
