@@ -121,7 +121,7 @@ async def test_a_published_game_is_watched_to_its_end(alfworld_games: Path, serv
     app = playing(game("valid_seen:17", agent="reasoner-actor", model=server.model()), "watch")
     async with app.run_test(size=(200, 60)) as pilot:
         await until(pilot, lambda: waiting(app) == "over")
-        assert "Won in" in screen_text(app)
+        assert "✦ Won" in screen_text(app)
 
 
 async def test_after_a_rewind_the_model_is_asked_the_same_byte_for_byte(server: Server) -> None:
