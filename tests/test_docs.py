@@ -108,6 +108,11 @@ def test_make_targets_are_there() -> None:
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
+def test_the_site_has_every_page() -> None:
+    site = (ROOT / "zensical.toml").read_text("utf-8")
+    assert [page for page in PAGES if page.startswith("docs/") and f'"{page.removeprefix("docs/")}"' not in site] == []
+
+
 def test_links_lead_somewhere() -> None:
     # The site's strict build looks at docs/ alone, anchors included.
     for page, text in PAGES.items():
