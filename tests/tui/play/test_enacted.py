@@ -55,7 +55,8 @@ async def test_a_command_is_shown_as_it_moves_and_space_skips() -> None:
         assert "space skips" not in str(view.border_subtitle) and "enacted: " in str(view.border_title)
         # It skipped, and proposed nothing more.
         assert screen.play_state.state.moment.turn == 1
-        assert seen[0].startswith("1 of ")
+        # A busy machine may show the second move before anybody has looked at the first.
+        assert [int(each.partition(" ")[0]) for each in seen] == sorted({int(each.partition(" ")[0]) for each in seen})
         for _ in range(5):
             if view.mode != "text":
                 await press(pilot, "v")

@@ -50,6 +50,7 @@ def command(server: Server, what: str, out: Path, workers: int) -> tuple[str, ..
 
 @pytest.mark.parametrize("what", LINES)
 def test_workers_processes_and_kills_leave_no_trace(server: Server, tmp_path: Path, what: str) -> None:
+    server.requests.clear()
     finish(command(server, what, tmp_path / "one", 1))
     calls = len(server.requests)
     finish(command(server, what, tmp_path / "eight", 8))
