@@ -195,7 +195,7 @@ class ClusterPlayer(Player, Caller):
         async def guarded() -> None:
             try:
                 await work(*given, **named)
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 (it becomes the error of the run)
                 self._fail(error)
 
         task = asyncio.create_task(guarded())

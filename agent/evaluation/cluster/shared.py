@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Callable
-from contextlib import suppress
 from weakref import WeakKeyDictionary
 
 from agent.config import Prices
@@ -94,11 +93,10 @@ class SharedLimiter(Limiter):
     """The driver's rate limiter as a player's model sees it."""
 
     def __init__(self, line: Line) -> None:
+        super().__init__()
         self._line = line
         self._numbers = itertools.count()
         self._calls: WeakKeyDictionary[Call, int] = WeakKeyDictionary()
-        self._closed: BaseException | None = None
-        self._closing = asyncio.Event()
 
     async def enter(self, call: Call, *, first: bool = False) -> None:
         number = self._calls.setdefault(call, next(self._numbers))
@@ -116,14 +114,3 @@ class SharedLimiter(Limiter):
     async def early(self, call: Call) -> bool:
         number = self._calls[call]
         return await self._line.ask(lambda asked: IsEarly(asked, number), lambda _: None) == 1
-
-    async def rest(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._closing.wait()
-        if self._closed is not None:
-            raise self._closed
-
-    def close(self, why: BaseException) -> None:
-        self._closed = why
-        self._closing.set()

@@ -54,6 +54,10 @@ class Call:
 class Limiter(ABC):
     """Admits attempts at calls of an endpoint."""
 
+    def __init__(self) -> None:
+        self._closed: BaseException | None = None
+        self._closing = asyncio.Event()
+
     @abstractmethod
     async def enter(self, call: Call, *, first: bool = False) -> None:
         """Wait until an attempt at ``call`` is admitted, ``first`` before all that are waiting; follow it by one ``leave``.
@@ -69,13 +73,18 @@ class Limiter(ABC):
     async def early(self, call: Call) -> bool:
         """Whether the limit was lowered after the attempt at ``call`` was sent, before it ``leave``s."""
 
-    @abstractmethod
     async def rest(self, seconds: float) -> None:
         """Wait ``seconds`` between attempts. Raises what the limiter is closed with, at once."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._closing.wait()
+        if self._closed is not None:
+            raise self._closed
 
-    @abstractmethod
     def close(self, why: BaseException) -> None:
         """Admit no more calls: ``enter`` and ``rest`` raise ``why``, also for those that are waiting."""
+        self._closed = why
+        self._closing.set()
 
 
 class RateLimiter(Limiter):
@@ -85,6 +94,7 @@ class RateLimiter(Limiter):
     """
 
     def __init__(self, most: int | None = None) -> None:
+        super().__init__()
         self.most = most
         self.limit = most
         """How many calls may be in flight at present; None while nothing has said so."""
@@ -102,8 +112,6 @@ class RateLimiter(Limiter):
         self._held_until = 0.0
         self._waiting: deque[tuple[Call, asyncio.Future[None]]] = deque()
         self._alarm: asyncio.TimerHandle | None = None
-        self._closed: BaseException | None = None
-        self._closing = asyncio.Event()
 
     @property
     def active(self) -> int:
@@ -176,16 +184,8 @@ class RateLimiter(Limiter):
         self.limit = raised if self.most is None else min(raised, self.most)
         self._step, self._answers = 2 * self._step, 0
 
-    async def rest(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._closing.wait()
-        if self._closed is not None:
-            raise self._closed
-
     def close(self, why: BaseException) -> None:
-        self._closed = why
-        self._closing.set()
+        super().close(why)
         for _, turn in self._waiting:
             if not turn.done():
                 turn.set_exception(why)
