@@ -139,7 +139,7 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def on_story_picked(self, message: Story.Picked) -> None:
         self._view.look_at(message.event_id)
-        self.say("")
+        self.show()
 
     def on_command_line_hinted(self, message: CommandLine.Hinted) -> None:
         self._leave_line()
@@ -168,7 +168,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         self._view.cursor = None
         self.session.set_mode("you")
         self.session.play(command)
-        self.say("")
+        self.show()
 
     def action_interact(self) -> None:
         """Do the likeliest with what is in the middle of the picture."""
@@ -227,15 +227,15 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def action_back(self) -> None:
         self._view.move(-1)
-        self.say("")
+        self.show()
 
     def action_forward(self) -> None:
         self._view.move(1)
-        self.say("")
+        self.show()
 
     def action_branch(self) -> None:
         self._view.branch()
-        self.say("")
+        self.show()
 
     def action_race(self) -> None:
         self.post_message(self.Race(self.session.game))
@@ -268,7 +268,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         await self.session.close()
         self._view = self._new_view(game)
         self.start()
-        self.say("")
+        self.show()
 
     def _seconds(self) -> int | None:
         waiting = self.session.status.waiting
@@ -284,7 +284,7 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def _to_present(self) -> None:
         self._view.cursor = None
-        self.say("")
+        self.show()
 
     def _change_model(self, model: str | None) -> None:
         if model is not None:

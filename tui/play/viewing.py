@@ -45,7 +45,7 @@ class ViewScreen(AppScreen):
         raise NotImplementedError
 
     def say(self, note: str) -> None:
-        """Say something until the next key; an empty text is nothing."""
+        """Say something for a while; an empty text is nothing."""
         raise NotImplementedError
 
     def true_refusal(self) -> str | None:

@@ -235,7 +235,7 @@ class RaceScreen(LiveScreen):
         """Let the agent play at its own pace, or turn for turn again."""
         self._free = not self._free
         self._rival.session.set_mode("watch" if self._free else "step")
-        self.say("")
+        self.show()
 
     def action_house(self) -> None:
         """Show or hide what is known of the person's house."""
