@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from scripts.reference import stale
 from tui.cli import main
+from worlds.registry import make_world
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -51,6 +53,17 @@ def test_the_session_is_what_is_shown(tmp_path: Path) -> None:
     shown = iter(housequest(tmp_path, "play").splitlines())
     for line in block[1].splitlines():
         assert line == "..." or line in shown, f"not shown, or not in this order: {line!r}"
+
+
+def test_what_the_first_game_tells_to_type_wins() -> None:
+    told = re.search(r"This wins:\n\n((?:    .*\n)+)", PAGES["docs/tutorials/player.md"])
+    task = re.search(r"play (generated:\d+) --agent human", PAGES["docs/tutorials/player.md"])
+    assert told is not None and task is not None
+    world = make_world("alfworld")
+    with contextlib.closing(world.open(world.task(task[1]))) as env:
+        env.reset()
+        steps = [env.step(command.strip()) for command in told[1].splitlines()]
+    assert [step.won for step in steps] == [False] * (len(steps) - 1) + [True]
 
 
 def commands() -> list[str]:
