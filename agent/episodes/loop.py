@@ -8,7 +8,8 @@ branch, also after a branch has ended.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -40,7 +41,7 @@ from agent.impression import Glimpse, Watchable, Watcher
 from agent.roles.base import clean
 from knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from worlds.base import Env, Pictured, Step, Task, Transition, World
-from worlds.errors import ModelError, Unsupported
+from worlds.errors import GameError, ModelError, Unsupported
 from worlds.household.base import Household
 from worlds.household.enacted import Enacted, enacting
 from worlds.registry import household
@@ -83,6 +84,19 @@ class EpisodeConfig:
     def open(self, world: World, task: Task) -> Env:
         """A new env over ``task``, with the diagnosis if granted. Raises ``GameError`` and ``Unsupported``."""
         return world.open(task, diagnosis="diagnosis" in self.grants)
+
+    def check_grants(self, world: World, tasks: Iterable[Task]) -> None:
+        """Raise ``Unsupported`` where a grant is nothing that ``world`` can give.
+
+        A split's tasks are alike in that, so the first one that can be opened speaks for all.
+        """
+        for task in tasks:
+            with suppress(GameError):
+                if "diagnosis" in self.grants:
+                    self.open(world, task).close()
+                if PLAN in self.grants:
+                    _annotated(world, task)
+                return
 
 
 async def run_episode(
@@ -208,7 +222,7 @@ class _Episode:
             diagnosis="diagnosis" in config.grants,
             task_type=task.type if "type" in config.grants else None,
             attempts=config.attempts.get(task.id, ()),
-            plan=await self._in_world(self._plan) if PLAN in config.grants else None,
+            plan=await self._in_world(partial(_annotated, self.world, task)) if PLAN in config.grants else None,
         )
         self.emitter.emit(
             events.Started(
@@ -252,15 +266,6 @@ class _Episode:
         if self.world is None:
             raise Unsupported("Nothing can be seen without the world; give it to run_episode, or leave out the grant 'view'.")
         return room_to_see(self.world, self.env.task)
-
-    def _plan(self) -> tuple[tuple[str, ...], ...]:
-        plan = None if self.world is None else self.world.annotated_plan(self.env.task)
-        if plan is None:
-            raise Unsupported(
-                "Nobody annotated a plan for this task; play one of a split that has them, such as valid_seen or train of "
-                "alfred, or leave out --grant plan and planner=oracle."
-            )
-        return plan
 
     def _photographed(self) -> Image | None:
         """What the camera sees, for the agent's model; None in a world without one."""
@@ -504,6 +509,17 @@ class _Episode:
         self.emitter.intervene(action, hint)
         if hint:
             self.state.hints += (clean(hint),)
+
+
+def _annotated(world: World | None, task: Task) -> tuple[tuple[str, ...], ...]:
+    """The plan that people annotated for ``task``. Raises ``Unsupported`` if nobody did, and ``GameError``."""
+    plan = None if world is None else world.annotated_plan(task)
+    if plan is None:
+        raise Unsupported(
+            f"Nobody annotated a plan for {task.reference}; play one of a split that has them, such as valid_seen or train of "
+            "alfred, or leave out --grant plan and planner=oracle."
+        )
+    return plan
 
 
 def is_random_turn(chance: float, seed: int, task: str, turn: int) -> bool:

@@ -62,7 +62,7 @@ class HostOptions:
     """What clients may play. ``split`` of None offers all splits; ``records`` is the folder for episodes, None for none.
 
     ``grants`` are the most that a game can be granted; ``seed`` makes the drawn tasks repeatable. Raises ``Unsupported`` for
-    the grant ``view``.
+    what no client can be granted.
     """
 
     world: World
@@ -74,8 +74,7 @@ class HostOptions:
     records: Path | None = None
 
     def __post_init__(self) -> None:
-        if VIEW in self.grants:
-            raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
+        check_served(self.world, self.split or self.world.example_split, self.grants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +86,14 @@ class GameRequest:
     type: str | None = None
     seed: int | None = None
     grants: tuple[str, ...] | None = None
+
+
+def check_served(world: World, split: str, grants: frozenset[str]) -> None:
+    """Raise ``Unsupported`` for the grant ``view``, and for what ``world`` cannot give."""
+    if VIEW in grants:
+        raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
+    if "diagnosis" in grants:
+        EpisodeConfig(world.engine, grants).check_grants(world, world.tasks(split))
 
 
 class GameHost:

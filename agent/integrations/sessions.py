@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.episodes.loop import VIEW
 from agent.evaluation.runs.selection import MANY, find_types, select
-from agent.integrations.games import LONGEST_COMMAND
+from agent.integrations.games import LONGEST_COMMAND, check_served
 from agent.roles.base import clean
 from worlds.base import Env, Step, Task, World
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
+from worlds.errors import ConfigurationError, OrderError, TaskNotFound, shown
 from worlds.wrappers import OrderChecked, StepLimit
 
 MOST_SESSIONS = 256
@@ -35,7 +34,7 @@ class ServedTasks:
     """The tasks that clients may play: those of ``split``, of these ``types`` if there are any.
 
     ``seed`` makes the draws of sessions repeatable that name none: each then depends on how many sessions there were before.
-    Raises ``Unsupported`` for the grant ``view``.
+    Raises ``Unsupported`` for what no client can be granted.
     """
 
     world: World
@@ -48,8 +47,7 @@ class ServedTasks:
     idle: float = IDLE
 
     def __post_init__(self) -> None:
-        if VIEW in self.grants:
-            raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
+        check_served(self.world, self.split, self.grants)
 
 
 class TextObservation(BaseModel):

@@ -234,6 +234,7 @@ def make_run_spec(
     selection = select(world, split, settings.type, settings.limit, settings.sample, drawn, only)
     if place.attempt > 1:
         selection = replace(selection, tasks=tuple(task for task in selection.tasks if task.id in place.tasks))
+    episode.check_grants(world, selection.tasks)
     config = RunConfig(
         world=settings.world,
         engine=settings.common_option("engine", world.Options),

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from agent.config import configure
 from agent.evaluation.runs.selection import find_types, select
-from worlds.errors import ConfigurationError, TaskNotFound
+from agent.evaluation.runs.spec import make_run_spec
+from agent.integrations.games import HostOptions
+from agent.integrations.sessions import ServedTasks
+from worlds.errors import ConfigurationError, TaskNotFound, Unsupported
 from worlds.household.goals import TASK_TYPES
 from worlds.registry import make_world
 
@@ -103,3 +107,34 @@ def test_the_published_split_is_whole(alfworld_games: Path) -> None:
     assert str(selection) == "5 of the split's 140"
     assert selection.warning is None
     assert {task.type for task in selection.tasks} == {"pick_heat_then_place_in_recep"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ({"world": "household-graph", "grant": ["diagnosis"]}, "Household graphs say why a command is refused"),
+        ({"world": "scripted", "grant": ["diagnosis"]}, "The scripted world does not explain refused commands"),
+        ({"world": "alfred", "split": "example", "grant": ["diagnosis"]}, "ALFRED does not explain refused actions"),
+        (
+            {"world": "alfred", "split": "example", "grant": ["plan"], "agent": "opex", "set": {"planner": "oracle"}},
+            "Nobody annotated a plan for example:1; play one of a split that has them",
+        ),
+    ],
+)
+def test_a_grant_that_the_world_cannot_give_is_refused_before_the_run(
+    flags: dict[str, object], sentence: str, tmp_path: Path
+) -> None:
+    with pytest.raises(Unsupported, match=sentence):
+        make_run_spec(configure({"agent": "expert", **flags}, tmp_path))
+
+
+def test_a_grant_that_the_world_can_give_is_granted(tmp_path: Path) -> None:
+    given = {"agent": "expert", "split": "example", "grant": ["diagnosis"]}
+    assert make_run_spec(configure(given, tmp_path)).config.grants == ("diagnosis",)
+
+
+def test_clients_are_not_offered_what_the_world_cannot_give() -> None:
+    world, diagnosis = make_world("household-graph"), frozenset({"diagnosis"})
+    for offer in (lambda: HostOptions(world, grants=diagnosis), lambda: ServedTasks(world, "example", grants=diagnosis)):
+        with pytest.raises(Unsupported, match="there is no diagnosis; leave it out"):
+            offer()
