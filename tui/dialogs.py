@@ -1,9 +1,9 @@
-"""A dialog to pick one of several options."""
+"""The frame that all dialogs share, and a dialog to pick one of several options."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,7 +20,32 @@ LONGEST = 4_000
 NOTHING = "Nothing here has all of these words."
 
 
-class PickDialog(ModalScreen[str | None]):
+Answer = TypeVar("Answer")
+
+
+class Dialog(ModalScreen[Answer]):
+    """A framed box in the middle, over a darkened screen; `Vertical` is the box."""
+
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        background: $background 60%;
+        & > Vertical {
+            width: 92;
+            max-width: 96%;
+            height: auto;
+            max-height: 96%;
+            padding: 0 1;
+            background: $surface;
+            border: round $foreground;
+            border-title-color: $foreground;
+            border-subtitle-color: $quiet;
+        }
+    }
+    """
+
+
+class PickDialog(Dialog[str | None]):
     """Asks for one of ``options``; typing narrows them, and with ``free`` what is typed may also stand for itself.
 
     The answer is the text that was chosen, None where nothing was.
@@ -33,19 +58,7 @@ class PickDialog(ModalScreen[str | None]):
     ]
     DEFAULT_CSS = """
     PickDialog {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 64;
-            max-width: 90%;
-            height: auto;
-            max-height: 80%;
-            padding: 0 1;
-            background: $surface;
-            border: round $foreground;
-            border-title-color: $foreground;
-            border-subtitle-color: $quiet;
-        }
+        & > Vertical { width: 64; max-width: 90%; max-height: 80%; }
         & Input { background: $panel; }
         & OptionList {
             height: auto;

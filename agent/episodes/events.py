@@ -323,3 +323,12 @@ def branch(events: Sequence[Event]) -> tuple[Event, ...]:
         # A parent is older than its child; a damaged record must not cause an endless loop.
         event = by_id.get(event.parent) if event.parent is not None and event.parent < event.id else None
     return tuple(reversed(path))
+
+
+def branches(events: Sequence[Event]) -> tuple[tuple[Event, ...], ...]:
+    """The events of every branch, in the order in which they were left; the last is the final `branch`.
+
+    A branch is left by a rewind. One on which nothing happened since the rewind before is none.
+    """
+    rewinds = [at for at, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"]
+    return tuple(branch(events[:at]) for at in rewinds if at - 1 not in rewinds) + ((branch(events),) if events else ())

@@ -69,6 +69,18 @@ def rewound() -> list[Said]:
     ]
 
 
+def rewound_twice() -> list[Said]:
+    """As ``rewound``, taken up again after the first turn of its second branch: two more turns, one of them a person's."""
+    return [
+        *rewound(),
+        Said(9, Intervened(action="rewind")),
+        Said(3, Intervened(action="rewind")),
+        Said(9, Intervened(action="rewind")),
+        Said(15, step(3, "take coin from the long shelf of the study 1")),
+        Said(16, step(4, "go to hall").model_copy(update={"by": "person"})),
+    ]
+
+
 def long(turns: int) -> list[Said]:
     """An episode of so many turns, every tenth refused."""
     steps = [Said(turn - 1, step(turn, f"look {turn}", accepted=turn % 10 != 0)) for turn in range(1, turns + 1)]

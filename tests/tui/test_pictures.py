@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tests.agent.episodes.acting import recorded
-from tests.tui.recorded import play
+from tests.tui.recorded import play, rewound_twice, write
 from tests.tui.screen import COIN, SIZES, game, screen_text, showing, type_in, until
 from tui.home.recent import RecentChoices, save_recent
 from tui.play.viewing import ViewScreen
@@ -66,6 +66,19 @@ def test_replay(size: tuple[int, int], runs: Path, snap_compare: Compare) -> Non
         await until(pilot, lambda: "REPLAY" in screen_text(pilot.app))
         await pilot.press("end")
         await until(pilot, lambda: "Lost after" in screen_text(pilot.app))
+
+    assert snap_compare(showing(lambda: ReplayScreen(record)), terminal_size=size, run_before=there)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", [(100, 30), (120, 40)])
+def test_branches(size: tuple[int, int], tmp_path: Path, snap_compare: Compare) -> None:
+    record = write(tmp_path / "e.jsonl", rewound_twice())
+
+    async def there(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: "REPLAY" in screen_text(pilot.app))
+        await pilot.press("end", "B")
+        await until(pilot, lambda: "3 branches" in screen_text(pilot.app))
 
     assert snap_compare(showing(lambda: ReplayScreen(record)), terminal_size=size, run_before=there)
 

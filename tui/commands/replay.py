@@ -16,6 +16,7 @@ from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
 
 if TYPE_CHECKING:
+    from agent.episodes.events import Event
     from tui.replay.recording import Recording
 
 Drawing = Literal["house", "eyes", "plan", "camera"]
@@ -46,6 +47,7 @@ def replay(
     """
     from agent.episodes.events import Ended, Stepped, TurnSpent
     from agent.episodes.record import read_episode
+    from tui.episode.branches import branch_lines, game_branches
     from tui.play.plain import EventFormatter, seconds_per_turn
 
     seconds = seconds_per_turn(speed) if speed is not None else 0
@@ -76,9 +78,12 @@ def replay(
             raise ConfigurationError(nothing)
         show_screen(lambda: ReplayScreen(path, speed, at=at))
         return
-    narrator = EventFormatter(terminal.look())
+    layout = terminal.look()
+    narrator = EventFormatter(layout)
     body: object = None
+    told: list[Event] = []
     for event in read_episode(path):
+        told.append(event)
         body = event.body
         terminal.show(narrator.lines(event))
         if isinstance(body, Stepped | TurnSpent):
@@ -89,6 +94,8 @@ def replay(
         terminal.note(nothing)
     elif not isinstance(body, Ended):
         terminal.note("The record ends here: the episode was interrupted.")
+    if len(found := game_branches(told)) > 1:
+        terminal.show(["", *(line for first, rest, text in branch_lines(found) for line in layout.wrapped(text, first, rest))])
 
 
 def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tuple[int, int] | None, true: bool) -> None:

@@ -9,17 +9,17 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from knowledge.rules import Rule
 from tui.desk.rule_text import figures
+from tui.dialogs import Dialog
 from tui.widgets.lines import flat, hung
 
 LABEL = 10
 
 
-class MergeDialog(ModalScreen[str | None]):
+class MergeDialog(Dialog[str | None]):
     """Shows ``kept`` as it will be, ``before`` as it is, and the ``others``, which will be rejected.
 
     The answer is what the rule says from now on, or None where nothing is to be merged.
@@ -31,12 +31,6 @@ class MergeDialog(ModalScreen[str | None]):
     ]
     DEFAULT_CSS = """
     MergeDialog {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 92; max-width: 96%; height: auto; max-height: 96%; padding: 0 1; background: $surface;
-            border: round $foreground; border-title-color: $foreground; border-subtitle-color: $quiet;
-        }
         TextArea { height: 3; background: $panel; color: $foreground; padding: 0; border: none; }
         VerticalScroll { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
         Static { height: auto; }

@@ -11,12 +11,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.messages import Prune
-from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static, TextArea
 
 from knowledge.rules import KINDS
 from tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
+from tui.dialogs import Dialog
 from tui.text import cut, printable
 from tui.widgets.choice import ChoiceBar
 from worlds.errors import HousequestError
@@ -47,7 +47,7 @@ def _line(name: FormField, text: str, placeholder: str, suggestions: Sequence[st
     return line
 
 
-class RuleDialog(ModalScreen[bool]):
+class RuleDialog(Dialog[bool]):
     """Asks for a rule, beginning with ``draft``; answers whether one was saved.
 
     ``about`` stands above the fields. With ``books``, names of rulebooks, it asks for the book too. With ``reread``, a key
@@ -62,12 +62,6 @@ class RuleDialog(ModalScreen[bool]):
     ]
     DEFAULT_CSS = """
     RuleDialog {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 92; max-width: 96%; height: auto; max-height: 96%; padding: 0 1; background: $surface;
-            border: round $foreground; border-title-color: $foreground; border-subtitle-color: $quiet;
-        }
         VerticalScroll { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
         VerticalScroll > Horizontal { height: auto; }
         .label { width: 11; color: $quiet; }

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
@@ -16,6 +17,8 @@ from agent.agents.registry import agent_spec
 from agent.models.registry import model_forms
 from tui.desk.teaching import teach
 from tui.dialogs import PickDialog
+from tui.episode.branches import game_branches
+from tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from tui.episode.stage import EpisodePanes
 from tui.episode.story import Story
 from tui.home.recent import load_recent
@@ -120,7 +123,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         if self._guide is not None:
             self._guide.show(len(STEPS) if status.waiting in {"over", "closed"} else view.state.moment.turn)
         mode = _MODES[status.mode] if status.waiting != "over" else "OVER"
-        self.panes.show(view.state, mode, view.cursor, watched=watched, acting=acting)
+        self.panes.show(view.shown, mode, view.cursor, watched=watched, acting=acting)
         self.panes.ending.show(view.state, self.par, view.failure, self.enacted)
         if status.waiting == "closed":
             self.panes.story.teach(status.trouble or "This game is closed.")
@@ -259,6 +262,18 @@ class PlayScreen(PaneScreen, LiveScreen):
     def action_branch(self) -> None:
         self._view.branch()
         self.show()
+
+    @work(group="branches", exclusive=True)
+    async def action_branches(self) -> None:
+        """Put the branches side by side, and look at the turn that is chosen there, from which one can play on."""
+        found = await self.in_thread(partial(game_branches, tuple(self._view.events)))
+        dialog = BranchesDialog(found, self._view.cursor, does="look at it")
+        self.app.push_screen(dialog, self._to_branch)  # pyright: ignore[reportUnknownMemberType]
+
+    def _to_branch(self, chosen: BranchChoice | None) -> None:
+        if chosen is not None:
+            self._view.look_at(chosen.event, None if chosen.branch.current else chosen.branch.end)
+            self.show()
 
     def action_race(self) -> None:
         self.post_message(self.Race(self.session.game))

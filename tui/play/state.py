@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from textual.binding import Binding
 
 from agent.agents.registry import agent_spec
-from agent.episodes.events import Ended, Event
+from agent.episodes.events import Ended, Event, Intervened
 from tui.episode.state import EpisodeMoment, ViewState, apply
 from tui.keymap import named
 from tui.play.game import HUMAN, GameConfig
@@ -36,7 +36,9 @@ class LiveGame:
         self.session = session
         self.state = ViewState()
         self.failure: Failure | None = None
-        self._events: list[Event] = []
+        self.events: list[Event] = []
+        self.rewound = False
+        """Whether it has several branches, or begins its second one now."""
 
     @property
     def status(self) -> SessionStatus:
@@ -49,12 +51,13 @@ class LiveGame:
         self.state = apply(self.state, update)
         if not isinstance(update, Event):
             return False
-        self._events.append(update)
+        self.events.append(update)
+        self.rewound = self.rewound or (isinstance(update.body, Intervened) and update.body.action == "rewind")
         if not isinstance(update.body, Ended):
             return False
         from agent.evaluation.analysis.failures import failure_of
 
-        self.failure = failure_of(self._events)
+        self.failure = failure_of(self.events)
         return True
 
 
@@ -64,6 +67,12 @@ class GameView(LiveGame):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.cursor: int | None = None
+        self._end: int | None = None
+
+    @property
+    def shown(self) -> ViewState:
+        """The branch that the person looks at, as far as it went: the present one unless they went to another."""
+        return self.state if self.cursor is None or self._end is None else self.state.at(self._end)
 
     @property
     def play_state(self) -> PlayState:
@@ -76,6 +85,8 @@ class GameView(LiveGame):
             self.session.trouble,
             bool(self.session.glimpses),
             self.session.heard,
+            self.shown,
+            self.rewound,
         )
 
     @property
@@ -83,8 +94,12 @@ class GameView(LiveGame):
         """The moment that the person looks at."""
         return self.state.moment if self.cursor is None else self.state.moments[self.cursor]
 
-    def look_at(self, event: int | None) -> None:
-        """Look at the moment after this event; that of the last turn is the present."""
+    def look_at(self, event: int | None, end: int | None = None) -> None:
+        """Look at the moment after this event; that of the last turn is the present.
+
+        With ``end``, it is on the branch that ends with that event, else on the one that is looked at.
+        """
+        self._end = end if end is not None else None if self.cursor is None else self._end
         self.cursor = None if event == self._present else event
 
     def move(self, by: int) -> None:
@@ -105,14 +120,14 @@ class GameView(LiveGame):
     @property
     def _present(self) -> int | None:
         """The event of the last turn, unless the game ended later than with it."""
-        last, anchor = self._events[-1] if self._events else None, self.state.moment.anchor
+        last, anchor = self.events[-1] if self.events else None, self.state.moment.anchor
         later = last is not None and isinstance(last.body, Ended) and last.parent != anchor
         return None if later else anchor
 
     def _stops(self) -> list[int]:
         """The events that one can look back to, from the start on."""
         start = next(iter(self.state.moments))
-        return [start, *(entry.id for entry in self.state.moment.story)]
+        return [start, *(entry.id for entry in self.shown.moment.story)]
 
     def _missed(self) -> int | None:
         """The event before the turn at which the game was lost."""
@@ -135,6 +150,7 @@ KEYS = named(
         Binding("right", "forward", "Forward", show=False, tooltip="Look a turn further on"),
         *VIEW_KEYS,
         Binding("b", "branch", "Branch", tooltip="Play on from the turn that is looked at"),
+        Binding("B", "branches", "Branches", show=False, tooltip="Put the branches side by side"),
         Binding("r", "retry", "Try again", tooltip="Try again what failed"),
         Binding("p", "replay", "Replay", tooltip="See the game again"),
         Binding("n", "next", "Next", tooltip="Play another task like it"),
@@ -194,7 +210,8 @@ class PlayState:
 
     ``cursor`` is the event that the person looks back to, None at the present; ``missed`` the one before the turn at which a
     game was lost; ``trouble`` what went wrong with a call that is being tried again; ``skills``: the agent shows its skills;
-    ``heard`` is what its model has said so far of a reply.
+    ``heard`` is what its model has said so far of a reply; ``shown`` the branch that they look at, if another than the
+    present one; ``rewound``: there are several.
     """
 
     game: GameConfig
@@ -205,6 +222,8 @@ class PlayState:
     trouble: str = ""
     skills: bool = False
     heard: str = ""
+    shown: ViewState | None = None
+    rewound: bool = False
 
     @property
     def keys(self) -> tuple[CommandKey, ...]:
@@ -251,6 +270,8 @@ class PlayState:
             case "branch":
                 chosen = self.cursor is not None or (waiting == "over" and self.missed is not None)
                 return (None if chosen else _CHOOSE) if self.status.playing else self._not_running()
+            case "branches":
+                return None if self.rewound else "The game was never rewound: it has one branch. ← and then b begin another."
             case "escape":
                 busy = waiting == "deciding" and self.game.agent != HUMAN
                 return None if busy or self.cursor is not None else "There is nothing to call off."
@@ -272,8 +293,10 @@ class PlayState:
         )
 
     def _past(self, cursor: int) -> _Prompt:
-        at = f"{self.state.moments[cursor].turn} of {self.state.moment.turn}"
-        return "selected", at, {"← →": "move", "b": "play on from here", "esc": "to the present"}
+        shown = self.shown or self.state
+        at = f"{self.state.moments[cursor].turn} of {shown.moment.turn}"
+        at += "" if shown is self.state else " of another branch"
+        return "selected", at, {"← →": "move", "b": "play on from here", "B": "branches", "esc": "to the present"}
 
     def _present(self) -> _Prompt:
         moment, agent = self.state.moment, self.game.agent

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.episodes.events import CallTiming, Event, Intervened, ModelCall, Started, Stepped, TurnSpent, branch
+from agent.episodes.events import CallTiming, Event, ModelCall, Started, Stepped, TurnSpent, branches
 from agent.episodes.record import read_clocks, read_episode
 from agent.evaluation.analysis.failures import Failure, failure_of
 from tui.episode.state import ViewState, replayed
@@ -83,10 +83,7 @@ def read_recording(path: Path) -> Recording:
         # A run keeps the clocks of every attempt at an episode: what was no call this time has none.
         if isinstance(event.body, ModelCall) and event.id in clocks:
             timed.append(clocks[event.id])
-    # The branches that were left by a rewind, and the one that was played on.
-    ends = [at for at, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"]
-    branches = tuple(_branch(branch(events[:end])) for end in (*ends, len(events)))
-    return Recording(path, replayed(timed), branches, tuple(faults), tuple(events))
+    return Recording(path, replayed(timed), tuple(map(_branch, branches(events))), tuple(faults), tuple(events))
 
 
 def _sound(path: Path, faults: list[str]) -> Iterator[Event]:

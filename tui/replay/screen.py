@@ -20,6 +20,8 @@ from textual.widgets import Static
 
 from agent.evaluation.analysis.failures import Failure
 from tui.desk.teaching import teach
+from tui.episode.branches import game_branches
+from tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from tui.episode.stage import EpisodePanes
 from tui.episode.state import EpisodeMoment, ViewState
 from tui.episode.story import Story
@@ -42,6 +44,8 @@ FAR = 10
 """Turns of a long stride."""
 
 _TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
+
+ONE_BRANCH = "The episode was never rewound: it has one branch."
 
 LABEL = 34
 """Columns of the words to the right of the line, where there is room for them."""
@@ -154,7 +158,8 @@ class ReplayScreen(PaneScreen):
                 Binding("s", "skill(1)", "Next skill"),
                 Binding("S", "skill(-1)", "Skill before", show=False),
                 Binding("w", "why", "Where lost"),
-                Binding("b", "branch", "Branch"),
+                Binding("b", "branch", "Branch", tooltip="Show the next branch"),
+                Binding("B", "branches", "Branches", show=False, tooltip="Put the branches side by side"),
                 Binding("k", "teach", "Teach"),
                 Binding("f", "fold", "Thoughts"),
                 Binding("plus", "pace(1)", "Pace", key_display="+ -"),
@@ -296,7 +301,7 @@ class ReplayScreen(PaneScreen):
 
     def _show_timeline(self) -> None:
         branches = len(self._recording.branches)
-        branch = f"branch {self._branch + 1} of {branches}" if branches > 1 else ""
+        branch = f"branch {self._branch + 1} of {branches} (B: all)" if branches > 1 else ""
         self.query_one(Timeline).show(self.stops, self.place, self._speed, self.playing, branch)
 
     def on_timeline_went(self, message: Timeline.Went) -> None:
@@ -346,7 +351,24 @@ class ReplayScreen(PaneScreen):
             self._branch = (self._branch + 1) % branches
             self.action_go(self.place)
         elif self.stops:
-            self.say("The episode was never rewound: it has one branch.")
+            self.say(ONE_BRANCH)
+
+    @work(group="branches", exclusive=True)
+    async def action_branches(self) -> None:
+        """Put the branches side by side, and go to the turn that is chosen there."""
+        if len(self._recording.branches) < 2:
+            self.say(ONE_BRANCH)
+            return
+        self._pause()
+        self._show_timeline()
+        found = await self.in_thread(partial(game_branches, self._recording.events))
+        dialog = BranchesDialog(found, self.stops[self.place].spent, does="go there")
+        self.app.push_screen(dialog, self._to_branch)  # pyright: ignore[reportUnknownMemberType]
+
+    def _to_branch(self, chosen: BranchChoice | None) -> None:
+        if chosen is not None:
+            self._branch = chosen.branch.number - 1
+            self.action_go(next((place for place, stop in enumerate(self.stops) if stop.spent == chosen.event), 0))
 
     def action_play(self) -> None:
         """Play, from the beginning if at the end; or pause. While the moves of a command are drawn: show where they lead."""
