@@ -1,63 +1,49 @@
-"""Reads graphs as VirtualHome writes them, and tasks as LoTa-Bench does (WAH-NL); what is damaged is refused with its line.
+"""Reads graphs as VirtualHome writes them, and tasks as LoTa-Bench does (WAH-NL); what is damaged is refused with its place.
 
 The files are the user's, and untrusted. A task's graph is only read when the task is opened, since each has hundreds of nodes.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.errors import GameError, shown
+from worlds.errors import shown
 from worlds.graphs.actions import Action, after
 from worlds.graphs.goals import Condition, GraphGoal, How
 from worlds.graphs.graph import ROBOT, Apartment, Classes, Graph, Node, Placing
-from worlds.paths import read_file
+from worlds.graphs.json_text import Fault, JsonText, Keys, Place, list_at, read_text, table_at
 
-MOST_BYTES = 512 << 20
 MOST_NODES, MOST_EDGES, MOST_TASKS = 5_000, 500_000, 10_000
 MOST_WANTED, MOST_CONDITIONS = 100, 100
 DEEPEST = 40
 """Things in or on each other; VirtualHome's are at most four deep."""
-_KIND = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}", re.ASCII)
+LONGEST_KIND = 60
+_KIND = re.compile(rf"[A-Za-z][A-Za-z0-9_-]{{0,{LONGEST_KIND - 1}}}", re.ASCII)
 _RELATIONS = frozenset({"ON", "INSIDE", "CLOSE", "HOLDS_RH", "HOLDS_LH", "FACING", "BETWEEN", "SITTING"})
 _HOW: Mapping[str, How] = {"on": "on", "inside": "inside", "turnon": "turnOn"}
-_SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
-
-Path_ = tuple[str | int, ...]
-
-
-class _Fault(ValueError):
-    """What is wrong, and at which key or index of the JSON."""
-
-    def __init__(self, where: Path_, what: str) -> None:
-        super().__init__(what)
-        self.where = where
 
 
 @dataclass(frozen=True, slots=True)
 class WahTask:
-    """A task of WAH-NL without its graph: ``at`` is where it begins in the text of its file."""
+    """A task of WAH-NL without its graph: ``place`` is where it stands in the text of its file."""
 
     id: str
     name: str
     goal: GraphGoal
     instructions: tuple[str, ...]
-    at: int
+    place: Place
 
 
 @dataclass(frozen=True)
 class TaskFile:
     """The tasks of a file, and its text, from which their graphs are read."""
 
-    origin: str
-    text: str
+    source: JsonText
     tasks: tuple[WahTask, ...]
 
     @cached_property
@@ -65,117 +51,116 @@ class TaskFile:
         """The classes of what can be named in the apartments. Raises ``GameError`` with the line."""
         found: dict[int, Node] = {}
         for task in self.tasks:
-            value = cast("dict[str, Any]", _DECODER.raw_decode(self.text, task.at)[0])
+            graph = self.source.value(task.place).get("init_graph")
             try:
-                listed = _list(
-                    _table(value.get("init_graph"), ("init_graph",)).get("nodes"), ("init_graph", "nodes"), MOST_NODES
-                )
+                listed = list_at(table_at(graph, ("init_graph",)).get("nodes"), ("init_graph", "nodes"), MOST_NODES)
                 for number, one in enumerate(listed):
                     at = ("init_graph", "nodes", number)
-                    found[len(found)] = _node(_table(one, at), at)[0]
-            except _Fault as fault:
-                raise _refused(self.origin, self.text, task.at, fault) from None
+                    found[len(found)] = _node(table_at(one, at), at)[0]
+            except Fault as fault:
+                raise self.source.refused(task.place, fault) from None
         return Apartment(found, -1).properties
 
     def graph(self, task: WahTask) -> Graph:
         """The graph in which a task begins. Raises ``GameError`` with the line."""
-        value = cast("dict[str, Any]", _DECODER.raw_decode(self.text, task.at)[0])
+        value = self.source.value(task.place)
         try:
             graph = read_graph(value.get("init_graph"), ("init_graph",), room=value.get("init_room"))
             for number, one in enumerate(task.goal.conditions):
                 for kind in (one.kind, one.at):
                     if kind not in graph.apartment.classes:
-                        raise _Fault(("task_goal",), f"condition {number + 1} wants a {kind}, which is not in the graph")
+                        raise Fault(("task_goal",), f"condition {number + 1} wants a {kind}, which is not in the graph")
                     if kind not in graph.apartment.kinds:
-                        raise _Fault(("task_goal",), f"condition {number + 1} wants a {kind}, with which nothing can be done")
-        except _Fault as fault:
-            raise _refused(self.origin, self.text, task.at, fault) from None
+                        raise Fault(("task_goal",), f"condition {number + 1} wants a {kind}, with which nothing can be done")
+        except Fault as fault:
+            raise self.source.refused(task.place, fault) from None
         return graph
 
 
 def read_tasks(path: Path) -> TaskFile:
-    """The tasks of a file in WAH-NL's format: a list of tasks, or one. Raises ``GameError`` with the line."""
-    return parse_tasks(_text(path), str(path))
+    """The tasks of a file in WAH-NL's format: a list of tasks, or one. Raises ``GameError`` with line, task and key."""
+    return parse_tasks(read_text(path), str(path))
 
 
 def parse_tasks(text: str, origin: str) -> TaskFile:
-    """The tasks in a text; ``origin`` names it in errors. Raises ``GameError`` with the line."""
-    found: list[WahTask] = []
-    for at, value in _elements(text, origin):
+    """The tasks in a text; ``origin`` names it in errors. Raises ``GameError`` with line, task and key."""
+    source, found, ids = JsonText(origin, text), list[WahTask](), set[str]()
+    for place, value in source.elements("task"):
         try:
-            found.append(_task(value, at))
+            found.append(_task(value, place))
             if len(found) > MOST_TASKS:
-                raise _Fault((), f"there are more than {MOST_TASKS:,} tasks")
-            if found[-1].id in {one.id for one in found[:-1]}:
-                raise _Fault(("task_id",), f"another task has the task_id {shown(found[-1].id)} already")
-        except _Fault as fault:
-            raise _refused(origin, text, at, fault) from None
+                raise Fault((), f"there are more than {MOST_TASKS:,} tasks")
+            if found[-1].id in ids:
+                raise Fault(("task_id",), f"another task has the task_id {shown(found[-1].id)} already")
+            ids.add(found[-1].id)
+        except Fault as fault:
+            raise source.refused(place, fault) from None
     if not found:
-        raise _broken(origin, text, _skip(text, 0), "the list is empty, so there is no task to play")
-    return TaskFile(origin, text, tuple(found))
+        raise source.refused(Place(text.index("[")), Fault((), "the list is empty, so there is no task to play"))
+    return TaskFile(source, tuple(found))
 
 
 def read_apartment(path: Path) -> Graph:
     """The graph in a file of VirtualHome's: nodes and edges, or the same as ``init_graph``. Raises ``GameError``."""
-    return parse_apartment(_text(path), str(path))
+    return parse_apartment(read_text(path), str(path))
 
 
 def parse_apartment(text: str, origin: str) -> Graph:
-    """The graph in a text; ``origin`` names it in errors. Raises ``GameError`` with the line."""
-    start = _skip(text, 0)
-    value = _decoded(text, start, origin)
+    """The graph in a text; ``origin`` names it in errors. Raises ``GameError`` with line and key."""
+    source = JsonText(origin, text)
+    place, value = source.whole()
     try:
-        table = _table(value, ())
+        table = table_at(value, ())
         return read_graph(table["init_graph"], ("init_graph",)) if "init_graph" in table else read_graph(table)
-    except _Fault as fault:
-        raise _refused(origin, text, start, fault) from None
+    except Fault as fault:
+        raise source.refused(place, fault) from None
 
 
-def read_graph(value: object, where: Path_ = (), *, room: object = None) -> Graph:
+def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph:
     """A graph of nodes and edges, with the robot in ``room`` (a class or an id) if one is given.
 
     Of several characters the first by id is the robot, and the others are left out. Without one, or where it is in no room, it
     stands in ``room``, else in the first. What can be opened or switched and does not say how it stands is closed or off, as
     VirtualHome takes it, and what is CLOSE is so both ways. Edges that no action depends on (FACING, BETWEEN, SITTING) are
-    left out. Raises ``_Fault``.
+    left out. Raises ``Fault``.
     """
-    table = _table(value, where)
+    table = table_at(value, where)
     nodes: dict[int, Node] = {}
     states: dict[int, frozenset[str]] = {}
     characters: list[int] = []
-    listed = _list(table.get("nodes"), (*where, "nodes"), MOST_NODES)
+    listed = list_at(table.get("nodes"), (*where, "nodes"), MOST_NODES)
     for number, one in enumerate(listed):
         at = (*where, "nodes", number)
-        node, state = _node(_table(one, at), at)
+        node, state = _node(table_at(one, at), at)
         if node.id in nodes or node.id in characters:
-            raise _Fault((*at, "id"), f"another node has the id {node.id} already")
+            raise Fault((*at, "id"), f"another node has the id {node.id} already")
         if node.kind == ROBOT:
             characters.append(node.id)
         else:
             nodes[node.id] = node
             states[node.id] = state
     if not any(node.room for node in nodes.values()):
-        raise _Fault((*where, "nodes"), "no node has the category Rooms, so there is nowhere to be")
+        raise Fault((*where, "nodes"), "no node has the category Rooms, so there is nowhere to be")
     robot = min(characters, default=max(nodes) + 1)
     nodes[robot] = Node(robot, ROBOT, "Characters")
     placed: dict[int, set[tuple[Placing, int]]] = {}
     close: dict[int, set[int]] = {}
     hands: dict[str, int] = {}
-    for number, one in enumerate(_list(table.get("edges"), (*where, "edges"), MOST_EDGES)):
+    for number, one in enumerate(list_at(table.get("edges"), (*where, "edges"), MOST_EDGES)):
         at = (*where, "edges", number)
-        edge = _table(one, at)
+        edge = table_at(one, at)
         start, end = (_id(edge.get(key), (*at, key)) for key in ("from_id", "to_id"))
         relation = edge.get("relation_type")
         if not isinstance(relation, str) or relation.upper() not in _RELATIONS:
-            raise _Fault((*at, "relation_type"), f"{shown(relation)} is no relation of VirtualHome")
+            raise Fault((*at, "relation_type"), f"{shown(relation)} is no relation of VirtualHome")
         for key, id in (("from_id", start), ("to_id", end)):
             if id not in nodes and id not in characters:
-                raise _Fault((*at, key), f"no node has the id {id}")
+                raise Fault((*at, key), f"no node has the id {id}")
         if not {start, end} <= nodes.keys():
             continue  # another character's
         match relation.upper():
             case "ON" | "INSIDE" as how if start == end:
-                raise _Fault(at, f"node {start} is {how} itself")
+                raise Fault(at, f"node {start} is {how} itself")
             case "ON" | "INSIDE" as how if end != robot:
                 placed.setdefault(start, set()).add((how, end))
             case "CLOSE" if start != end:
@@ -187,7 +172,7 @@ def read_graph(value: object, where: Path_ = (), *, room: object = None) -> Grap
                     or hands.get(hand, end) != end
                     or end in (hands[other] for other in hands if other != hand)
                 ):
-                    raise _Fault(at, f"the robot cannot hold node {end} like this: each hand holds one thing that is GRABBABLE")
+                    raise Fault(at, f"the robot cannot hold node {end} like this: each hand holds one thing that is GRABBABLE")
                 hands[hand] = end
             case _:
                 pass
@@ -201,14 +186,14 @@ def _settled(
     states: dict[int, frozenset[str]],
     hands: tuple[int | None, int | None],
     room: object,
-    where: Path_,
+    where: Keys,
 ) -> Graph:
     """The graph, once nothing is in itself and the robot is in one room; into any but its own it walks."""
     robot = apartment.robot
     named = apartment.classes.get(room, ()) if isinstance(room, str) else (room,)
     rooms = [id for id in apartment.rooms if id in named]
     if room is not None and not rooms:
-        raise _Fault((*where[:-1], "init_room"), f"there is no room {shown(room)}")
+        raise Fault((*where[:-1], "init_room"), f"there is no room {shown(room)}")
     inside = [id for _, id in placed.get(robot, ()) if apartment.nodes[id].room]
     here = (rooms or sorted(inside) or apartment.rooms)[0]
     placed[robot] = {("INSIDE", here)}
@@ -220,7 +205,7 @@ def _settled(
     depths: dict[int, int] = {}
     for id in placed:
         if _depth(id, placed, depths, ()) > DEEPEST:
-            raise _Fault((*where, "edges"), f"node {id} is on or inside of itself, or more than {DEEPEST} things deep")
+            raise Fault((*where, "edges"), f"node {id} is on or inside of itself, or more than {DEEPEST} things deep")
     holds: dict[int, set[int]] = {}
     for id, above in placed.items():
         for _, other in above:
@@ -244,12 +229,12 @@ def _depth(id: int, placed: Mapping[int, set[tuple[Placing, int]]], known: dict[
     return known[id]
 
 
-def _node(table: Mapping[str, object], where: Path_) -> tuple[Node, frozenset[str]]:
+def _node(table: Mapping[str, object], where: Keys) -> tuple[Node, frozenset[str]]:
     kind, category = table.get("class_name"), table.get("category")
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise _Fault((*where, "class_name"), f"{shown(kind)} is no name of a class: letters, digits, _ and -")
+        raise Fault((*where, "class_name"), f"{shown(kind)} is no name of a class: letters, digits, _ and -")
     if category is not None and not isinstance(category, str):
-        raise _Fault((*where, "category"), f"{shown(category)} is no category")
+        raise Fault((*where, "category"), f"{shown(category)} is no category")
     properties = _words(table.get("properties", []), (*where, "properties"))
     states = set(_words(table.get("states", []), (*where, "states")))
     if "CAN_OPEN" in properties and states.isdisjoint({"OPEN", "CLOSED"}):
@@ -258,166 +243,86 @@ def _node(table: Mapping[str, object], where: Path_) -> tuple[Node, frozenset[st
         states.add("OFF")
     for pair in ({"OPEN", "CLOSED"}, {"ON", "OFF"}):
         if pair <= states:
-            raise _Fault((*where, "states"), f"it is both {' and '.join(sorted(pair))}")
+            raise Fault((*where, "states"), f"it is both {' and '.join(sorted(pair))}")
     return Node(_id(table.get("id"), (*where, "id")), kind.lower(), category or "", properties), frozenset(states)
 
 
-def _task(value: object, at: int) -> WahTask:
-    table = _table(value, ())
+def _task(value: object, place: Place) -> WahTask:
+    table = table_at(value, ())
     id, name = table.get("task_id"), table.get("task_name", "task")
     if isinstance(id, bool) or not isinstance(id, int | str) or not 0 < len(str(id)) <= 80 or not str(id).isprintable():
-        raise _Fault(("task_id",), f"{shown(id)} is no task_id")
+        raise Fault(("task_id",), f"{shown(id)} is no task_id")
     if not isinstance(name, str) or not _KIND.fullmatch(name):
-        raise _Fault(("task_name",), f"{shown(name)} is no task_name: letters, digits, _ and -")
+        raise Fault(("task_name",), f"{shown(name)} is no task_name: letters, digits, _ and -")
     told = table.get("nl_instructions", [])
     told = [told] if isinstance(told, str) else told
-    for number, one in enumerate(_list(told, ("nl_instructions",), 1_000)):
+    for number, one in enumerate(list_at(told, ("nl_instructions",), 1_000)):
         if not isinstance(one, str):
-            raise _Fault(("nl_instructions", number), f"{shown(one)} is no sentence")
-    return WahTask(str(id), name, _goal(table.get("task_goal"), ("task_goal",)), tuple(cast("list[str]", told)), at)
+            raise Fault(("nl_instructions", number), f"{shown(one)} is no sentence")
+    goal = _goal(table.get("task_goal"), ("task_goal",), _kinds(table.get("init_graph")))
+    return WahTask(str(id), name, goal, tuple(cast("list[str]", told)), place)
 
 
-def _goal(value: object, where: Path_) -> GraphGoal:
+def _kinds(graph: object) -> frozenset[str]:
+    """The classes in a graph that was not read yet, as far as it is one: damage in it is told once the task is opened."""
+    nodes = cast("dict[str, Any]", graph).get("nodes") if isinstance(graph, dict) else None
+    listed = cast("list[Any]", nodes) if isinstance(nodes, list) else []
+    found = (cast("dict[str, Any]", one).get("class_name") for one in listed[:MOST_NODES] if isinstance(one, dict))
+    return frozenset(kind.lower() for kind in found if isinstance(kind, str))
+
+
+def _goal(value: object, where: Keys, kinds: frozenset[str]) -> GraphGoal:
     """``{"on_apple_coffeetable": 1}``, or the same as the goal of agent 0, as Watch-And-Help has it; what is wanted 0 times is
-    not."""
-    table = _table(value, where)
+    not.
+    """
+    table = table_at(value, where)
     if isinstance(table.get("0"), dict):
-        where, table = (*where, "0"), _table(table["0"], where)
-    found = tuple(_condition(key, count, (*where, key)) for key, count in table.items() if count != 0)
+        where, table = (*where, "0"), table_at(table["0"], where)
+    found = tuple(_condition(key, count, (*where, key), kinds) for key, count in table.items() if count != 0)
     if not 0 < len(found) <= MOST_CONDITIONS:
-        raise _Fault(where, f"a goal has 1 to {MOST_CONDITIONS} conditions, and this has {len(found)}")
+        raise Fault(where, f"a goal has 1 to {MOST_CONDITIONS} conditions, and this has {len(found)}")
     return GraphGoal(found)
 
 
-def _condition(key: str, count: object, where: Path_) -> Condition:
-    word, _, rest = key.partition("_")
-    how = _HOW.get(word.lower())
+def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> Condition:
+    word, _, rest = key.lower().partition("_")
+    how = _HOW.get(word)
     if how is None:
-        raise _Fault(where, f"{shown(key)} is no condition: on_THING_PLACE, inside_THING_PLACE or turnOn_THING")
+        raise Fault(where, f"{shown(key)} is no condition: on_THING_PLACE, inside_THING_PLACE or turnOn_THING")
     if type(count) is not int or not 0 < count <= MOST_WANTED:
-        raise _Fault(where, f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}")
-    kind, _, place = (rest, "", "") if how == "turnOn" else rest.rpartition("_")
-    if not _KIND.fullmatch(kind) or (how != "turnOn" and not _KIND.fullmatch(place)):
-        raise _Fault(
+        raise Fault(where, f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}")
+    if how == "turnOn" and _KIND.fullmatch(rest):
+        return Condition(how, rest, None, count)
+    pairs = [] if how == "turnOn" else _pairs(rest)
+    # Names of classes may have a _ too: what the graph knows says where one ends.
+    meant = [pair for pair in pairs if kinds.issuperset(pair)] or pairs[-1:]
+    if not meant:
+        raise Fault(
             where, f"{shown(key)} does not say what is wanted where: on_THING_PLACE, inside_THING_PLACE or turnOn_THING"
         )
-    return Condition(how, kind.lower(), place.lower() or None, count)
+    if len(meant) > 1:
+        ways = " or ".join(f"{kind} {word} {place}" for kind, place in meant)
+        raise Fault(where, f"{shown(key)} can mean {ways}, since the graph has all of these")
+    return Condition(how, *meant[0], count)
 
 
-# JSON, and where in it something stands.
+def _pairs(names: str) -> list[tuple[str, str]]:
+    """All ways in which two names joined by a _ can be told apart."""
+    if len(names) > 2 * LONGEST_KIND + 1:
+        return []
+    cuts = [at for at, mark in enumerate(names) if mark == "_"]
+    return [(names[:at], names[at + 1 :]) for at in cuts if _KIND.fullmatch(names[:at]) and _KIND.fullmatch(names[at + 1 :])]
 
 
-def _text(path: Path) -> str:
-    try:
-        content = read_file(path, MOST_BYTES + 1)
-    except OSError as error:
-        raise GameError(f"{shown(str(path), 400)} cannot be read: {error.strerror}.") from error
-    if len(content) > MOST_BYTES:
-        raise GameError(f"{shown(str(path), 400)} has more than {MOST_BYTES:,} bytes, so it is no file of tasks or of a graph.")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise GameError(f"{shown(str(path), 400)}, line {line}: this is no text in UTF-8.") from error
-
-
-def _elements(text: str, origin: str) -> Iterator[tuple[int, object]]:
-    """The elements of a list in a text, or the one value that it is, each with where it begins."""
-    at = _skip(text, 0)
-    if text[at : at + 1] != "[":
-        yield at, _decoded(text, at, origin)
-        return
-    at = _skip(text, at + 1)
-    while text[at : at + 1] != "]":
-        value, end = _one(text, at, origin)
-        yield at, value
-        end = _skip(text, end)
-        if text[end : end + 1] not in (",", "]"):
-            raise _broken(origin, text, end, "a comma or the end of the list is missing")
-        at = _skip(text, end + 1) if text[end] == "," else end
-    if (rest := _skip(text, at + 1)) < len(text):
-        raise _broken(origin, text, rest, "there is more after the end")
-
-
-def _decoded(text: str, at: int, origin: str) -> object:
-    value, end = _one(text, at, origin)
-    if (rest := _skip(text, end)) < len(text):
-        raise _broken(origin, text, rest, "there is more after the end")
-    return value
-
-
-def _one(text: str, at: int, origin: str) -> tuple[object, int]:
-    try:
-        return _DECODER.raw_decode(text, at)
-    except json.JSONDecodeError as error:
-        raise _broken(origin, text, error.pos, f"this is no JSON: {error.msg}") from None
-    except (ValueError, RecursionError) as error:
-        what = "it is nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
-        raise _broken(origin, text, at, what) from None
-
-
-def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
-
-
-def _place(text: str, at: int, where: Sequence[str | int]) -> int:
-    """Where the value at the end of a path of keys and indices begins, or the nearest around it that is there."""
-    for step in where:
-        start, at = at, _skip(text, at + 1)
-        count = 0
-        while text[at] not in "]}":
-            key: object = count
-            if text[start] == "{":
-                key, at = _DECODER.raw_decode(text, at)
-                at = _skip(text, _skip(text, at) + 1)
-            if key == step:
-                break
-            _, at = _DECODER.raw_decode(text, at)
-            at = _skip(text, at)
-            at = _skip(text, at + 1) if text[at] == "," else at
-            count += 1
-        else:
-            return start
-    return at
-
-
-def _refused(origin: str, text: str, at: int, fault: _Fault) -> GameError:
-    return _broken(origin, text, _place(text, at, fault.where), str(fault))
-
-
-def _broken(origin: str, text: str, at: int, what: str) -> GameError:
-    return GameError(f"{shown(origin, 400)}, line {text.count(chr(10), 0, at) + 1}: {what}.")
-
-
-def _table(value: object, where: Path_) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Fault(where, _other(value, where, "table"))
-    return cast("dict[str, Any]", value)
-
-
-def _list(value: object, where: Path_, most: int) -> list[object]:
-    if not isinstance(value, list):
-        raise _Fault(where, _other(value, where, "list"))
-    listed = cast("list[object]", value)
-    if len(listed) > most:
-        raise _Fault(where, f"it has {len(listed):,} entries, and at most {most:,} are read")
-    return listed
-
-
-def _other(value: object, where: Path_, wanted: str) -> str:
-    return f"{where[-1]!r} is missing" if value is None and where else f"{shown(value)} is no {wanted}"
-
-
-def _words(value: object, where: Path_) -> frozenset[str]:
-    words = _list(value, where, 100)
+def _words(value: object, where: Keys) -> frozenset[str]:
+    words = list_at(value, where, 100)
     for number, one in enumerate(words):
         if not isinstance(one, str) or not _KIND.fullmatch(one):
-            raise _Fault((*where, number), f"{shown(one)} is no word of VirtualHome")
+            raise Fault((*where, number), f"{shown(one)} is no word of VirtualHome")
     return frozenset(str(one).upper() for one in words)
 
 
-def _id(value: object, where: Path_) -> int:
+def _id(value: object, where: Keys) -> int:
     if type(value) is not int or not 0 <= value <= 10**9:
-        raise _Fault(where, f"{shown(value)} is no id")
+        raise Fault(where, f"{shown(value)} is no id")
     return value

@@ -7,6 +7,7 @@ conditions are met best, by the mean of ``min(n, wanted) / wanted``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import lcm
 from typing import Literal
 
 from worlds.graphs.graph import Graph
@@ -17,16 +18,12 @@ How = Literal["on", "inside", "turnOn"]
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``count`` things of class ``kind`` are on or inside of something of class ``where``, or ``kind`` is switched on.
-
-    ``id`` is the node that is meant, if the task names it and not only its class.
-    """
+    """``count`` things of class ``kind`` are on or inside of something of class ``where``, or ``kind`` is switched on."""
 
     how: How
     kind: str
     where: str | None = None
     count: int = 1
-    id: int | None = None
 
     @property
     def at(self) -> str:
@@ -52,14 +49,15 @@ class GraphGoal:
 
 
 def met(goal: GraphGoal, graph: Graph) -> tuple[int, int]:
-    """How much of a goal is met, and how much there is: sums of ``min(n, wanted)`` and of ``wanted``."""
-    first = goal.at
-    targets = (first.id,) if first.id is not None else graph.apartment.classes.get(first.at, ())
+    """How much of a goal is met, and how much there is: sums of ``min(n, wanted)`` and of ``wanted``.
 
-    def mean(counts: tuple[int, ...]) -> float:
-        return sum(n / one.count for n, one in zip(counts, goal.conditions, strict=True))
-
-    return sum(max((_met_at(goal, graph, id) for id in targets), key=mean, default=())), goal.total
+    Of places that are as good by the mean the one counts at which more is met, so that no ids decide.
+    """
+    whole = lcm(*(one.count for one in goal.conditions))
+    there = (_met_at(goal, graph, id) for id in graph.apartment.classes.get(goal.at.at, ()))
+    # The mean in whole numbers: rounding would decide between equal ones.
+    means = ((sum(n * (whole // one.count) for n, one in zip(at, goal.conditions, strict=True)), sum(at)) for at in there)
+    return max(means, default=(0, 0))[1], goal.total
 
 
 def _met_at(goal: GraphGoal, graph: Graph, id: int) -> tuple[int, ...]:
@@ -69,8 +67,7 @@ def _met_at(goal: GraphGoal, graph: Graph, id: int) -> tuple[int, ...]:
 
 def _count(condition: Condition, graph: Graph, id: int | None) -> int:
     if id is None:
-        others = (condition.id,) if condition.id is not None else graph.apartment.classes.get(condition.at, ())
-        return max((_count(condition, graph, other) for other in others), default=0)
+        return max((_count(condition, graph, other) for other in graph.apartment.classes.get(condition.at, ())), default=0)
     if condition.how == "turnOn":
         return int("ON" in graph.state(id))
     inside = graph.children(id, "ON" if condition.how == "on" else "INSIDE")

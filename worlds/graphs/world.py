@@ -182,7 +182,7 @@ class GraphWorld(World):
             apartment = b"" if self._apartment is None else read_file(self._apartment)
             return hashlib.sha256(f"{VERSION} {self.engine} ".encode() + apartment).hexdigest()
         lines = [self.engine, *(f"{task.id} {task.goal}" for task in self.tasks(split))]
-        content = hashlib.sha256(self._file(self._paths[split]).text.encode("utf-8", "surrogatepass")).hexdigest()
+        content = hashlib.sha256(self._file(self._paths[split]).source.text.encode("utf-8", "surrogatepass")).hexdigest()
         return hashlib.sha256("\n".join((*lines, content)).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _task(self, split: str, number: int, one: WahTask) -> Task:
@@ -225,7 +225,9 @@ def _files(data: Path) -> dict[str, Path]:
     if not names:
         raise ConfigurationError(f"{shown(str(data), 400)} holds no tasks of WAH-NL. {GET_DATA}")
     for name, path in names.items():
-        if name in (EXAMPLE, GENERATED):
+        if not name:
+            why = f"no name follows {_PREFIX}"
+        elif name in (EXAMPLE, GENERATED):
             why = f"the split {shown(name)} is ours"
         elif ":" in name or not name.isprintable():
             why = "the name of a split has no ':' and nothing that cannot be printed"

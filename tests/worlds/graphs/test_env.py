@@ -162,6 +162,22 @@ def test_goals_are_counted_at_the_one_place_where_most_is_reached() -> None:
     assert met(GraphGoal((Condition("on", "cupcake", "kitchentable"),)), graph) == (0, 1)
 
 
+@pytest.mark.parametrize("first", [21, 24])
+def test_of_two_places_that_are_as_good_the_one_counts_where_more_is_met(first: int) -> None:
+    """Two of two plates are as much of a goal as one of one cupcake, whichever table comes first in the file."""
+    table, second = home(), 45 - first
+    table["nodes"].append({"id": 24, "class_name": "kitchentable", "category": "Furniture", "properties": ["SURFACES"]})
+    on = ((31, first), (32, first), (33, second))
+    table["edges"] = [one for one in table["edges"] if one["from_id"] not in (31, 32, 33)] + [
+        {"from_id": id, "relation_type": how, "to_id": where}
+        for id, there in ((24, 0), *on)
+        for how, where in (("INSIDE", 10), ("ON", there))
+        if where
+    ]
+    goal = GraphGoal((Condition("on", "plate", "kitchentable", 2), Condition("on", "cupcake", "kitchentable")))
+    assert met(goal, parse_apartment(written(table), "home")) == (2, 3)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_a_belief_is_what_was_seen_and_is_true(seed: int) -> None:
     house, dice = make_apartment(seed), Random(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,12 @@ Change = Callable[[dict[str, Any]], object]
 
 def line_of(text: str, part: str) -> int:
     return text[: text.index(part)].count("\n") + 1
+
+
+def told_line(error: Exception) -> int:
+    found = re.search(r", line (\d+)", str(error))
+    assert found is not None
+    return int(found[1])
 
 
 def test_a_task_is_read_with_its_goal_its_instructions_and_its_room() -> None:
@@ -123,7 +130,7 @@ def test_a_damaged_graph_is_refused_with_the_line(change: Change, part: str, say
     with pytest.raises(GameError) as refused:
         parse_apartment(text, "home.json")
     assert says in str(refused.value)
-    line = int(str(refused.value).partition("line ")[2].partition(":")[0])
+    line = told_line(refused.value)
     at = line_of(text, part)
     # An entry of several lines is named by its first, or by the line of what is wrong in it.
     assert at - 2 <= line <= at + 1
@@ -149,7 +156,7 @@ def test_a_damaged_task_is_refused_with_the_line(changed: dict[str, Any], says: 
         parse_tasks(text, "wah.json")
     line = text[: text.rindex(f'"{key}"')].count("\n") + 1
     assert says in str(refused.value)
-    assert line <= int(str(refused.value).partition("line ")[2].partition(":")[0]) <= line + 1
+    assert line <= told_line(refused.value) <= line + 1
 
 
 def test_a_task_is_refused_that_asks_for_what_is_not_there_and_two_of_one_id() -> None:
@@ -168,11 +175,13 @@ def test_a_task_is_refused_that_asks_for_what_is_not_there_and_two_of_one_id() -
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "line 1: this is no JSON"),
+        ("", "line 1, column 1: this is no JSON"),
         ("\n[]", "line 2: the list is empty, so there is no task to play"),
         ("[\n{},", "line 2"),
-        ("[\n{}\n{}]", "line 2: None is no task_id"),
+        ("[\n{}\n{}]", "line 2, task 1, task_id: None is no task_id"),
         ("[" * 100_000, "nested too deeply"),
+        (written(task())[:-1] + "]", r"line \d+, column 1: this is no JSON"),
+        (f"[{json.dumps(task())}, {json.dumps(task(task_id=8))} 7]", r"line 1, column \d+, task 2: a comma or the end"),
         ('{"task_id": ' + "9" * 5_000 + "}", "too many digits"),
         ('{"task_id": 1} x', "there is more after the end"),
         ("7", "line 1: 7 is no table"),
@@ -181,6 +190,58 @@ def test_a_task_is_refused_that_asks_for_what_is_not_there_and_two_of_one_id() -
 def test_what_is_no_json_is_refused_with_the_line(text: str, says: str) -> None:
     with pytest.raises(GameError, match=says):
         parse_tasks(text, "wah")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"task_goal": {"on_apple": 1}}, r"task 2, task_goal\.on_apple: 'on_apple' does not say"),
+        ({"task_goal": {"0": {"fly to": 1}}}, r"task 2, task_goal\.0\['fly to'\]: 'fly to' is no condition"),
+        ({"nl_instructions": ["Wash.", 3]}, r"task 2, nl_instructions\[1\]: 3 is no sentence"),
+        ({"init_room": "attic"}, "task 2, init_room: there is no room 'attic'"),
+        ({"init_graph": {**home(), "edges": [{"from_id": 1}]}}, r"task 2, init_graph\.edges\[0\]\.to_id: None is no id"),
+    ],
+)
+def test_in_a_file_of_one_line_the_task_and_the_key_are_named(change: dict[str, Any], says: str) -> None:
+    with pytest.raises(GameError, match=f"'wah', line 1, {says}"):
+        file = parse_tasks(json.dumps([task(), task(**({"task_id": 8} | change))]), "wah")
+        file.graph(file.tasks[1])
+
+
+@pytest.mark.parametrize(
+    ("key", "there", "meant"),
+    [
+        ("on_plate_coffee_table", ("coffee_table",), ("plate", "coffee_table")),
+        ("on_wine_glass_coffee_table", ("coffee_table", "wine_glass", "table"), ("wine_glass", "coffee_table")),
+        ("inside_Wine_Glass_fridge", ("wine_glass",), ("wine_glass", "fridge")),
+        ("turnOn_coffee_maker", ("coffee_maker",), ("coffee_maker", None)),
+    ],
+)
+def test_names_of_several_words_in_a_goal_are_those_that_the_graph_has(
+    key: str, there: tuple[str, ...], meant: tuple[str, str | None]
+) -> None:
+    table = home()
+    properties = ["CAN_OPEN", "CONTAINERS", "GRABBABLE", "HAS_SWITCH", "SURFACES"]
+    for id, kind in enumerate(there, start=50):
+        table["nodes"].append({"id": id, "class_name": kind, "category": "Props", "properties": properties})
+        table["edges"].append({"from_id": id, "relation_type": "INSIDE", "to_id": 11})
+    file = parse_tasks(written(task(task_goal={key: 1}, init_graph=table)), "wah")
+    (condition,) = file.tasks[0].goal.conditions
+    assert (condition.kind, condition.where) == meant
+    file.graph(file.tasks[0])
+
+
+def test_names_in_a_goal_that_can_be_told_apart_in_two_ways_are_refused() -> None:
+    table = home()
+    for id, kind in enumerate(("wine", "wine_glass", "glass_table", "table"), start=50):
+        table["nodes"].append({"id": id, "class_name": kind, "category": "Props", "properties": ["GRABBABLE", "SURFACES"]})
+    with pytest.raises(GameError, match="can mean wine on glass_table or wine_glass on table"):
+        parse_tasks(written(task(task_goal={"on_wine_glass_table": 1}, init_graph=table)), "wah")
+
+
+def test_a_goal_of_a_great_many_words_is_refused_at_once() -> None:
+    with pytest.raises(GameError, match="does not say what is wanted where"):
+        parse_tasks(written(task(task_goal={f"on{'_a' * 100_000}": 1})), "wah")
 
 
 def test_a_file_that_is_no_text_is_refused_with_the_line(tmp_path: Path) -> None:
@@ -219,7 +280,7 @@ def test_any_change_of_a_file_is_read_or_refused_with_a_line_that_it_has(data: s
         for one in file.tasks:
             file.graph(one)
     except GameError as error:
-        assert 1 <= int(str(error).partition("line ")[2].partition(":")[0]) <= text.count("\n") + 1
+        assert 1 <= told_line(error) <= text.count("\n") + 1
         assert str(error).isprintable()
 
 

@@ -87,7 +87,11 @@ def test_tasks_are_made_in_a_graph_of_virtualhome(tmp_path: Path) -> None:
 def test_what_is_not_there_is_refused_with_a_way_out(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds no tasks of WAH-NL"):
         world(data=str(tmp_path))
-    refused = ("generated.json", "the split 'generated' is ours"), ("wah_nl_a:b.json", "the name of a split has no ':'")
+    refused = (
+        ("generated.json", "the split 'generated' is ours"),
+        ("wah_nl_a:b.json", "the name of a split has no ':'"),
+        ("wah_nl_.json", "no name follows wah_nl_"),
+    )
     for name, why in refused:
         (tmp_path / name).write_text(written([task()]), "utf-8")
         with pytest.raises(ConfigurationError, match=f"{name}.*{why}.*rename it"):
