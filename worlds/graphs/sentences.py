@@ -52,6 +52,7 @@ _ALSO = {
     "refrigerator": "fridge",
 }
 """What else people call things; a "glass" or a "table" may be two, and so is neither."""
+_CLASSES = {words: kind for kind, words in _SPOKEN.items()}
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SWITCHING = re.compile(r"\b(?:switch|turn)\w*\b[^.]*\bon\b|\b(?:run|start)\b")
 _INSIDE = frozenset({"dishwasher", "fridge", "microwave", "stove", "washingmachine"})
@@ -99,12 +100,15 @@ def sentence(goal: GraphGoal) -> str:
 def read_sentence(said: str, kinds: Collection[str]) -> Wanted | None:
     """What a sentence wants, of things that are among ``kinds``; None if no one place and no thing can be made out.
 
+    Kinds are classes or what these are called: "wineglass" or "wine glass".
+
     Our own are read as they are meant. In others each thing that is named is wanted as often as a number before it says, at the
     last place that is named after ``on``, ``in`` or ``into``.
     """
     words = said[:_MAX_SENTENCE].lower()
     names = {form: kind for kind in kinds for form in _forms(kind)}
-    names |= {form: kind for other, kind in _ALSO.items() if kind in kinds for form in (other, _plural(other))}
+    called = {_CLASSES.get(kind, kind): kind for kind in kinds}
+    names |= {form: called[kind] for other, kind in _ALSO.items() if kind in called for form in (other, _plural(other))}
     if not names:
         return None
     longest = "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
@@ -121,8 +125,9 @@ def read_sentence(said: str, kinds: Collection[str]) -> Wanted | None:
     things.pop(place, None)
     if not place or not things:
         return None
-    switched = place in _RUN and _SWITCHING.search(words) is not None
-    return Wanted(things, "inside" if place in _INSIDE else "on", place, switched)
+    at = _CLASSES.get(place, place)
+    switched = at in _RUN and _SWITCHING.search(words) is not None
+    return Wanted(things, "inside" if at in _INSIDE else "on", place, switched)
 
 
 def _number(word: str | None) -> int:

@@ -15,9 +15,10 @@ _SO_ALREADY = re.compile(r"The .+ \d+ is (?:open|closed|on) already\.")
 
 @dataclass(frozen=True, slots=True)
 class SkillExpertMemory:
-    """The skills that are left, and why it gives up, if it does."""
+    """The skills that are left, the ``names`` of things in skills, and why it gives up, if it does."""
 
     todo: tuple[str, ...]
+    names: frozenset[str] = frozenset()
     lost: str = "as far as the expert can tell the goal is reached"
 
 
@@ -25,16 +26,17 @@ class SkillExpert:
     """A ``Policy`` without a model."""
 
     def begin(self, goal: str, observation: Observation) -> SkillExpertMemory:
-        names = [skill.partition(" a ")[2] or skill.partition(" an ")[2] for skill in skills_in(observation.text)]
-        wanted = read_sentence(goal, [name for name in names if name])
+        found = (skill.partition(" a ")[2] or skill.partition(" an ")[2] for skill in skills_in(observation.text))
+        names = frozenset(filter(None, found))
+        wanted = read_sentence(goal, names)
         if wanted is None:
-            return SkillExpertMemory((), "this goal is in words that the expert cannot read")
+            return SkillExpertMemory((), names, "this goal is in words that the expert cannot read")
         todo: list[str] = []
         for thing, count in wanted.things.items():
             fetching = _text("find", thing), _text("pick up", thing), _text("find", wanted.place), _text("put down", thing)
             todo += fetching * count
         todo += [_text("close", wanted.place), _text("switch on", wanted.place)] if wanted.switched else []
-        return SkillExpertMemory(tuple(todo))
+        return SkillExpertMemory(tuple(todo), names)
 
     def observe(self, memory: SkillExpertMemory, command: str, observation: Observation) -> SkillExpertMemory:
         if not memory.todo or command.strip() != memory.todo[0]:
@@ -42,10 +44,12 @@ class SkillExpert:
         if observation.accepted or _SO_ALREADY.fullmatch(observation.text):
             return replace(memory, todo=memory.todo[1:])
         if (found := _SHUT.fullmatch(observation.text)) is not None:
-            opening = _text("open", spoken(found["where"] or found["thing"]))
+            kind = found["where"] or found["thing"]
+            # Classes that are called alike have themselves for a name.
+            opening = _text("open", kind if kind in memory.names else spoken(kind))
             if opening not in memory.todo[:2]:
                 return replace(memory, todo=(opening, *memory.todo))
-        return SkillExpertMemory((), f"{memory.todo[0]} is refused: {observation.text}")
+        return replace(memory, todo=(), lost=f"{memory.todo[0]} is refused: {observation.text}")
 
     def decide(self, memory: SkillExpertMemory) -> tuple[str | None, str, SkillExpertMemory]:
         return (memory.todo[0], "", memory) if memory.todo else (None, memory.lost, memory)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from worlds.base import Step
@@ -139,7 +139,7 @@ class SkillEnv(GraphEnv):
             return self._putting(graph, kind)
         needed = _NEEDED.get(verb)
         alike = [id for id in graph.apartment.kinds[kind] if needed is None or needed in graph.node(id).properties]
-        id = next(self._nearest(graph, alike))
+        id = self._meant(graph, verb, alike)
         match verb:
             case "find":
                 return Action("walk to", id)
@@ -159,11 +159,16 @@ class SkillEnv(GraphEnv):
         inside = "CONTAINERS" in properties and not (shut and "SURFACES" in properties)
         return Action("put in" if inside else "put on", held, self._found)
 
-    def _nearest(self, graph: Graph, alike: list[int]) -> Iterator[int]:
-        """Things of one class, the best first: not in a hand nor put down before, not behind a closed door, within reach."""
-        here = graph.room_of(graph.robot)
+    def _meant(self, graph: Graph, verb: SkillVerb, alike: list[int]) -> int:
+        """Which of several things of one class: to go to one that nothing hides, else one within reach, which alone will do.
+
+        What is in a hand or was put down before is neither found nor picked up again while there is another one.
+        """
+        here, find = graph.room_of(graph.robot), verb == "find"
 
         def order(id: int) -> tuple[bool, bool, bool, bool, int]:
-            return id in graph.held or id in self._put, graph.enclosed(id), not graph.reached(id), graph.room_of(id) != here, id
+            done = verb in ("find", "pick up") and (id in graph.held or id in self._put)
+            hidden, far = graph.enclosed(id), not graph.reached(id)
+            return done, *((hidden, far) if find else (far, hidden)), graph.room_of(id) != here, id
 
-        yield from sorted(alike, key=order)
+        return min(alike, key=order)

@@ -228,6 +228,45 @@ def test_classes_that_are_called_alike_have_skills_of_their_own(tmp_path: Path) 
     assert won == [False, False, False, True]
 
 
+def with_things(tmp_path: Path, things: dict[int, tuple[str, str]], placed: tuple[tuple[int, str, int], ...]) -> World:
+    """The skills of a task that wants an apple on the kitchen table, in a home with more things: class and properties by id."""
+    table = home()
+    table["edges"] = [one for one in table["edges"] if one["from_id"] != 30]
+    for id, (kind, has) in things.items():
+        table["nodes"].append({"id": id, "class_name": kind, "category": "Props", "properties": has.split()})
+    table["edges"] += [
+        {"from_id": id, "relation_type": how, "to_id": to}
+        for id, how, to in (*((id, "INSIDE", 10) for id in (*things, 30)), *placed)
+    ]
+    one = task(init_graph=table, task_goal={"on_apple_kitchentable": 1}, nl_instructions=["Put an apple on the kitchen table."])
+    (tmp_path / "wah_nl_test.json").write_text(written([one]), "utf-8")
+    return world(data=str(tmp_path), skills="oracle")
+
+
+def test_the_expert_opens_what_is_called_as_something_else_is(tmp_path: Path) -> None:
+    box = "CAN_OPEN CONTAINERS"
+    there = with_things(tmp_path, {60: ("kitchencabinet", box), 61: ("kitchen_cabinet", box)}, ((30, "INSIDE", 61),))
+    assert play(there, "test:1", 30) == (True, 6, "")
+
+
+def test_of_things_of_one_class_the_one_within_reach_is_opened(tmp_path: Path) -> None:
+    """A box in a closet that is closed is hidden, but the robot has gone to it; the other one is too far away."""
+    things = {id: (kind, "CAN_OPEN CONTAINERS") for id, kind in ((60, "box"), (61, "box"), (62, "closet"))}
+    there = with_things(tmp_path, things, ((30, "INSIDE", 61), (61, "INSIDE", 62)))
+    env = there.open(there.task("test:1"))
+    env.reset()
+    answers = [env.step(skill).observation.text for skill in ("find an apple", "pick up the apple", "open the box")]
+    assert answers[1:] == ["The apple 1 is in the box 2, which is closed; open that first.", "You open the box 2."]
+
+
+def test_the_expert_of_skills_reads_what_people_call_things() -> None:
+    for said in ("Put a fork on the dinner table.", "Put one cutlery fork on the kitchen table."):
+        read = read_sentence(said, ["cutlery fork", "kitchen table"])
+        assert read is not None and (read.things, read.place) == ({"cutlery fork": 1}, "kitchen table")
+    machine = read_sentence("Put a plate in the washing machine and turn it on.", ["plate", "washing machine"])
+    assert machine is not None and (machine.how, machine.switched) == ("inside", True)
+
+
 def test_a_skill_that_fails_says_why() -> None:
     there = world(skills="oracle")
     env = there.open(there.task("example:2"))
