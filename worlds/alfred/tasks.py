@@ -17,10 +17,10 @@ from typing import Any, TypeVar, cast
 from worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
 from worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, PlanStep, plan_step
 from worlds.alfred.scoring import TASK_TYPES, AlfredGoal
-from worlds.alfworld.data.annotations import plain_sentence
 from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
 from worlds.errors import GameError, TaskNotFound, nearest, shown
 from worlds.paths import alfworld_data, read_file
+from worlds.wording import plain_sentence
 
 T = TypeVar("T")
 

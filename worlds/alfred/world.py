@@ -21,7 +21,6 @@ from worlds.alfred.scoring import AlfredGoal
 from worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
 from worlds.alfred.skills import SkillEnv, demonstrated_skills
 from worlds.alfred.tasks import read_annotated, read_demonstration, splits
-from worlds.alfworld.data.annotations import GoalSource, parse_goal_source
 from worlds.alfworld.data.tasks import (
     EVALUATED,
     EXAMPLE,
@@ -38,6 +37,7 @@ from worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupport
 from worlds.household.skills import named_skills
 from worlds.options import option
 from worlds.paths import alfworld_data, read_file
+from worlds.wording import GoalSource, parse_goal_source
 from worlds.wrappers import Wrapper
 
 if TYPE_CHECKING:

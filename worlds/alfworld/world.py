@@ -12,7 +12,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from worlds.alfworld.data.annotations import GoalSource, parse_goal_source, sentences_of
+from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.index import Index
 from worlds.alfworld.data.tasks import (
     EVALUATED,
@@ -36,6 +36,7 @@ from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, 
 from worlds.household.goals import TYPES
 from worlds.options import option
 from worlds.paths import alfworld_data, read_file
+from worlds.wording import GoalSource, parse_goal_source
 
 if TYPE_CHECKING:
     from worlds.alfworld.engine.native import NativeEnv

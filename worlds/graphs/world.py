@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from worlds.alfworld.data.annotations import parse_goal_source, plain_sentence
 from worlds.base import Env, Policy, Task, World
 from worlds.endless import EndlessTasks, is_made_up
 from worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
@@ -31,6 +30,7 @@ from worlds.household.base import Household
 from worlds.household.search import SearchPrior
 from worlds.options import option
 from worlds.paths import read_file
+from worlds.wording import parse_goal_source, plain_sentence
 from worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ class GraphWorld(World):
         skills: Literal["none", "oracle"] = "none",
     ) -> None:
         self._goals = parse_goal_source(goals)
+        if self._goals.steps:
+            raise ConfigurationError("WAH-NL's people wrote no instructions step by step; give human in place of human+steps.")
         self._paths = {EXAMPLE: Path(__file__).with_name("example.json"), **({} if data is None else _files(Path(data)))}
         self.first_task = f"{self.default_split}:1"
         self._apartment = None if apartment is None else Path(apartment)

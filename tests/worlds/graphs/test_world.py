@@ -96,6 +96,8 @@ def test_what_is_not_there_is_refused_with_a_way_out(tmp_path: Path) -> None:
         (tmp_path / name).write_text(written([task()]), "utf-8")
         with pytest.raises(ConfigurationError, match=f"{name}.*{why}.*rename it"):
             world(data=str(tmp_path / name))
+    with pytest.raises(ConfigurationError, match="wrote no instructions step by step; give human"):
+        world(goals="human+steps")
     with pytest.raises(TaskNotFound, match="WAH-NL's files come with LoTa-Bench"):
         world().tasks("test")
     with pytest.raises(TaskNotFound, match="generated:0 to generated"):
