@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from agent.skills.naming import matches, resolve
+from agent.skills.naming import PEOPLE, matches, resolve
 from agent.skills.places import denied_places, named_places
 from worlds.household.belief import Belief, Item, Receptacle, kind
 from worlds.household.commands import Commands
@@ -36,18 +36,8 @@ _WHY = re.compile(r"\b(?:why|how come|what for)\b")
 _RHETORICAL = re.compile(r"\b(?:why )?(?:do|wo|would|could|ca)(?:n't|n’t|n?not| not) you\b")
 """Says yes by asking with a no."""
 _IT = frozenset({"it", "that", "this", "them"})
-_PEOPLE = {
-    **dict.fromkeys(("cold box", "ice box", "icebox", "freezer", "cooler"), "fridge"),
-    **dict.fromkeys(("rubbish", "rubbish bin", "dustbin", "waste bin", "waste basket"), "garbagecan"),
-    **dict.fromkeys(("worktop", "work top", "kitchen top"), "countertop"),
-    **dict.fromkeys(("micro wave", "micro"), "microwave"),
-    **dict.fromkeys(("cooker", "hob"), "stoveburner"),
-    **dict.fromkeys(("wash basin", "washbasin"), "sinkbasin"),
-    **dict.fromkeys(("bedside table", "night table"), "sidetable"),
-    "settee": "sofa",
-}
-"""What people call places besides what planners do; a house that lacks the place knows neither word."""
-_SPOKEN = re.compile(rf"\b(?:{'|'.join(sorted(_PEOPLE, key=len, reverse=True))})(?=s?\b)")
+_SPOKEN = re.compile(rf"\b(?:{'|'.join(said for said in PEOPLE if ' ' in said)})(?=s?\b)")
+"""Names of two words, of which a number stands before or behind both."""
 _BARE_NO = re.compile(r"\b(?P<verb>do|does|is|are|was|ca|wo|did)nt\b")
 """A no without its apostrophe."""
 _LEAST_SPELLED, _LIKE = 4, 0.75
@@ -92,7 +82,7 @@ class Directions:
 def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions | None:
     """What ``hint`` tells to do in this house, by the ``commands`` of its world; None where its words do not say."""
     text = _BARE_NO.sub(r"\g<verb>n't", hint.lower())
-    text = _with_digits(_SPOKEN.sub(lambda found: _PEOPLE[found[0]], _RHETORICAL.sub("", text)))
+    text = _with_digits(_SPOKEN.sub(lambda found: found[0].replace(" ", ""), _RHETORICAL.sub("", text)))
     names = [one.name for one in belief.receptacles]
     if not any(named_places(names, text)) and not denied_places(names, text):
         text = _respelled(text, belief)

@@ -23,9 +23,20 @@ _PLANNERS = {word: (name,) for word, name in SYNONYMS.items()} | {
     "knife": ("cutleryknife",),
     "oven": ("stove",),
     "television": ("tv",),
-    "worktop": ("countertop", "kitchencounter"),
 }
 """What planners call things, by the names that worlds have for them."""
+PEOPLE = {
+    **dict.fromkeys(("cold box", "ice box", "icebox", "freezer", "cooler"), ("fridge",)),
+    **dict.fromkeys(("rubbish", "rubbish bin", "dustbin", "waste bin", "waste basket"), ("garbagecan",)),
+    **dict.fromkeys(("worktop", "work top", "kitchen top"), ("countertop", "kitchencounter")),
+    **dict.fromkeys(("micro wave", "micro"), ("microwave",)),
+    **dict.fromkeys(("cooker", "hob"), ("stoveburner", "stove")),
+    **dict.fromkeys(("wash basin", "washbasin"), ("sinkbasin", "sink")),
+    **dict.fromkeys(("bedside table", "night table"), ("sidetable", "nightstand")),
+    "settee": ("sofa",),
+}
+"""What people call things besides."""
+_CALLED = _PLANNERS | {said.replace(" ", ""): kinds for said, kinds in PEOPLE.items()}
 ALIKE = (frozenset({"cup", "mug"}), frozenset({"desklamp", "floorlamp"}))
 """Kinds that people and planners take for each other."""
 _SHORTEST_ENDING = 4
@@ -77,7 +88,7 @@ def kind_of(joined: str, kinds: Collection[str], by_ending: Collection[str] | No
     """
     forms = (joined, joined.removesuffix("s"), joined.removesuffix("es"), f"{joined.removesuffix('ves')}f")
     plain = next((form for form in forms if form in kinds), None)
-    other = plain or next((name for form in forms for name in _PLANNERS.get(form, ()) if name in kinds), None)
+    other = plain or next((name for form in forms for name in _CALLED.get(form, ()) if name in kinds), None)
     if other:
         return other
     endings = {kind for form in forms for kind in kinds_ending(form, kinds if by_ending is None else by_ending)}

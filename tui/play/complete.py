@@ -14,6 +14,7 @@ from itertools import pairwise
 
 from rapidfuzz.distance import OSA
 
+from agent.skills.naming import kind_of
 from tui.text import natural
 
 LONGEST = 200
@@ -39,6 +40,8 @@ class _Known:
     """Each with the place at which it begins."""
 
 
+_ARTICLES = frozenset(("a", "an", "the"))
+
 _Rank = tuple[int, int, tuple[int, ...]]
 """How a command matches: in which way, how closely, both better if smaller, and the places of the typed letters."""
 
@@ -56,23 +59,49 @@ class CommandCompleter:
         return self._exact.get(_plain(typed))
 
     def near(self, typed: str) -> str | None:
-        """The command that ``typed`` is but for slips of the finger and numbers that were left out; None where there is none.
+        """The command that ``typed`` is but for slips of the finger, numbers that were left out, and what people call things;
+        None where there is none.
 
         None too for a command of other names, which the game may well know.
         """
         sought = _plain(typed).split()
-        numbered = any(word.isdecimal() for word in sought)
-        for known in self._known:
-            words = [word for _, word in known.words if numbered or not word.isdecimal()]
-            if len(words) == len(sought) and all(map(_slipped, sought, words)):
-                return known.command
-        return None
+        return (self._slip_of(sought) or self._slip_of(self._renamed(sought))) if sought else None
+
+    def _slip_of(self, sought: Sequence[str]) -> str | None:
+        return next((known.command for known in self._known if _fits(sought, [word for _, word in known.words])), None)
+
+    def _renamed(self, sought: Sequence[str]) -> list[str]:
+        """The words with what people call a thing ("tap", "kitchen counter") as the commands of this verb name it."""
+        alike = [[word for _, word in known.words] for known in self._known if known.lower.split()[:1] == sought[:1]]
+        kinds = {name for words in alike for name, number in pairwise(words) if number.isdecimal()}
+        known, renamed, at = {word for words in alike for word in words}, list[str](), 0
+        while at < len(sought):
+            # A word of a name may be one by itself: the kitchen's counter is no kitchen.
+            names = ((size, kind_of("".join(sought[at : at + size]), kinds)) for size in (3, 2, 1))
+            size, name = next((one for one in names if one[1]), (1, None))
+            if size == 1 and (name is None or sought[at] in known):
+                name = "" if sought[at] in _ARTICLES else sought[at]
+            renamed += [name] if name else []
+            at += size
+        return renamed
 
     def ranked(self, typed: str) -> tuple[CommandMatch, ...]:
         """The commands that ``typed`` may mean, best first; all of them for an empty text."""
         sought = _plain(typed)
         ranks = [(rank, known.command) for known in self._known if (rank := _rank(known, sought)) is not None]
         return tuple(CommandMatch(command, rank[2]) for rank, command in sorted(ranks, key=lambda ranked: ranked[0][:2]))
+
+
+def _fits(sought: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether each of ``words`` was typed, or was left out and is a number."""
+    at = 0
+    for word in words:
+        typed = sought[at] if at < len(sought) else ""
+        if _slipped(typed, word):
+            at += 1
+        elif not word.isdecimal() or typed.isdecimal():
+            return False
+    return at == len(sought)
 
 
 def _slipped(typed: str, word: str) -> bool:

@@ -98,3 +98,25 @@ def test_every_beginning_of_a_command_finds_it(data: st.DataObject) -> None:
 )
 def test_a_slip_is_told_from_another_command(typed: str, meant: str | None) -> None:
     assert CommandCompleter(["open fridge 1", "take mug 2 from shelf 1"]).near(typed) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("switch on the tap", "switch on faucet 1"),
+        ("open cabinet 2", "open kitchencabinet 2"),
+        ("open the cupboard", "open kitchencabinet 2"),
+        ("walk to counter", "walk to kitchencounter 1"),
+        ("walk to kitchen counter 1", "walk to kitchencounter 1"),
+        ("put apple 1 on the worktop", "put apple 1 on kitchencounter 1"),
+        ("put appel on kitchen table", "put apple 1 on kitchentable 1"),
+        ("walk to cabinet 2", None),  # the kitchen's or the bathroom's
+        ("walk to table 1", None),
+        ("open the kitchen", None),
+        ("the", None),
+    ],
+)
+def test_what_people_call_things_is_told_from_another_command(typed: str, meant: str | None) -> None:
+    places = ("bathroomcabinet 2", "coffeetable 1", "kitchen 1", "kitchencabinet 2", "kitchencounter 1", "kitchentable 1")
+    acts = ("open kitchencabinet 2", "put apple 1 on kitchencounter 1", "put apple 1 on kitchentable 1", "switch on faucet 1")
+    assert CommandCompleter((*acts, *(f"walk to {place}" for place in places))).near(typed) == meant
