@@ -91,10 +91,12 @@ def told_done(before: Graph, action: Action, now: Graph) -> str:
     the = f"the {before.apartment.names[action.thing]}"
     match action.verb:
         case "walk to":
-            elsewhere = before.room_of(before.robot) != now.room_of(now.robot)
-            room = now.node(action.thing).room
-            parts = [f"You walk to {the}.", *([told_room(now)] if elsewhere or room else [])]
-            return " ".join((*parts, *([] if room or _tells_nothing(now, action.thing) else [told_thing(now, action.thing)])))
+            id = action.thing
+            elsewhere = now.node(id).room or before.room_of(before.robot) != now.room_of(now.robot)
+            parts = [f"You walk to {the}.", *([told_room(now)] if elsewhere else [])]
+            # The room tells how its things stand and what is on and in them, but not of what a door hides.
+            told = elsewhere and id in visible(now)
+            return " ".join(parts if told or _tells_nothing(now, id) else (*parts, told_thing(now, id)))
         case "grab":
             where = lies(before, action.thing)
             return f"You grab {the}{'' if where is None else f' from the {before.apartment.names[where[1]]}'}."
