@@ -48,12 +48,22 @@ class _SlowWorld:
 
 
 def bare() -> None:
-    """A Textual app with nothing in it."""
+    """A Textual app with nothing of ours: two lists, three lines to type in and some words, as home has."""
     from textual.app import App, ComposeResult
-    from textual.widgets import Static
+    from textual.containers import Horizontal, Vertical
+    from textual.widgets import Input, OptionList, Static
 
     class Bare(App[None]):
+        CSS = "OptionList { width: 1fr; height: 1fr; } Vertical { height: auto; }"
+
         def compose(self) -> ComposeResult:
+            with Horizontal():
+                yield OptionList(*(f"place {number}" for number in range(12)))
+                yield OptionList(*(f"game {number}" for number in range(40)))
+            with Vertical():
+                for field in ("model", "rules", "settings"):
+                    yield Input(placeholder=field)
+                yield Static("words")
             yield Static(READY)
 
     Bare().run()

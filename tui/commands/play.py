@@ -51,24 +51,29 @@ def play(
     name; with no task, the model that ships plays a house that comes with housequest. Without a terminal, or with --plain,
     the game is shown in plain text.
     """
-    from agent.agents.registry import default_agent
-    from agent.config import check_habits, configure, world_of
-    from tui.play.game import HUMAN, GameConfig
-    from tui.play.plain import play_game, seconds_per_turn
+    from agent.config import configure
 
     settings = configure(flags).settings
     screen = not plain and terminal.has_screen()
+    split, agent, model = flags["split"], flags["agent"], flags["model"]
+    if speed is not None:
+        from tui.play.plain import seconds_per_turn
+
+        seconds_per_turn(speed)
+    if screen and (task, split, agent, model, mode) == (None,) * 5 and not (random or flags["type"]):
+        _show(None, None, settings, record, speed)  # home, which is seen before what games take is loaded
+        return
+
+    from agent.agents.registry import default_agent
+    from agent.config import check_habits, world_of
+    from tui.play.game import HUMAN, GameConfig
+    from tui.play.plain import play_game
+
     if mode is not None and not screen:
         raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain.")
     if mode not in (None, "you") and settings.agent == HUMAN:
         raise ConfigurationError(f"--mode {mode} needs an agent other than 'human', who plays in the mode 'you' alone.")
     seat = cast("Mode | None", mode)
-    split, agent, model = flags["split"], flags["agent"], flags["model"]
-    if speed is not None:
-        seconds_per_turn(speed)
-    if screen and seat is None and not (random or flags["type"]) and (task, split, agent, model) == (None,) * 4:
-        _show(None, None, settings, record, speed)
-        return
 
     chosen_world = world_of(settings)
     chosen = _choose_task(chosen_world, settings, task, random)

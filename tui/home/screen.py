@@ -146,7 +146,8 @@ class HomeScreen(AppScreen):
     def on_mount(self) -> None:
         self._games.list.focus()
         self._tell()
-        self.run_worker(self._begin)
+        # Not before the screen is seen: loading the worlds and the agents would keep the processor from drawing it.
+        self.call_after_refresh(self.run_worker, self._begin)
 
     def on_screen_resume(self) -> None:
         if not self._games.busy:
