@@ -114,3 +114,17 @@ def test_the_templates_of_pages_are_loaded_for_a_page_alone(tmp_path: Path) -> N
 def test_what_agents_declare_loads_none_of_their_code(tmp_path: Path) -> None:
     code = "from agent.agents.registry import agent_names, agent_spec; print([agent_spec(name) for name in agent_names()])"
     assert loaded(code, tmp_path) & {*HEAVY, "pydantic", "rich", "asyncio"} == set()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_home_is_seen_before_what_games_take_is_loaded(tmp_path: Path) -> None:
+    from scripts.bench.terminal import Terminal
+
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONPROFILEIMPORTTIME": "1", "HOUSEQUEST_HOME": str(tmp_path / "home")}
+    with Terminal(["housequest", "play"], tmp_path, (120, 40), environment) as terminal:
+        terminal.until("plays generated:")
+        before, _, after = terminal.drawn.partition("made-up houses")
+    games = ("agent.episodes.loop", "agent.setup", "agent.evaluation.analysis.failures", "worlds.rooms.room", "knowledge.rules")
+    assert "tui.home.screen" in before
+    assert [module for module in (*games, "worlds.alfworld") if module in before] == []
+    assert "worlds.alfworld" in after
