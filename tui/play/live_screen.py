@@ -161,7 +161,10 @@ class LiveScreen(ViewScreen):
 
     def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
         if (refusal := self.refusal("line")) is not None:
-            self._line.prefill(message.command)
+            if self.session.status.waiting in {"over", "closed"}:
+                self.focus_story()
+            else:
+                self._line.prefill(message.command)
             self.say(refusal)
         else:
             self.submit(message.command)
@@ -219,11 +222,13 @@ class LiveScreen(ViewScreen):
         # What is typed while the world is opened is meant for the line.
         yours = status.waiting == "turn" or (status.waiting == "opening" and status.mode == "you")
         ended = status.waiting in {"over", "closed"}
+        # Who is in the middle of a word when the game ends goes on typing: its other letters are no keys.
+        writing = self._line.has_focus_within and bool(self._line.value)
         # Where a world has keys of its own, those are what one plays with; a colon begins a line.
         if yours and not self._typing and not self._game.world.keys:
             self._line.focus()
-        elif ended and self._line.has_focus_within:
+        elif ended and self._line.has_focus_within and not writing:
             self.focus_story()
-        self._line.display = not ended
+        self._line.display = writing or not ended
         if yours or status.mode != "you":
             self._typing = yours

@@ -16,7 +16,7 @@ from agent.episodes.events import Ended, Stepped, branch
 from agent.episodes.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, saying, serve, status
-from tests.tui.screen import COIN, SIZES, game, press, running_text, screen_text, showing, type_in, until, waiting
+from tests.tui.screen import COIN, SIZES, game, press, running_text, screen_text, showing, type_in, until, waiting, write_in
 from tests.waiting import Gate
 from tui.app import HousequestApp
 from tui.dialogs import PickDialog
@@ -409,6 +409,24 @@ async def test_a_person_alone_wins_by_hand() -> None:
         assert waiting(app) == "over"
         assert not on(app).play_state.state.assisted
         assert not app.screen.query_one(CommandLine).has_focus_within
+
+
+async def test_a_word_that_is_typed_when_the_game_ends_stays_a_word() -> None:
+    app = playing(game())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await press(pilot, "colon")
+        await write_in(pilot, "o")
+        on(app).session.set_mode("watch")
+        on(app).session.accept()
+        await until(pilot, lambda: waiting(app) == "over")
+        await write_in(pilot, "pnq")
+        line = on(app).query_one(CommandLine)
+        assert isinstance(app.screen, PlayScreen)
+        assert line.value == "opnq"
+        await press(pilot, "enter")
+        assert not line.display
+        assert not line.has_focus_within
 
 
 async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
