@@ -7,8 +7,8 @@ it one of those.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 
 from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Value, Words
 from worlds.base import Observation, Transition, World
@@ -54,28 +54,47 @@ def _by_forms(
     manual: str, places: tuple[str, ...], things: tuple[str, ...], others: tuple[str, ...], *, seen: bool
 ) -> Value | None:
     names = {"RECEPTACLE": places, "OBJECT": things, "THING": (*places, *things)} if seen else {}
+    meant: dict[tuple[str, ...], Value | None] = {}
     plain, forms = list(others), list[Form]()
-    for line in manual.splitlines():
+    for named, end in _lines(manual):
         parts: list[str | tuple[str, Value]] = []
-        at = 0
-        for found in _PLACEHOLDER.finditer(line):
-            # In JSON a name is called by the words before it: {"take": "mug 1", "from": "shelf 2"}.
-            before = line[at : found.start()]
-            words = found[0].split(" or ")
-            known = all(word in names for word in words)  # what else a form may name, such as a room, is any name
-            meant = tuple(name for word in words for name in names.get(word, ()))
-            if known and not meant:
+        for before, words in named:
+            if words not in meant:
+                meant[words] = _name(words, names)
+            value = meant[words]
+            if value is None:
                 break
-            value = Choice(tuple(dict.fromkeys(meant))) if known else Name(LONGEST_NAME)
+            # In JSON a name is called by the words before it: {"take": "mug 1", "from": "shelf 2"}.
             parts += [*([before] if before else []), (before.strip() or "name", value)]
-            at = found.end()
         else:
             if parts:
-                forms.append(Form((*parts, *([line[at:]] if line[at:] else []))))
-            elif line:
-                plain.append(line)
+                forms.append(Form((*parts, *([end] if end else []))))
+            elif end:
+                plain.append(end)
     options = (*([Choice(tuple(plain))] if plain else []), *forms)
     return Either(options) if len(options) > 1 else next(iter(options), None)
+
+
+@cache
+def _lines(manual: str) -> list[tuple[list[tuple[str, tuple[str, ...]]], str]]:
+    """Each form of a manual: its placeholders, each as the words that it may be and behind the text before it, and its end."""
+    lines: list[tuple[list[tuple[str, tuple[str, ...]]], str]] = []
+    for line in manual.splitlines():
+        named: list[tuple[str, tuple[str, ...]]] = []
+        at = 0
+        for found in _PLACEHOLDER.finditer(line):
+            named.append((line[at : found.start()], tuple(found[0].split(" or "))))
+            at = found.end()
+        lines.append((named, line[at:]))
+    return lines
+
+
+def _name(words: tuple[str, ...], names: Mapping[str, tuple[str, ...]]) -> Value | None:
+    """What a placeholder stands for: one of the known ``names``, or any name; None where none of them is known yet."""
+    if not all(word in names for word in words):  # what else a form may name, such as a room
+        return Name(LONGEST_NAME)
+    known = tuple(dict.fromkeys(name for word in words for name in names[word]))
+    return Choice(known) if known else None
 
 
 def acting_form(command: Value | None, steps: int = 0) -> Form | None:

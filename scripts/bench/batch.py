@@ -2,7 +2,7 @@
 
 The endpoint (`scripts.bench.endpoint`) and the run (`scripts.bench.batch_run`) are separate processes. With equal calls and
 episodes, the endpoint alone sets a lower bound: rounds of episodes x turns x the time of a call. A step's processor time is the
-run's divided by its calls. The SDK's share is measured by sending the same calls with the SDK alone; the rest is ours.
+run's divided by its calls. The client's share is measured by sending the same calls with it alone; the rest is the loop's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ IN_FLIGHT = {140: 1.05, 500: 1.1, 1_000: 1.25}
 class _Took:
     """The output of `scripts.bench.batch_run`: seconds, and KiB of memory before and at the peak.
 
-    ``first`` and ``last``: until the first call, and until the last episode was on record.
+    ``first`` and ``last``: until the first call, and until the last episode was on record; ``calling`` is the processor time
+    between the two.
     """
 
     calls: int
@@ -35,6 +36,7 @@ class _Took:
     first: float
     last: float
     cpu: float
+    calling: float
     imported: float
     before: int
     peak: int
@@ -57,7 +59,7 @@ def _against_the_bound() -> list[str]:
         ratio = (took.wall + took.imported) / bound
         wanted = f" (wanted: at most {WANTED})" if workers == 32 else ""
         lines.append(
-            f"{workers} workers, calls of 1 s: {took.wall + took.imported:.1f} s for {took.calls:,} calls, the SDK's import "
+            f"{workers} workers, calls of 1 s: {took.wall + took.imported:.1f} s for {took.calls:,} calls, the client's import "
             f"({took.imported:.1f} s) included: {ratio:.2f} times the bound of {bound:.0f} s{wanted}"
         )
     return lines
@@ -69,7 +71,7 @@ def in_flight(data: Path | None) -> Iterator[str]:
     for workers, wanted in IN_FLIGHT.items():
         with serving(1.0) as endpoint:
             took = _play(endpoint, workers, workers, TURNS)
-        ratio, each = (took.last - took.first) / TURNS, took.cpu / took.calls * 1_000
+        ratio, each = (took.last - took.first) / TURNS, took.calling / took.calls * 1_000
         yield (
             f"{workers:,} in flight, calls of 1 s: from the first call to the last record {ratio:.3f} times the endpoint's "
             f"bound (wanted: at most {wanted}); {each:.2f} ms of processor a call; apart: "
@@ -88,13 +90,13 @@ def _saturated() -> list[str]:
     assert best is not None
     rate, workers, took = best
     with serving(0.2) as served:
-        alone = _play(served, workers, ROUNDS * workers, TURNS, "sdk")
-    whole, sdk = took.cpu / took.calls * 1_000, alone.cpu / alone.calls * 1_000
+        alone = _play(served, workers, ROUNDS * workers, TURNS, "calls")
+    whole, client = took.cpu / took.calls * 1_000, alone.cpu / alone.calls * 1_000
     server = served.seconds / served.calls * 1_000 if served.calls else 0.0
     return [
         f"calls of 200 ms: one process saturates at {rate:,.0f} calls a second, with {workers} workers",
-        f"  processor time of a step: {whole:.2f} ms, of which the SDK's {sdk:.2f} ms and ours {whole - sdk:.2f} ms "
-        f"(wanted: ours under 2 ms); the server's, apart, {server:.2f} ms",
+        f"  processor time of a step: {whole:.2f} ms, of which the client's {client:.2f} ms and the loop's "
+        f"{whole - client:.2f} ms (wanted: the loop's under 2 ms); the server's, apart, {server:.2f} ms",
     ]
 
 

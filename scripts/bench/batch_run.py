@@ -1,7 +1,7 @@
 """One run against a local endpoint, in its own process.
 
 ``python -m scripts.bench.batch_run PORT WORKERS EPISODES TURNS WHAT``: ``run`` is a run of the agent react on made-up houses,
-``sdk`` as many calls of the same lengths through the same client and nothing else. Prints the measurements as a line of JSON.
+``calls`` as many calls of the same lengths through the same client and nothing else. Prints the measurements as a line of JSON.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
             noting = _Noting(make_model(flags["model"]))
             options = RunOptions(workers=workers, model=noting, watcher=noting.watch)
             summary = asyncio.run(_run(spec, Path(folder) / "run", options))
-            first, last = noting.first - began, noting.last - began
+            first, last, busy_calling = noting.first - began, noting.last - began, noting.busy
             calls = summary.overall.calls
             assert summary.overall.errors == 0
         else:
-            first = last = 0.0
+            first = last = busy_calling = 0.0
             calls = asyncio.run(_calls_alone(port, workers, episodes, asyncio.run(_conversations(spec))))
         took, busy = time.perf_counter() - began, time.process_time() - busy
         peak = peak_memory()
-    times = {"wall": took, "first": first, "last": last, "cpu": busy, "imported": imported}
+    times = {"wall": took, "first": first, "last": last, "cpu": busy, "calling": busy_calling, "imported": imported}
     print(json.dumps({"calls": calls, **times, "before": memory, "peak": peak}))
 
 
@@ -65,18 +65,20 @@ async def _run(spec: RunSpec, folder: Path, options: RunOptions) -> Summary:
 
 
 class _Noting(ModelWrapper):
-    """Notes when the first call begins and when the last episode is on record."""
+    """Notes when the first call begins and when the last episode is on record, and the processor time between the two."""
 
-    first = last = 0.0
+    first = last = busy = 0.0
 
     async def complete(self, request: Request) -> Completion:
-        self.first = self.first or time.perf_counter()
+        if not self.first:
+            self.first, self.busy = time.perf_counter(), -time.process_time()
         return await super().complete(request)
 
     def watch(self, progress: RunProgress) -> None:
         """Note the time once all are done."""
         if progress.done == progress.total:
             self.last = time.perf_counter()
+            self.busy += time.process_time()
 
 
 class _Listening(Model):
