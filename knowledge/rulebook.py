@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import stat
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -22,6 +22,19 @@ PATIENCE = 5.0
 """Seconds to wait for another command that is saving the same book."""
 
 _BOM = "\ufeff"
+
+
+NEAR = 4
+"""Ids that are named where none is spelled nearly as the one that was asked for."""
+
+
+def _like(name: str, known: Sequence[str]) -> str:
+    """A sentence with the ids most like ``name``."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:200], known, NEAR, cutoff=0.0)
+    rest = f"; `rules list` shows all {len(known)}" if len(known) > len(near) else ""
+    return f" The nearest ids are {', '.join(near)}{rest}." if near else " It has no rules yet."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +72,8 @@ class Rulebook:
         found = next((rule for rule in self.rules if rule.id == name), None)
         if found is None:
             known = tuple(rule.id for rule in self.rules)
-            way_out = nearest(name, known) or f" See `housequest rules list {self.path}`."
-            raise KnowledgeError(f"{self.path} has no rule {shown(name)}.{way_out}")
+            way_out = nearest(name, known) or _like(name, known)
+            raise KnowledgeError(f"The rulebook {self.path.stem} has no rule {shown(name)}.{way_out}")
         return found
 
     def put(self, rules: Iterable[Rule], date: datetime.date | None = None) -> Rulebook:

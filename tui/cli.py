@@ -117,7 +117,18 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """What Typer raises for words that it does not know; it carries a Click of its own, so that Click's class is another."""
 
 
-def _explain(error: Any) -> None:
+def _named(arguments: Sequence[str]) -> str:
+    """The command that ``arguments`` begin with, as one calls it."""
+    words, found = ["housequest"], typer.main.get_command(app)
+    for word in arguments:
+        found = getattr(found, "commands", {}).get(word)
+        if found is None:
+            break
+        words.append(word)
+    return " ".join(words)
+
+
+def _explain(error: Any, arguments: Sequence[str]) -> None:
     """Say what is wrong with the words of a command, in the form of all other errors."""
     from tui import terminal
 
@@ -125,7 +136,7 @@ def _explain(error: Any) -> None:
     if message.startswith("Usage:"):  # nothing was said, so the help is the answer
         terminal.note(message)
         return
-    where = context.command_path if context is not None else "housequest"
+    where = context.command_path if context is not None else _named(arguments)
     terminal.note(f"housequest: {message.rstrip('.')}. `{where} -h` shows what there is.".replace("?.", "?"))
 
 
@@ -152,7 +163,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except _UsageError as error:
-        _explain(error)
+        _explain(error, sys.argv[1:] if arguments is None else arguments)
         return 2
     except HousequestError as error:
         terminal.note(f"housequest: {error}")

@@ -45,6 +45,10 @@ def test_unknown_words_are_wrong_usage(arguments: tuple[str, ...], call: Run) ->
     [
         (("evl",), "housequest: No such command 'evl'. Did you mean 'eval'? `housequest -h` shows what there is.\n"),
         (("play", "--xyzzy"), "housequest: No such option: --xyzzy. `housequest play -h` shows what there is.\n"),
+        (
+            ("export", "x", "--out"),
+            "housequest: Option '--out' requires an argument. `housequest export -h` shows what there is.\n",
+        ),
         (("eval", "--limit", "abc"), "housequest: --limit: 'abc' is no whole number.\n"),
         (("eval", "--timeout", "soon"), "housequest: --timeout: 'soon' is no number.\n"),
         (

@@ -241,9 +241,35 @@ def note_of(body: events.Body) -> StoryNote | None:
         case events.ModelFailed(boundary=boundary, message=message):
             return StoryNote("fault", boundary, message)
         case events.Intervened(action=action, text=text):
-            return StoryNote("person", PERSON, f"{action} {text}".strip())
+            return StoryNote("person", PERSON, _person_words(action, text))
         case _:
             return None
+
+
+def _person_words(action: events.PersonAction, text: str) -> str:
+    """What a person did, as one tells it; what they said or typed stands in quotation marks."""
+    quoted = f"\u201c{text}\u201d"
+    match action:
+        case "hint":
+            return f"says {quoted}"
+        case "again":
+            return f"says {quoted} and asks again" if text else "asks again"
+        case "another":
+            return "asks for another command"
+        case "play":
+            return f"plays {quoted}"
+        case "replace":
+            return f"plays {quoted} instead"
+        case "stop":
+            return f"stops: {text}" if text else "stops"
+        case "interrupt":
+            return "calls the agent off"
+        case "retry":
+            return "tries again"
+        case "model":
+            return f"goes on with the model {text}"
+        case "rewind":
+            return f"goes back {text}".strip()
 
 
 def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:

@@ -78,8 +78,8 @@ class StoryLayout:
     def entry(self, entry: TurnEntry, after: int | None, opened: Container[FoldableNote]) -> tuple[StoryLine, ...]:
         """One turn, which followed the event ``after``; the notes in ``opened`` are shown in full."""
         # A note that repeats the command which a person gave is left out.
-        given = entry.command if entry.by == "person" else None
-        notes = [note for note in entry.notes if note.kind != "person" or note.text.partition(" ")[2] != given]
+        given = f"\u201c{entry.command}\u201d" if entry.by == "person" else None
+        notes = [note for note in entry.notes if note.kind != "person" or given is None or given not in note.text]
         return (*self._gap, *self._notes(notes, after, opened), *self._command(entry), *self._observation(entry))
 
     def notes(

@@ -29,8 +29,10 @@ from tui.widgets.lines import flat
 
 BROAD = 120
 """Columns from which on the house stands beside both stories; below, it takes the place of the agent's."""
+MIDDLING = 96
+"""Columns from which on the View has a place beside both stories, without the house."""
 WIDE = 160
-"""Columns from which on it is always shown."""
+"""Columns from which on the house is always shown."""
 
 DEFAULT_RIVAL = "expert"
 """Who is raced where the game has no agent."""
@@ -140,6 +142,9 @@ class RaceScreen(LiveScreen):
         &.-house #theirs, &.-drawn #theirs { display: none; }
         &.-drawn ViewPane { display: block; }
         &.-drawn HousePane { height: 8; }
+        &.-middling.-drawn #theirs { display: block; }
+        &.-middling.-drawn HousePane { display: none; }
+        &.-middling.-drawn.-house HousePane { display: block; }
         &.-broad #left { width: 34; }
         &.-broad #theirs { display: block; }
         &.-broad.-drawn #left { width: 50; }
@@ -178,6 +183,7 @@ class RaceScreen(LiveScreen):
         yield from self.compose_controls()
 
     def on_resize(self, event: events.Resize) -> None:
+        self.set_class(MIDDLING <= event.size.width < BROAD, "-middling")
         self.set_class(event.size.width >= BROAD, "-broad")
         self.set_class(event.size.width >= WIDE, "-wide")
 

@@ -169,6 +169,7 @@ def test_the_users_own_books_have_names(call: Run) -> None:
         (("list", "book.yaml", "--status", "candidat"), "Did you mean 'candidate'"),
         (("show", "book.yaml", "hea"), "Did you mean 'heat'"),
         (("accept", "book.yaml", "\x1b"), "has no rule"),
+        (("show", "book.yaml", "nope"), "The rulebook book has no rule 'nope'. The nearest ids are "),
         (("edit", "book.yaml", "heat"), "No change is given"),
         (("edit", "book.yaml", "heat", "--check", "fly"), "--check: "),
         (("edit", "book.yaml", "heat", "--statement", "a\x07"), "heat in book.yaml stays as it is. --statement: "),
@@ -178,7 +179,7 @@ def test_the_users_own_books_have_names(call: Run) -> None:
         (("check", "book.yaml", "gone"), "gone"),
         (("check", "book.yaml", "."), "no recorded episodes"),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_what_cannot_be_done_is_told(arguments: tuple[str, ...], reason: str, book: Path, call: Run) -> None:
     done = call("rules", *arguments)

@@ -79,7 +79,7 @@ def test_an_episode_reads_like_this() -> None:
         "     plan: now step 2, open the box\n"
         "     actor: its reply could not be read: no action. (it was asked twice)\n"
         " 2   (no command)\n"
-        "     person: hint the cellar\n"
+        "     person: says “the cellar”\n"
         " 3 > fly\n"
         "     Nothing happens. No wings.\n"
         "\n"
@@ -169,8 +169,8 @@ def test_what_a_person_who_attends_does_is_told() -> None:
     ) == [
         "     rules: the agent is shown 2 rules",
         "     model: It is tired.",
-        "     person: retry",
-        "     person: model another",
-        "     person: interrupt",
-        "     person: rewind to turn 3",
+        "     person: tries again",
+        "     person: goes on with the model another",
+        "     person: calls the agent off",
+        "     person: goes back to turn 3",
     ]

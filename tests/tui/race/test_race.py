@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from agent.episodes.events import Ended, Intervened, Started
 from agent.episodes.record import read_episode
-from tests.tui.screen import COIN, EGG, SIZES, game, screen_text, showing, until, write_in
+from tests.tui.screen import COIN, EGG, SIZES, game, press, screen_text, showing, until, write_in
 from tui.episode.house import HousePane
 from tui.play.game import HUMAN
 from tui.play.line import CommandLine
@@ -130,6 +130,19 @@ async def test_the_house_is_there_at_every_size(size: tuple[int, int], houses: W
         await pilot.press("h", "tab", "colon")
         await until(pilot, lambda: race(pilot).query_one(CommandLine).has_focus_within)
         assert house.display == wide
+
+
+async def test_the_view_leaves_the_other_its_place_at_a_hundred_columns() -> None:
+    app = showing(lambda: RaceScreen(game()))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "turn 0 · waiting" in screen_text(app))
+        screen = app.screen
+        await press(pilot, "escape", "v")
+        shown = {pane: screen.query_one(pane).display for pane in ("ViewPane", "#yours", "#theirs", "HousePane")}
+        assert shown == {"ViewPane": True, "#yours": True, "#theirs": True, "HousePane": False}
+        await press(pilot, "h")
+        assert screen.query_one("HousePane").display
+        assert screen.query_one("#theirs").display
 
 
 async def test_what_is_possible_is_listed_and_taken_into_the_line() -> None:
