@@ -48,15 +48,15 @@ TOUR = (
     Chapter(
         "Install, and watch a game",
         (
-            Step("From a clone, one command. It says what it installs.", "Installing", line="make play"),
-            Step("Then the screen opens. A made-up house is chosen, and who plays it.", "101 of them"),
+            Step("One command in a clone installs everything, and says what it installs.", "Installing", line="make play"),
+            Step("Then the screen opens, with a made-up house and a player chosen.", "101 of them"),
             Step(
-                "Enter: the model that ships with housequest plays, and you watch. A guide comes along.",
+                "Press Enter: the model that ships with housequest plays, and you watch. A guide explains the screen.",
                 "Your first game",
                 keys=("Enter",),
             ),
             Step("`space` plays a command. `i` ends the guide, and `a` lets the model play on.", "✦ Won", keys=(" ", "i", "a")),
-            Step("`q` leads back, and `q` again out.", "made-up houses", keys=("q",), shown=False),
+            Step("`q` goes back, and `q` again leaves.", "made-up houses", keys=("q",), shown=False),
             Step("", _PROMPT, keys=("q", "q"), shown=False),
         ),
     ),
@@ -72,7 +72,7 @@ TOUR = (
             Step("", "turn 1/", keys=("go to bed 1", "Enter"), shown=False),
             Step("", "turn 2/", keys=("take book 1 from bed 1", "Enter"), shown=False),
             Step("", "turn 3/", keys=("go to dresser 1", "Enter"), shown=False),
-            Step("Four commands, typed one after the other, and it is won.", "Won", keys=("use desklamp 1", "Enter")),
+            Step("Four commands, typed one after the other, win it.", "Won", keys=("use desklamp 1", "Enter")),
             Step("", _PROMPT, keys=("C-q",), shown=False),
         ),
     ),
@@ -109,12 +109,12 @@ TOUR = (
         "Open a witness",
         (
             Step(
-                "The rulebook that ships: rules, and the evidence for each.",
+                "A rulebook that ships with housequest: its rules, and the evidence for each.",
                 "Witnesses",
                 line=f"clear; {HOUSEQUEST} rules desk human",
             ),
             Step(
-                "Tab leads to the witnesses. Enter plays the step that one of them names.",
+                "Tab goes to the witnesses. Enter on one of them replays its step.",
                 "REPLAY",
                 keys=("Tab", "Tab", "Enter"),
             ),
@@ -197,7 +197,7 @@ def follow(folder: Path) -> Iterator[str]:
     took = time.monotonic() - began
     if took > LIMIT:
         raise TimeoutError(f"all of it took {took:.0f} seconds, more than {LIMIT:.0f}")
-    yield f"All of it took {clock(began)} by the clock, with everything that was installed."
+    yield f"All of it took {clock(began)} by the clock, installation included."
 
 
 def clock(began: float) -> str:
@@ -213,8 +213,8 @@ def tidy(shown: str, folder: Path) -> str:
 
 HEAD = """# The first ten minutes
 
-Somebody who has never seen housequest follows README. Here is what they type and see, in a terminal of {columns} columns and
-{rows} rows, with the minutes and seconds since they began. `python -m scripts.first_minutes` types it in a fresh clone with a
+Somebody who has never seen housequest follows the README. This page shows what they type and see, in a terminal of {columns}
+columns and {rows} rows, with the minutes and seconds since they began. `python -m scripts.first_minutes` types it in a fresh clone with a
 fresh environment, and writes this page.
 """
 
