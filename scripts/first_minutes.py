@@ -213,9 +213,9 @@ def tidy(shown: str, folder: Path) -> str:
 
 HEAD = """# The first ten minutes
 
-Somebody who has never seen housequest follows the README. This page shows what they type and see, in a terminal of {columns}
-columns and {rows} rows, with the minutes and seconds since they began. `python -m scripts.first_minutes` types it in a fresh clone with a
-fresh environment, and writes this page.
+Somebody who has never seen housequest follows the README. This page shows what they type and see, in a terminal of
+{columns} columns and {rows} rows, with the minutes and seconds since they began. `python -m scripts.first_minutes` types
+it in a fresh clone with a fresh environment, and writes this page.
 """
 
 if __name__ == "__main__":
