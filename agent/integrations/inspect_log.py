@@ -37,7 +37,20 @@ _METRICS = ("inspect_ai/accuracy", "inspect_ai/stderr")
 _STOPS = {"stop": "stop", "length": "max_tokens", "content_filter": "content_filter"}
 """How a reply ended, in inspect_ai's words; anything else is ``unknown``."""
 
-_KEPT = {"number", "type", "outcome", "reason", "assisted", "turns", "steps", "refused", "calls", "unreadable", "boundary"}
+_KEPT = {
+    "number",
+    "type",
+    "outcome",
+    "reason",
+    "assisted",
+    "turns",
+    "steps",
+    "refused",
+    "calls",
+    "unreadable",
+    "boundary",
+    "message",
+}
 """Fields of a result that go into a sample's metadata."""
 
 
@@ -212,9 +225,9 @@ class _Exporter:
         happened = self._events(episode, self._seconds.get(episode_name(task), {}), began) if episode else []
         calls = [event for event in happened if event.event == "model"]
         usage = self._total(event.output.usage for event in calls if event.output.usage is not None)
-        cause = f"{result.boundary}: {result.message}" if result.message else result.reason
-        error = self.inspect.EvalError(message=cause, traceback="", traceback_ansi="")
-        score = self._scorer.Score(value="C" if result.outcome == "won" else "I", explanation=cause)
+        about = result.model_dump(include=_KEPT)
+        error = self.inspect.EvalError(message=why(about), traceback="", traceback_ansi="")
+        score = self._scorer.Score(value=verdict(result.outcome), explanation=why(about))
         # The opening ends with the goal, in most worlds.
         goal, opening = (episode.started.goal, episode.started.opening) if episode else (None, "")
         last = episode.last if episode else None
@@ -227,7 +240,7 @@ class _Exporter:
             output=calls[-1].output if calls else self._model.ModelOutput(),
             scores=None if result.assisted else {SCORER: score},
             metadata={
-                **result.model_dump(include=_KEPT),
+                **about,
                 "goal": goal,
                 "conditions_met": last.met if last else None,
                 "conditions": last.conditions if last else None,
@@ -300,6 +313,16 @@ class _Exporter:
 
     def _messages(self, chat: Sequence[Message]) -> list[Any]:
         return inspect_messages(chat, self._model)
+
+
+def verdict(outcome: str) -> str:
+    """An outcome in inspect_ai's letters."""
+    return "C" if outcome == "won" else "I"
+
+
+def why(about: Mapping[str, Any]) -> str:
+    """Why an episode ended, from what a sample keeps of its result."""
+    return f"{about['boundary']}: {about['message']}" if about.get("message") else about["reason"]
 
 
 def inspect_messages(chat: Sequence[Message], model: Any) -> list[Any]:

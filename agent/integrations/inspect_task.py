@@ -21,7 +21,7 @@ from agent.episodes.loop import run_episode
 from agent.evaluation.runs.result import SelectedTask, result_of
 from agent.evaluation.runs.spec import RunSpec, make_run_spec
 from agent.integrations.hosted import CommandResult, HostedGame
-from agent.integrations.inspect_log import inspect_messages
+from agent.integrations.inspect_log import SCORER, inspect_messages, verdict, why
 from agent.integrations.tools import CommandTools
 from agent.models.base import Capabilities, Completion, Model, Request, Usage
 from agent.models.text import stop_at
@@ -60,6 +60,12 @@ def _ours(made: T) -> T:
     """``made`` with our distribution's name before its own, which inspect_ai takes from the module."""
     import_module("housequest")
     made.__module__ = "housequest"
+    return made
+
+
+def _by_its_name(made: T) -> T:
+    """``made`` without a package before its name: inspect_ai leaves that out of a log, and looks for what the log says."""
+    made.__module__ = ""
     return made
 
 
@@ -159,7 +165,7 @@ def _task_in(spec: RunSpec, state: Any) -> Task:
         **{name: [_scorer.mean()] for name in MEANS},
     }
 )
-@_ours
+@_by_its_name
 def played() -> Any:
     """Whether the game was won, and how it was played."""
 
@@ -173,6 +179,19 @@ def played() -> Any:
             **{name: result.get(name) or 0 for name in MEANS[1:]},
         }
         return _scorer.Score(value=value, explanation=result.get("reason", _CUT_OFF), metadata=dict(result))
+
+    return score
+
+
+@_scorer.scorer(metrics=[_scorer.accuracy(), _scorer.stderr()], name=SCORER)
+@_by_its_name
+def won() -> Any:
+    """Whether the game was won, in the log of a run of ours; no score where a person helped."""
+
+    async def score(state: Any, target: Any) -> Any:
+        del target
+        about: Mapping[str, Any] = state.metadata
+        return None if about["assisted"] else _scorer.Score(value=verdict(about["outcome"]), explanation=why(about))
 
     return score
 

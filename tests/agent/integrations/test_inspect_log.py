@@ -129,6 +129,22 @@ def test_figures_are_the_reports(tmp_path: Path) -> None:
 
 
 @needs_inspect
+@pytest.mark.slow
+def test_a_log_is_scored_again_by_its_own_scorer(tmp_path: Path) -> None:
+    run = play(tmp_path, max_steps=4)
+    write_inspect_log(run, tmp_path / "log.eval")
+    command = [str(Path(sys.executable).with_name("inspect")), "score", "log.eval", "--action", "overwrite", "--overwrite"]
+    subprocess.run([*command, "--display", "plain"], check=True, cwd=tmp_path, env=environment(), timeout=300)
+    played, log = {each.task: each for each in run.finished(run.manifest().tasks)}, read(tmp_path / "log.eval")
+    for sample in log.samples:
+        assert (sample.scores["won"].value == "C") is played[sample.id].won
+        assert sample.scores["won"].explanation == played[sample.id].reason
+    _, summary = read_summary(run)
+    assert 0 < summary.overall.success < 1
+    assert log.results.scores[0].metrics["accuracy"].value == pytest.approx(summary.overall.success)
+
+
+@needs_inspect
 def test_an_agent_without_a_model_is_its_commands(tmp_path: Path) -> None:
     run = play(tmp_path)
     write_inspect_log(run, tmp_path / "deep" / "log.json")

@@ -109,8 +109,7 @@ def test_what_broke_is_tried_again_and_all_is_scored_anew(tmp_path: Path, server
     assert mended.status == "success"
     assert [sample.error for sample in mended.samples] == [None] * 3
     assert figures(mended)["won"] == 1
-    # inspect_ai writes a scorer's name into a log without its package, and finds it only with it.
-    again = ("--scorer", "housequest/played", "--action", "overwrite", "--overwrite", "--display", "plain")
+    again = ("--action", "overwrite", "--overwrite", "--display", "plain")
     inspect(tmp_path, server, "score", mended.location, *again)
     assert figures(newest(tmp_path)) == figures(mended)
 
