@@ -1,4 +1,4 @@
-"""The first line: the goal is never lost, the rest gives way."""
+"""The first lines: the goal is never lost, the rest gives way."""
 
 from __future__ import annotations
 
@@ -48,8 +48,41 @@ async def test_the_rest_gives_way_in_order(width: int, right: str) -> None:
 
 async def test_a_goal_that_fills_the_line_is_all_there_is() -> None:
     assert await read(after(STARTED), 34) == GOAL
-    assert await read(after(STARTED), 24) == "put a hot egg in coun…"
+    assert await read(after(STARTED), 17) == "put a hot egg\nin countertop"
     assert await read(after(started(goal="\x1b[2J 鸡蛋\n[bold]" * 20)), 40, "AUTO")
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (
+            100,
+            (
+                "I would like to eat. Bring the pound cake, the juice, two cupcakes and the coffee pot and put them",
+                "on the kitchen table alfworld · valid_seen:17 · turn 1/50 · reasoner-actor · openai:small STEP",
+            ),
+        ),
+        (
+            80,
+            (
+                "I would like to eat. Bring the pound cake, the juice, two cupcakes and the",
+                "coffee pot and put them on the kitchen table turn 1/50 STEP",
+            ),
+        ),
+    ],
+)
+async def test_a_goal_that_is_longer_than_the_line_has_more_of_them(width: int, lines: tuple[str, ...]) -> None:
+    things = "the pound cake, the juice, two cupcakes and the coffee pot"
+    said = f"I would like to eat. Bring {things} and put them on the kitchen table."
+    shown = await read(after(STARTED.model_copy(update={"goal": said}), LOOK), width)
+    assert tuple(" ".join(line.split()) for line in shown.split("\n")) == lines
+
+
+async def test_a_story_in_place_of_a_goal_has_three_lines() -> None:
+    lines = (await read(after(started(goal="so tidy up " * 40)), 80)).split("\n")
+    assert len(lines) == 3
+    assert lines[2].endswith("…")
+    assert all(len(line) <= 78 for line in lines)
 
 
 async def test_before_a_game_and_after_a_change_of_model() -> None:
@@ -71,3 +104,9 @@ async def test_it_follows_the_game_and_the_window() -> None:
         await pilot.resize_terminal(130, 3)
         await pilot.pause()
         assert "alfworld" in text(header)
+        header.show(after(started(goal="put a hot egg in countertop " * 6)), "YOU")
+        await pilot.pause()
+        assert header.size.height == 2
+        await pilot.resize_terminal(200, 3)
+        await pilot.pause()
+        assert header.size.height == 1
