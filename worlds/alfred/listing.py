@@ -18,7 +18,7 @@ from typing import Any, cast
 from worlds.alfred.tasks import Instruction, goal_of, instructions_of, read_annotated
 from worlds.alfworld.data.tasks import TRAJECTORY_FILE
 from worlds.paths import atomic_write, cache_folder, read_file
-from worlds.wording import joined_sentences
+from worlds.tasks import joined_sentences
 
 _VERSION = 1
 _COLUMNS = (str, int, int, str, list)

@@ -20,7 +20,7 @@ from worlds.alfred.scoring import TASK_TYPES, AlfredGoal
 from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
 from worlds.errors import GameError, TaskNotFound, nearest, shown
 from worlds.paths import alfworld_data, read_file
-from worlds.wording import plain_sentence
+from worlds.tasks import plain_sentence
 
 T = TypeVar("T")
 

@@ -37,7 +37,7 @@ from worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupport
 from worlds.household.skills import named_skills
 from worlds.options import option
 from worlds.paths import alfworld_data, read_file
-from worlds.wording import GoalSource, parse_goal_source
+from worlds.tasks import GoalSource, parse_goal_source
 from worlds.wrappers import Wrapper
 
 if TYPE_CHECKING:

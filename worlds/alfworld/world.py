@@ -31,12 +31,11 @@ from worlds.alfworld.data.tasks import (
 from worlds.alfworld.engine.game import Game, load_game, read_game
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Env, Policy, Task, World
-from worlds.endless import is_made_up
 from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from worlds.household.goals import TYPES
 from worlds.options import option
 from worlds.paths import alfworld_data, read_file
-from worlds.wording import GoalSource, parse_goal_source
+from worlds.tasks import GoalSource, is_made_up, parse_goal_source
 
 if TYPE_CHECKING:
     from worlds.alfworld.engine.native import NativeEnv

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from worlds.base import Env, Policy, Task, World
-from worlds.endless import EndlessTasks, is_made_up
 from worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
 from worlds.graphs.env import GraphEnv
 from worlds.graphs.expert import GraphExpert
@@ -30,7 +29,7 @@ from worlds.household.base import Household
 from worlds.household.search import SearchPrior
 from worlds.options import option
 from worlds.paths import read_file
-from worlds.wording import parse_goal_source, plain_sentence
+from worlds.tasks import EndlessTasks, is_made_up, parse_goal_source, plain_sentence
 from worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:

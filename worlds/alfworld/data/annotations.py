@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from worlds.alfworld.data.tasks import MAX_TRAJECTORY
 from worlds.paths import read_file
-from worlds.wording import joined_sentences, plain_sentence
+from worlds.tasks import joined_sentences, plain_sentence
 
 _MOST_STEPS = 60
 

@@ -22,9 +22,9 @@ from worlds.alfworld.engine.planner import Solution, plan
 from worlds.alfworld.houses.habits import Habits, Ratio, Room, counted_habits
 from worlds.alfworld.text.goals import goal_sentences
 from worlds.base import Task
-from worlds.endless import EndlessTasks
 from worlds.errors import ConfigurationError, GameError
 from worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
+from worlds.tasks import EndlessTasks
 
 _T = TypeVar("_T")
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worlds.alfworld.data.annotations import sentences_of
-from worlds.wording import GoalSource, parse_goal_source
+from worlds.tasks import GoalSource, parse_goal_source
 
 
 def trajectory(folder: Path, content: Any) -> Path:

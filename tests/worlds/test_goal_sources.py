@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from worlds.errors import ConfigurationError
-from worlds.wording import GoalSource, parse_goal_source, plain_sentence
+from worlds.tasks import GoalSource, parse_goal_source, plain_sentence
 
 SENTENCES = ("Put a cup away.", "", "move the cup", "tidy the cup")
 
