@@ -142,3 +142,33 @@ def test_a_budget_holds_for_all_machines(machines: Machines, solving: Server, tm
     assert calls_recorded(tmp_path / "run") == 21
     done = subprocess.run(command(solving, tmp_path / "run", *cluster), check=False, cwd=tmp_path, env=environment())
     assert done.returncode == 0
+
+
+SWEEP = "arms:\n  counts: {agent: expert}\n  name: {agent: expert, set: {search: name}}\n"
+BOOK = "- {id: places, statement: Things lie in places., status: candidate}\n"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("eval", "--sweep", "sweep.yaml", "--limit", "6"),
+        ("rules", "measure", "book.yaml", "places", "--agent", "react", "--limit", "3", "--max-steps", "20", "--model"),
+        ("explore", "--agent", "expert", "--episodes", "6"),
+    ],
+    ids=["sweep", "rules measure", "explore"],
+)
+def test_what_plays_several_runs_takes_a_cluster_too(
+    given: tuple[str, ...], machines: Machines, solving: Server, tmp_path: Path
+) -> None:
+    solving.reset()
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    (tmp_path / "book.yaml").write_text(BOOK)
+    line = [*COMMAND, *given, *([solving.model()] if given[-1] == "--model" else []), "--split", "generated"]
+    for out, cluster in (("one", ()), ("many", ("--cluster", f"ray:{machines.address}"))):
+        whole = [*line, "--out", out, *cluster]
+        done = subprocess.run(whole, check=False, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    runs = sorted(file.parent.relative_to(tmp_path / "one") for file in (tmp_path / "one").rglob("run.json"))
+    assert runs
+    for run in runs:
+        assert kept(tmp_path / "many" / run) == kept(tmp_path / "one" / run)
