@@ -12,6 +12,7 @@ from textual import work
 from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import Provider
 from textual.screen import Screen
 
 from tui import theme
@@ -30,6 +31,13 @@ if TYPE_CHECKING:
 
 ScreenFactory = Callable[[], Screen[Any]]
 
+
+def _palette() -> type[Provider]:
+    from tui.palette import KeyCommands
+
+    return KeyCommands
+
+
 RUNS = Path("runs")
 
 
@@ -40,6 +48,7 @@ class HousequestApp(App[None]):
     """
 
     TITLE = "housequest"
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette}
     DEFAULT_CSS = """
     HousequestApp ToastRack { dock: top; align: right top; margin: 0 1 0 0; }
     """

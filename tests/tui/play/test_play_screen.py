@@ -521,6 +521,16 @@ async def test_a_slip_of_the_finger_costs_no_turn() -> None:
         await until(pilot, lambda: "3  clsoe fridge 1" in screen_text(app))
 
 
+async def test_the_palette_begins_with_what_is_used_most() -> None:
+    app = playing(game())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await press(pilot, "slash")
+        await until(pilot, lambda: "Let the agent play on" in screen_text(app))
+        told = screen_text(app)
+        assert told.index("Play one command") < told.index("Let the agent play on") < told.index("Accept what is proposed")
+
+
 async def test_every_key_is_in_the_palette() -> None:
     app = playing(game())
     async with app.run_test(size=(120, 40)) as pilot:
