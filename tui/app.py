@@ -33,7 +33,7 @@ ScreenFactory = Callable[[], Screen[Any]]
 
 
 def _palette() -> type[Provider]:
-    from tui.palette import KeyCommands
+    from tui.widgets.palette import KeyCommands
 
     return KeyCommands
 
