@@ -11,10 +11,10 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "protocol
 OPENING = """\
 # Protocols
 
-Scores on ALFWorld can seldom be compared: they are of other splits, of the best of several runs or of their mean, with other
-limits of turns, with admissible commands shown or not, and some play lost games again. `--protocol NAME` plays as a published
-figure was measured. It sets all of the conditions below, and refuses a flag that contradicts one. Every setting of its agent
-is among them; what the protocol leaves open is any value, or has "another" beside its own:
+Scores on ALFWorld can seldom be compared. They are measured on different splits, are the best of several runs or their
+mean, have other turn limits, show admissible commands or not, and some play lost games again. `--protocol NAME` plays as a
+published figure was measured: it sets all of the conditions below, and refuses a flag that contradicts one. It names every
+setting of its agent: "any" means that the protocol leaves it open, and "another" that you may change the value before it:
 
 <!-- not run: endpoint -->
 ```console
@@ -24,40 +24,40 @@ $ housequest eval --protocol verl-agent --model openai:NAME --repeat 3 --set win
 $ housequest eval --protocol reflexion --model openai:NAME --retries 11   # 12 trials, as one of its figures
 ```
 
-A part of the tasks may be played (`--limit`, `--sample`, `--type`); the card then says so. A protocol wins over your
-`housequest.toml` and the environment. It is given with the command, or in an arm of a sweep (`protocol: react`; not
-`reflexion`, since a sweep plays nothing again), never in a file of habits.
+You may play a part of the tasks (`--limit`, `--sample`, `--type`); the card then says so. A protocol wins over your
+`housequest.toml` and the environment. Give it with the command, or in an arm of a sweep (`protocol: react`; not
+`reflexion`, since a sweep plays nothing again), never in a `housequest.toml`.
 
-Every report begins with a card: protocol, split, tasks, goals, turns, grants, retries, repeats, asked (as a chat, or as
-plain text that the model continues), examples, rules, weights (the first digits of a digest over the file of a model or an
-agent's network), sees (text, or what its camera shows, and by what perception), prior (what is known of places before
-anything was seen), data (the same over the games) and engine.
-`compare` warns of each line of the card in which two runs differ, turn limits and wordings of goals among them; it refuses runs
-over other games. `report --against published` says under which protocol a figure was measured.
+Every report has a card with these lines: protocol, split, tasks, goals, turns, grants, retries, repeats, asked (as a chat,
+or as plain text that the model continues), examples, rules, weights (the first digits of a digest of the model's file or
+the agent's network), sees (text, or what its camera shows, and with which perception), prior (what is known of places
+before anything was seen), data (the first digits of a digest of the games) and engine.
+`compare` warns of each line of the card in which two runs differ, turn limits and wordings of goals among them; it refuses
+runs over different games. `report --against published` says under which protocol a figure was measured.
 
 ## Repeats and retries
 
-- `--repeat N` plays each task N times, with seeds one after the other and the same tasks. The report has the mean with two
-  intervals: over other tasks of this kind (Wilson's, in which a task counts once, however often it was played, as far as its
-  runs end alike), and over other seeds on the same tasks (Student's; none where the runs do not differ, as greedy ones). Then
-  the spread (least, best, standard deviation), and pass@k, the chance that at least one of k runs wins a task, by the unbiased
-  estimator of Chen et al. (2021). The best run is named apart: it is chosen by its result.
-- `--retries N` plays what was not won again, up to N times. The report has the success of the first attempt, and apart from it
-  what was won in the end. With `react`, `exemplars` and `--set reflect=on` (as `--protocol reflexion`), each further attempt
-  begins with a call that sees the whole lost game and says what went wrong; what was said of the last three attempts stands in
-  the prompt. An error of the endpoint is no lost game: no further attempt begins while an episode has errored, and
-  `--retry errors` plays it again and goes on. What errors even then, such as a prompt that is longer than the context, stays an
-  error, and is left out of further attempts.
+- `--repeat N` plays each task N times, with consecutive seeds. The report has the mean with two intervals: over other tasks
+  of this kind (Wilson's; each task counts once, as far as its runs end in the same way), and over other seeds on the same
+  tasks (Student's; none if the runs do not differ, as greedy ones do not). Then come the spread (least, best, standard
+  deviation), and pass@k, the chance that at least one of k runs wins a task, by the unbiased estimator of Chen et al.
+  (2021). The best run is shown separately, since it is chosen by its result.
+- `--retries N` plays what was not won again, up to N times. The report shows the success of the first attempt and,
+  separately, what was won in the end. With `react`, `exemplars` and `--set reflect=on` (as `--protocol reflexion`), each
+  further attempt begins with a call that sees the whole lost game and says what went wrong; the prompt has what was said of
+  the last three attempts. An error of the endpoint is not a lost game: no further attempt begins while an episode has
+  errored; `--retry errors` plays it again and continues. An episode that errors even then, say because a prompt is longer
+  than the context, stays an error and is left out of further attempts.
 
-`report` and `compare` take the folder of such a series. `report --against published` sets the mean, or what was won in the
-end, beside figures of as many trials, and `--csv`, `--markdown` and `--html` have every run. `compare` pairs the tasks of two
-series: each counts once, with its mean over the repeats, or with how its last attempt ended. Each repeat and each attempt is
-also a run in its own folder below the series'. `--repeat 5` into the folder of `--repeat 3` plays two more.
+`report` and `compare` take the folder of such a series. `report --against published` compares the mean, or what was won in
+the end, with figures of as many trials, and `--csv`, `--markdown` and `--html` have every run. `compare` pairs the tasks of
+two series: each counts once, with its mean over the repeats, or with the end of its last attempt. Each repeat and each
+attempt is also a run in its own folder inside the series' folder. `--repeat 5` into the folder of `--repeat 3` plays two
+more.
 
 ## The protocols
 
-What was seen is cited by repository and file, as public copies have them; what differs here, or could not be seen, stands
-beside it.
+*Seen* cites what we saw in public copies, by repository and file; below it is what differs here, or could not be seen.
 """
 
 
