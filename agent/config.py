@@ -399,7 +399,7 @@ def _file(path: Path, *, of_folder: bool = False) -> Iterator[SettingsSource]:
                 f"{path} has {key!r}, which says {what}; only your own configuration may. Put it into "
                 f"{config_folder() / FILE_NAME}."
             )
-    _check_known(f"{path} has a key", values, (*_FILE_KEYS, *USERS_OWN))
+    _check_known(f"{path} has a key", values, (*FILE_KEYS, *USERS_OWN))
     # The bytes that are judged are those that were read, whatever is at their place by now.
     digest = sha256(content).hexdigest() if of_folder else None
     yield SettingsSource(str(path), {key: value for key, value in values.items() if key not in USERS_OWN}, path.parent, digest)
@@ -478,6 +478,7 @@ _LISTS = ("type", "grant")
 _PAIRS = ("set", "world_option")
 """Settings given as KEY=VALUE; in files they are tables of an agent or a world."""
 _OF_A_MEASUREMENT = ("protocol", "repeat", "retries")
-"""Settings that are given with the command, or an arm of a sweep: they are no habits."""
-_FILE_KEYS = tuple(key for key in Settings.model_fields if key not in (*_PAIRS, *_OF_A_MEASUREMENT))
+"""Settings that are given with the command, or an arm of a sweep, never in a file."""
+FILE_KEYS = tuple(key for key in Settings.model_fields if key not in (*_PAIRS, *_OF_A_MEASUREMENT))
+"""The settings that a configuration file may have."""
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in (*_TABLES, *_OF_A_MEASUREMENT)}

@@ -39,7 +39,7 @@ def commands() -> str:
 def settings() -> str:
     """The page of the configuration, and of the options of agents and worlds."""
     from agent.agents.registry import agent_names, agent_spec
-    from agent.config import Settings
+    from agent.config import FILE_KEYS, Settings
     from tui.commands.options import SETTINGS
     from worlds.registry import world_class, world_names
 
@@ -48,7 +48,7 @@ def settings() -> str:
         "",
         "Settings come from `housequest.toml` in your own configuration folder, then from the nearest `housequest.toml` in",
         "the working folder or above, then from `HOUSEQUEST_*` variables, then from flags. Later ones win.",
-        "An unknown key is refused.",
+        "An unknown key is refused. A flag without a key cannot be set in a file.",
         "",
         "| key in `housequest.toml` | flag | |",
         "| --- | --- | --- |",
@@ -57,7 +57,7 @@ def settings() -> str:
         if name in SETTINGS:
             flag = SETTINGS[name]
             spelled = f"`--{name.replace('_', '-')} {flag.metavar}`"
-            lines.append(f"| `{name}` | {spelled} | {_cell(flag.help)} |")
+            lines.append(f"| {f'`{name}`' if name in FILE_KEYS else ''} | {spelled} | {_cell(flag.help)} |")
     lines += [f"| `{name}` | | {_cell(text)} |" for name, text in _TABLES.items()]
     lines += ["", "## Settings of agents", "", "By `--set KEY=VALUE`, or in the table `[agents.NAME]`."]
     for name in agent_names():

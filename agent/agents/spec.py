@@ -45,9 +45,9 @@ class NoSettings:
 class ModelSettings:
     """The settings of every agent with a language model."""
 
-    max_tokens: int = option(512, "tokens of a reply at most")
+    max_tokens: int = option(512, "the most tokens in a reply")
     temperature: float = option(0.0, "the sampling temperature")
-    form: FormChoice = option("auto", "hold replies to their form: where the model can be, never, always", before="free")
+    form: FormChoice = option("auto", "hold replies to their form: if the model can be held, never, always", before="free")
 
 
 @dataclass(frozen=True, slots=True)

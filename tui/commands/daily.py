@@ -13,7 +13,7 @@ from worlds.errors import ConfigurationError
 def daily(plain: options.PlainOption = False) -> None:
     """Play today's made-up house: the same for everyone, in one try.
 
-    A game that you left goes on. Once it is over, this shows your result and how many days in a row you have won.
+    An unfinished game is resumed. Once it is over, this shows your result and how many days in a row you have won.
     """
     from tui.app import game_screen
     from tui.play.daily import daily_game, daily_result, first_try, is_unfinished

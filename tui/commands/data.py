@@ -54,7 +54,7 @@ def check(
 def download(
     to: ToOption = None,
     source: Annotated[
-        str | None, options.value("--source", "URL", "Where else the official archives lie, under their own names.")
+        str | None, options.value("--source", "URL", "Another place that has the official archives, under their own names.")
     ] = None,
     url: Annotated[
         list[str] | None, options.value("--url", "URL", "Fetch this archive instead of the official ones; repeatable.")

@@ -12,24 +12,24 @@ from tui.commands.serve import LOOPBACK
 @options.takes(
     *("world", "engine", "type", "goals", "world_option", "max_steps"),
     grant="admissible, diagnosis or type: what the player sees beyond text; repeatable.",
-    split="The split that is played.",
+    split="The split to play.",
     seed="Draw the same tasks again, where clients name no seed.",
 )
 def env_server(
     flags: options.Flags,
     host: Annotated[
-        str, options.value("--host", "HOST", "The address to listen at [127.0.0.1].", show_default=False)
+        str, options.value("--host", "HOST", "The address to listen on [127.0.0.1].", show_default=False)
     ] = LOOPBACK[0],
     port: Annotated[
         int,
         options.value(
-            "--port", "N", "The port to listen at; 0 takes a free one [8000].", min=0, max=65_535, show_default=False
+            "--port", "N", "The port to listen on; 0 takes a free one [8000].", min=0, max=65_535, show_default=False
         ),
     ] = 8000,
     sessions: Annotated[int, options.value("--sessions", "N", "Sessions at once [256].", min=1, show_default=False)] = 256,
     idle: Annotated[
         float,
-        options.value("--idle", "SECONDS", "End a session that is not used for so long [3600].", min=1, show_default=False),
+        options.value("--idle", "SECONDS", "End a session that nobody uses for this long [3600].", min=1, show_default=False),
     ] = 3600.0,
 ) -> None:
     """Serve environments to trainers, for OpenEnv and AgentGym. They get what you grant here and no more."""

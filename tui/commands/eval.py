@@ -44,7 +44,7 @@ def evaluate(
     dry_run: options.DryRunOption = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Play many tasks with one agent and print a report. Interrupted, the same command goes on."""
+    """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
     from agent.config import configure
     from agent.evaluation.render.report import RunReport, read_summary
     from agent.evaluation.runs.budget import BudgetTracker, read_budget

@@ -39,13 +39,13 @@ def explore(
     flags: options.Flags,
     episodes: Annotated[int, options.value("--episodes", "N", "How many tasks to play, drawn with --seed.")] = 50,
     retry: options.RetryOption = None,
-    curiosity: Annotated[float, options.value("--curiosity", "P", "How likely a turn is a random possible command.")] = 0.2,
+    curiosity: Annotated[float, options.value("--curiosity", "P", "The share of turns with a random possible command.")] = 0.2,
     distiller: Annotated[
-        str | None, options.value("--distiller", "MODEL", "What derives rules [the --model]; none: only count.")
+        str | None, options.value("--distiller", "MODEL", "The model that writes rules [the --model]; none only counts.")
     ] = None,
-    chunk_steps: Annotated[int, options.value("--chunk-steps", "N", "Steps that it reads at once.")] = 80,
-    chunk_tokens: Annotated[int, options.value("--chunk-tokens", "N", "About how many tokens it reads.")] = 6_000,
-    reply_tokens: Annotated[int, options.value("--reply-tokens", "N", "Tokens that its reply may have.")] = 2_048,
+    chunk_steps: Annotated[int, options.value("--chunk-steps", "N", "Steps that it reads per call.")] = 80,
+    chunk_tokens: Annotated[int, options.value("--chunk-tokens", "N", "About how many tokens it reads per call.")] = 6_000,
+    reply_tokens: Annotated[int, options.value("--reply-tokens", "N", "The most tokens in its reply.")] = 2_048,
     into: options.IntoOption = "explored",
     accept: Annotated[
         str, options.choice("--accept", "Who accepts rules: you, the model's filter, or the evidence.", *_ACCEPTANCES)
@@ -62,7 +62,7 @@ def explore(
 ) -> None:
     """Play, and learn rules from what happened.
 
-    They are checked and put into a book. Interrupted, the same command goes on.
+    The rules are checked and put into a rulebook. If interrupted, the same command resumes.
     """
     from agent.config import configure
     from agent.evaluation.runs.budget import BudgetTracker, read_budget

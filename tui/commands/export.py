@@ -24,9 +24,9 @@ _FORMATS = ("messages", "sharegpt", "alpaca", "steps", "dpo")
 
 def export(
     runs: Annotated[list[Path] | None, options.path_argument("RUN", "Runs' folders and episodes' files.")] = None,
-    format: Annotated[str, options.choice("--format", "What a line is.", *_FORMATS)] = "messages",
+    format: Annotated[str, options.choice("--format", "The format of a line.", *_FORMATS)] = "messages",
     all_: Annotated[bool, typer.Option("--all", help="Also episodes that were not won.")] = False,
-    as_: Annotated[str | None, options.value("--as", "AGENT", "In place of runs: the expert plays, as this agent.")] = None,
+    as_: Annotated[str | None, options.value("--as", "AGENT", "Without runs: the expert plays as this agent.")] = None,
     set_: Annotated[list[str] | None, options.value("--set", "KEY=VALUE", "A setting of that agent; repeatable.")] = None,
     grant: Annotated[
         list[str] | None, options.choice("--grant", "What that agent sees beyond text; repeatable.", *_GRANTS)
@@ -34,13 +34,13 @@ def export(
     split: Annotated[
         str | None, options.value("--split", "SPLIT", "What it plays: train, example, generated, generated:SEED [train].")
     ] = None,
-    games: Annotated[int | None, options.value("--games", "N", "So many games, drawn with --seed [all; 1000 houses].")] = None,
+    games: Annotated[int | None, options.value("--games", "N", "How many games, drawn with --seed [all; 1000 houses].")] = None,
     people: Annotated[bool, typer.Option("--people", help="Those games also with the goals that people wrote.")] = False,
     missteps: Annotated[
         float | None, options.value("--missteps", "P", "How often it does something random, not to be learned [0].")
     ] = None,
     workers: Annotated[
-        int | None, options.value("--workers", "N", "Processes that play, which changes no byte [all processors].", min=1)
+        int | None, options.value("--workers", "N", "How many processes play; the output is the same [all processors].", min=1)
     ] = None,
     shard: Annotated[
         str | None, options.value("--shard", "K/N", "Every N-th game from the K-th; all shards together are the whole.")
@@ -49,9 +49,9 @@ def export(
     seed: Annotated[int, options.value("--seed", "N", "The order of the episodes, and all other draws.")] = 1,
     out: Annotated[Path | None, options.written("--out", "data set", "Write it there [standard output].", ".jsonl")] = None,
 ) -> None:
-    """Write training data from won episodes, or the expert's games. One line of JSON each, in an agent's prompts.
+    """Write training data from won episodes, or the expert's games. One line of JSON each.
 
-    Never anything of splits that agents are evaluated on.
+    Splits that agents are evaluated on are never exported.
     """
     from agent.config import pairs
     from agent.evaluation.runs.shard import read_shard

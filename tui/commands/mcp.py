@@ -12,7 +12,7 @@ from worlds.paths import state_folder
 
 @options.takes(
     *("world", "engine", "type", "goals", "world_option", "seed", "grant", "max_steps"),
-    split="Offer the tasks of this split alone.",
+    split="Offer only the tasks of this split.",
 )
 def mcp(
     flags: options.Flags,

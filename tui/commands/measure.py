@@ -34,7 +34,7 @@ def measure(
 ) -> None:
     """Play the same tasks without and with a rule, or a whole book: what it is worth in success and in steps.
 
-    Both runs get the other accepted rules of the book, unless --alone is given. Interrupted, the same command goes on.
+    Both runs get the other accepted rules of the book, unless --alone is given. If interrupted, the same command resumes.
     """
     from agent.config import configure
     from agent.evaluation.render.comparison import ComparisonReport, sides

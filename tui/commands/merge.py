@@ -18,7 +18,7 @@ def merge(
     ] = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Put the shards of a run together and print its report. The folder has the bytes of a run that one machine played.
+    """Put the shards of a run together and print its report. The result is byte for byte the run that one machine would write.
 
     Shards of different runs, and episodes that are missing or there twice, are refused before anything is written.
     """

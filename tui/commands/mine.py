@@ -29,7 +29,7 @@ LONGEST = 100
 def mine(
     paths: options.RecordsArgument = None,
     counts: Annotated[
-        bool, typer.Option("--counts", help="Use the table that ships of where things lie in train; alone, or besides runs.")
+        bool, typer.Option("--counts", help="Use the shipped counts of where things lie in train, alone or with runs.")
     ] = False,
     into: options.IntoOption = "mined",
     accept: Annotated[

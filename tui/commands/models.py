@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agent.models.checking import ModelReport
 
 models_app = typer.Typer(
-    help="Language models: what can be used, and a check by calls.",
+    help="Language models: list what can be used, and check one.",
     invoke_without_command=True,
     rich_markup_mode=None,
 )
@@ -54,7 +54,7 @@ def check(
     flags: options.Flags,
     model: Annotated[str | None, typer.Argument(metavar="MODEL", help="The model [the configured one].")] = None,
 ) -> None:
-    """Show a reply, what else the model can do, and what it lacks of what every model must do. Makes about 15 calls."""
+    """Show a reply, what else the model can do, and which demands on every model it does not meet. Makes about 15 calls."""
     import asyncio
 
     from agent.config import configure

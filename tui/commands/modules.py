@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 )
 def modules(
     flags: options.Flags,
-    run: Annotated[Path, options.path_argument("RUN", "A run of pet; with --model, of any agent, say an expert.")],
+    run: Annotated[Path, options.path_argument("RUN", "A run of pet; with --model, of any agent, such as the expert.")],
     workers: Annotated[int, options.value("--workers", "N", "Episodes at once.", min=1)] = 1,
     embedder: Annotated[
-        str | None, options.value("--embedder", "NAME", "Compare sub-tasks by it: openai:NAME or local:FOLDER [by words].")
+        str | None, options.value("--embedder", "NAME", "Compare sub-tasks by a model: openai:NAME or local:FOLDER [by words].")
     ] = None,
     calibrate: Annotated[
-        Path | None, options.value("--calibrate", "FILE", "Write thresholds for this model and way of scoring; a run in train.")
+        Path | None, options.value("--calibrate", "FILE", "Write thresholds for this model, chosen on a run over train.")
     ] = None,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Show how well PET's modules work. Is the plan right, is what matters kept, and is the end noticed?
+    """Show how well PET's modules work. Is the plan right, is what matters kept, and is the end of a sub-task noticed?
 
-    Without --model, it reads what pet recorded. With it, pet looks on along the episodes of any run, and plays nothing.
+    Without --model, it reads what pet recorded. With it, the modules judge the episodes of any run; nothing is played.
     """
     import asyncio
 

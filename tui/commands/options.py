@@ -30,7 +30,7 @@ class Flag:
 
 SETTINGS = {
     "world": Flag("NAME", "The world to play in; see `housequest plugins`."),
-    "engine": Flag("NAME", "What simulates it: native or textworld [native]; for alfred boxes or thor [boxes]."),
+    "engine": Flag("NAME", "The engine: native, textworld or boxes [native]; for alfred boxes or thor [boxes]."),
     "split": Flag("NAME", "The split to take tasks from."),
     "type": Flag("TYPE", "Only tasks of this type, or with this word in it (heat); repeatable.", list[str]),
     "limit": Flag("N", "Only the first N tasks.", int),
@@ -40,7 +40,7 @@ SETTINGS = {
     ),
     "habits": Flag("FILE", "A YAML file that says where things lie in made-up houses."),
     "world_option": Flag("KEY=VALUE", "An option of the world; repeatable.", list[str]),
-    "seed": Flag("N", "The seed of draws and models [0].", int),
+    "seed": Flag("N", "The seed for draws and models [0].", int),
     "agent": Flag("NAME", "Who plays: expert, human, react, reasoner-actor, ...; see `housequest plugins`."),
     "set": Flag("KEY=VALUE", "A setting of the agent; repeatable.", list[str]),
     "model": Flag("MODEL", "Which model, such as openai:NAME; `housequest models` lists all kinds [builtin]."),
@@ -166,7 +166,7 @@ ShardOption = Annotated[
     str | None, value("--shard", "K/N", "Play every N-th task from the K-th, into a folder for `housequest merge`.")
 ]
 ClusterOption = Annotated[
-    str | None, value("--cluster", "ray[:ADDRESS]", "Play on a Ray cluster, or by all processors here (extra [ray]).")
+    str | None, value("--cluster", "ray[:ADDRESS]", "Play on a Ray cluster, or on all processors here (extra [ray]).")
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]

@@ -37,7 +37,7 @@ To play yourself:
 def play(
     flags: options.Flags,
     task: Annotated[str | None, typer.Argument(metavar="TASK", help="A task: split:number, an id or a path.")] = None,
-    random: Annotated[bool, typer.Option("--random", help="Draw the task from the split, with --seed or anew.")] = False,
+    random: Annotated[bool, typer.Option("--random", help="Draw the task from the split, by --seed if it is given.")] = False,
     speed: options.SpeedOption = None,
     record: options.RecordOption = True,
     mode: Annotated[

@@ -39,7 +39,7 @@ def replay(
     size: Annotated[
         str | None, options.value("--size", "WxH", "Pixels of a frame [640x480], or columns and rows of a cast [120x40].")
     ] = None,
-    true_state: Annotated[bool, typer.Option("--true-state", help="Draw there what was so, not what the player knew.")] = False,
+    true_state: Annotated[bool, typer.Option("--true-state", help="Draw the true state, not what the player knew.")] = False,
 ) -> None:
     """Show a recorded episode. With --speed it starts playing at once.
 

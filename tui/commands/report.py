@@ -33,15 +33,15 @@ def report(
     as_json: options.JsonOption = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a table to paste.")] = False,
     csv: Annotated[
-        str | None, options.value("--csv", "FILE", "Also write a row a task with everything; - prints that alone.")
+        str | None, options.value("--csv", "FILE", "Also write a table with a row per task; - prints only that.")
     ] = None,
-    against: Annotated[str | None, options.choice("--against", "Set the run beside published figures.", "published")] = None,
+    against: Annotated[str | None, options.choice("--against", "Compare with published figures.", "published")] = None,
     html: Annotated[Path | None, options.page("Also write a page with charts and every transcript.")] = None,
     inspect: Annotated[
         Path | None, options.file("--inspect", "FILE", "Also write a log of inspect_ai: FILE.eval or FILE.json.")
     ] = None,
 ) -> None:
-    """Show what a run came to, success first.
+    """Show the results of a run, success first.
 
     By task type with 95 % intervals; goal conditions, paths, tokens, cost, and why tasks were lost.
     """

@@ -21,17 +21,17 @@ def serve(
         list[str] | None, typer.Argument(metavar="-- ARGUMENTS", help="Arguments of `housequest play`, after --.")
     ] = None,
     host: Annotated[
-        str, options.value("--host", "HOST", "The address to listen at [127.0.0.1].", show_default=False)
+        str, options.value("--host", "HOST", "The address to listen on [127.0.0.1].", show_default=False)
     ] = LOOPBACK[0],
     port: Annotated[
-        int, options.value("--port", "N", "The port to listen at [8000].", min=1, max=65_535, show_default=False)
+        int, options.value("--port", "N", "The port to listen on [8000].", min=1, max=65_535, show_default=False)
     ] = 8000,
     url: Annotated[str | None, options.value("--url", "URL", "Where browsers find it, if not at that host and port.")] = None,
     windows: Annotated[
         int, options.value("--windows", "N", "Windows at once, a process each [8].", min=1, show_default=False)
     ] = 8,
 ) -> None:
-    """Show the screen in a browser, a game in each window. Until Ctrl-C."""
+    """Show the screen in a browser, a game in each window, until Ctrl-C."""
     import asyncio
     import sys
     from contextlib import suppress

@@ -30,16 +30,16 @@ def train(
     games: Annotated[int, options.value("--games", "N", "Games of train to learn from.")] = 0,
     people: Annotated[bool, typer.Option("--people", help="Those games also with the goals that people wrote.")] = False,
     runs: Annotated[
-        list[Path] | None, options.file("--from", "RUN", "Learn from what was won there, by whatever model; repeatable.")
+        list[Path] | None, options.file("--from", "RUN", "Learn from the won episodes of a run, of any model; repeatable.")
     ] = None,
     missteps: Annotated[float, options.value("--missteps", "P", "How often the expert does something random.")] = 0.1,
     epochs: Annotated[int, options.value("--epochs", "N", "How often each conversation is learned.")] = 2,
-    batch: Annotated[int, options.value("--batch", "N", "Conversations a step.")] = 8,
+    batch: Annotated[int, options.value("--batch", "N", "Conversations per step.")] = 8,
     rank: Annotated[int, options.value("--rank", "N", "The rank of the adapter's matrices.")] = 8,
     rate: Annotated[float, options.value("--rate", "R", "The learning rate.")] = 1e-3,
-    context: Annotated[int, options.value("--context", "N", "Tokens of a conversation at most.")] = 4_096,
+    context: Annotated[int, options.value("--context", "N", "The most tokens in a conversation.")] = 4_096,
     seed: Annotated[int, options.value("--seed", "N", "The seed of all draws.")] = 1,
-    device: Annotated[str, options.choice("--device", "What computes.", "auto", "cpu", "cuda")] = "auto",
+    device: Annotated[str, options.choice("--device", "Where to compute.", "auto", "cpu", "cuda")] = "auto",
     threads: Annotated[int | None, options.value("--threads", "N", "Threads of the processor [all its cores].")] = None,
     room: Annotated[
         int | None, options.value("--room", "N", "Tokens computed at once; fewer take less memory [1024; 32768 on a GPU].")
@@ -49,9 +49,9 @@ def train(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write what would be learned from, and train nothing.")] = False,
     as_json: options.JsonOption = False,
 ) -> None:
-    """Teach a language model to play, by a small adapter (LoRA). Interrupted, the same command goes on.
+    """Teach a language model to play, with a small adapter (LoRA). If interrupted, the same command resumes.
 
-    It learns from made-up houses, games of train and runs over these; never from valid_seen or valid_unseen.
+    It learns from made-up houses, games of train, and runs over them; never from valid_seen or valid_unseen.
     """
     from agent.config import pairs
     from agent.training.lora.base_model import base_model

@@ -19,7 +19,7 @@ def verify(
 ) -> None:
     """Check that runs are whole. Every episode and every line must be what was written, and nothing may be gone.
 
-    Exits with 1 where anything is not.
+    Exits with 1 if something is not.
     """
     found = [each for run in runs for each in _verified(run)]
     lines = (line for each in found for line in each.lines())

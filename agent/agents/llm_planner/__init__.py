@@ -26,15 +26,15 @@ class LlmPlannerSettings(CameraSettings):
     model cannot know there that it holds the wrong thing.
     """
 
-    search: PlannerSearch = option("random", "by what places are searched")
+    search: PlannerSearch = option("random", "how the next place to search is chosen")
     shots: int = option(9, "examples in the prompt", most=50)
     wording: Wording = option("pairs", "how plans are written")
     bias: float = option(0.1, "nats by which allowed actions and seen objects are favoured")
     replanning: bool = option(True, "plan again when a subgoal fails")
     feedback: bool = option(True, "tell what is held and which subgoal failed when planning again")
     patience: int = option(10, "commands after which a subgoal has failed (0: any number)")
-    actions: int = option(150, "by a camera: actions after which a subgoal has failed (0: any number)", later=True)
-    revisions: int = option(10, "plan again so often in an episode at most")
+    actions: int = option(150, "with a camera: actions after which a subgoal has failed (0: any number)", later=True)
+    revisions: int = option(10, "the most times to plan again in an episode")
 
 
 @declare_agent(

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 class SayCanSettings(ModelSettings):
     """Examples, search, and whether the model is told why a skill failed."""
 
-    max_tokens: int = option(64, "tokens of a reply at most")
+    max_tokens: int = option(64, "the most tokens in a reply")
     examples: str = option("made-up", "where examples come from: made-up, train, a file or a run's folder")
     embedder: str = option("", "the embedding model of choose=embeddings")
-    search: PlannerSearch = option("counts", "by what places are searched")
+    search: PlannerSearch = option("counts", "how the next place to search is chosen")
     choose: Strategy = option("stratified", "how examples are chosen for a task")
     shots: int = option(6, "examples in the prompt", most=50)
     replanning: bool = option(False, "tell the model why a skill failed")
@@ -34,7 +34,7 @@ class LotaSettings(SayCanSettings):
     ``asking=list`` is what the paper did with GPT-4 (appendix D): one reply lists all skills, which are carried out in turn.
     """
 
-    exact: bool = option(False, "by the probability of each skill, in place of constrained decoding")
+    exact: bool = option(False, "choose by the probability of each skill, not by constrained decoding")
     asking: Literal["next", "list"] = option("next", "ask for the next skill, or for the whole list at once", later=True)
 
 

@@ -24,14 +24,14 @@ class OpexSettings(CameraSettings):
 
     pool: int = option(60, "examples to choose from")
     shots: int = option(3, "examples in the planner's prompt", most=50)
-    search: PlannerSearch = option("llm", "by what places are searched")
+    search: PlannerSearch = option("llm", "how the next place to search is chosen")
     planner: bool | Literal["oracle"] = option(True, "plan subtasks; oracle: carry out the annotated plan, without a model")
     observer: bool = option(True, "describe the state to the executor")
     look_around: bool = option(True, "have the skill LookAround")
     explore: bool = option(True, "have the skill Explore")
-    revisions: int = option(6, "make the plan again so often in an episode at most")
+    revisions: int = option(6, "the most times to plan again in an episode")
     on_hint: bool = option(True, "make it again when a person gives a hint")
-    tries: int = option(8, "ask the executor so often within a turn at most", least=1, most=50)
+    tries: int = option(8, "the most times to ask the executor within a turn", least=1, most=50)
 
 
 @declare_agent(

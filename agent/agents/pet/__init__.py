@@ -29,17 +29,17 @@ class PetSettings(ReasonerActorSettings):
 
     acting: Literal["react", "reasoner-actor", "action-attention"] = option("react", "the agent that acts")
     plan: bool = option(True, "plan sub-tasks")
-    eliminate: bool = option(True, "mask what does not matter")
-    track: bool = option(True, "watch whether the sub-task is finished")
+    eliminate: bool = option(True, "mask names that do not matter")
+    track: bool = option(True, "track whether the sub-task is finished")
     examples: str = option("made-up", "where examples come from: made-up, train, a file or a run's folder")
     choose: Strategy = option("bm25", "how examples are chosen for a task")
     shots: int = option(5, "examples in the planner's prompt", most=50)
     embedder: str = option("", "the embedding model of choose=embeddings, and of action-attention's network if it has one")
     threshold: float = option(0.4, "names that score below this are masked", most=1)
-    judged: Literal["subtask", "task"] = option("subtask", "against what relevance is judged")
+    judged: Literal["subtask", "task"] = option("subtask", "what relevance is judged against")
     scores: Literal["auto", "probability", "answer"] = option("answer", "where verdicts come from")
-    thresholds: str = option("", "in place of threshold, a file of housequest modules --calibrate", later=True)
-    again: bool = option(False, "action-attention gives a command again that taught nothing", later=True)
+    thresholds: str = option("", "a file of housequest modules --calibrate, instead of threshold", later=True)
+    again: bool = option(False, "let action-attention repeat a command that taught nothing", later=True)
     weights: str = option("", "the file of action-attention's network; without it, the one that ships", later=True)
 
     def __post_init__(self) -> None:

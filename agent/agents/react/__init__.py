@@ -27,10 +27,10 @@ class ReactSettings(ModelSettings):
     exemplars: str = option("", "show two exemplars of the task's type: own, or a file in the form of ReAct's", later=True)
     pair: Literal["1-0", "0-1", "0-2", "2-0", "1-2", "2-1"] = option("1-0", "which two exemplars are shown", later=True)
     thoughts: Literal["free", "turns", "none"] = option("free", "with exemplars: whether a thought takes a turn", later=True)
-    completions: Literal["auto", "on", "off"] = option("auto", "with exemplars: plain text in place of a chat", later=True)
-    reflect: bool = option(False, "with exemplars, at a task that was lost before: think about why, first", later=True)
-    window: int = option(0, "steps that a prompt has, which is rendered anew for each; 0: the whole story", most=50, later=True)
-    window_prompt: str = option("", "with window: verl-agent's file of prompts, in place of ours", later=True)
+    completions: Literal["auto", "on", "off"] = option("auto", "with exemplars: plain text instead of a chat", later=True)
+    reflect: bool = option(False, "with exemplars: at a task that was lost before, first think about why", later=True)
+    window: int = option(0, "how many steps each prompt shows, rendered anew; 0: the whole story", most=50, later=True)
+    window_prompt: str = option("", "with window: verl-agent's file of prompts instead of ours", later=True)
 
 
 @declare_agent(

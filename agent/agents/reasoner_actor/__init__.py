@@ -21,10 +21,10 @@ class ReasonerActorSettings(ModelSettings):
     only the reasoner does, and is always asked.
     """
 
-    on_subgoal: bool = option(True, "ask the reasoner when the actor goes on to another step")
-    stuck_after: int = option(3, "ask it after so many commands that led nowhere (0: never)")
+    on_subgoal: bool = option(True, "ask the reasoner when the actor moves on to another step")
+    stuck_after: int = option(3, "ask it after this many commands that led nowhere (0: never)")
     on_hint: bool = option(True, "ask it when a person gives a hint")
-    revisions: int = option(12, "ask it so often in an episode at most")
+    revisions: int = option(12, "the most times to ask it in an episode")
 
 
 @declare_agent(

@@ -24,15 +24,15 @@ class SocraticSettings(CameraSettings):
     ``retries``: in a text household the same commands fail again, where the paper's controller may just have had bad luck.
     """
 
-    max_tokens: int = option(1_024, "tokens of a reply at most")
-    search: PlannerSearch = option("llm", "by what places are searched")
+    max_tokens: int = option(1_024, "the most tokens in a reply")
+    search: PlannerSearch = option("llm", "how the next place to search is chosen")
     shots: int = option(0, "examples in the planner's prompt", most=50)
-    decompose: Decomposition = option("questions", "how a task is taken apart")
+    decompose: Decomposition = option("questions", "how a task is decomposed")
     replanning: bool = option(True, "revise the plan when a subgoal fails")
     patience: int = option(25, "commands after which a subgoal has failed (0: any number)")
-    actions: int = option(150, "by a camera: actions after which a subgoal has failed (0: any number)", later=True)
-    retries: int = option(1, "try a subgoal that was judged valid again so often in a row at most")
-    revisions: int = option(10, "revise the plan so often in an episode at most")
+    actions: int = option(150, "with a camera: actions after which a subgoal has failed (0: any number)", later=True)
+    retries: int = option(1, "the most times in a row to try a subgoal again that was judged valid")
+    revisions: int = option(10, "the most times to revise the plan in an episode")
 
 
 @declare_agent(
