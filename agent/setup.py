@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -28,11 +28,13 @@ from agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from agent.models.base import Image, Message, Model, Request
 from agent.models.openai.keys import KeyRing
 from agent.models.registry import EXAMPLE, destination, make_model, parse_model, portable_name
-from agent.roles.base import check_held
+from agent.roles.base import check_continues, check_held
+from agent.roles.completion import Exchange
 from knowledge.choosing import RuleBudget
 from knowledge.rules import Rule, RuleKind, accepted
 from worlds.base import Env, Task, World
 from worlds.errors import ConfigurationError, Unsupported, shown
+from worlds.options import Scalar
 from worlds.registry import world_class
 
 if TYPE_CHECKING:
@@ -139,20 +141,24 @@ class Setup:
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
         settings, seed = recorded_settings(self.agent, dict(self.episode.settings)), self.episode.seed
-        return make_agent(self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question)
+        return make_agent(
+            self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question, worked=_worked
+        )
 
     def open(self, task: Task) -> Env:
         """A new env over ``task``. Raises ``GameError`` and ``Unsupported``."""
         return self.episode.open(self.world, task)
 
     async def check_model(self, model: Model) -> None:
-        """Raise ``Unsupported`` if ``model`` cannot do what is asked of it: take images where the view is granted, and be held
-        to forms where ``form`` is ``held``. Raises ``ModelError``.
+        """Raise ``Unsupported`` if ``model`` cannot do what is asked of it: take images where the view is granted, be held to
+        forms where ``form`` is ``held``, and continue plain text where it is ``completion``. Raises ``ModelError``.
         """
         if VIEW in self.episode.grants:
             Request((Message("user", "", Image(b"", "")),)).check(model.name, await model.capabilities())
         if self.episode.settings.get("form") == "held":
             check_held(model.name, await model.holding())
+        if self.episode.settings.get("form") == "completion":
+            check_continues(model.name, await model.continuing())
 
     def with_model(self, name: str) -> Setup:
         """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""
@@ -229,6 +235,13 @@ def _able_to_see(setup: Setup) -> Setup:
         named = shown(setup.model, 60)
         raise Unsupported(f"{named} takes no images; name a vision model, for example {EXAMPLE}, {otherwise}")
     return setup
+
+
+def _worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
+    # The expert and all that it can reply are imported where a model is shown examples.
+    from agent.training.lora.worked import worked_examples
+
+    return worked_examples(agent, world, settings, role)
 
 
 def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> FrozenRules:

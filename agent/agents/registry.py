@@ -15,6 +15,7 @@ from worlds.plugins import load_plugin, plugins
 from worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
+    from agent.agents.spec import Worked
     from agent.base import Agent, AskPerson
     from agent.models.base import Model
 
@@ -119,10 +120,12 @@ def make_agent(
     settings: Mapping[str, Scalar] | None = None,
     seed: int = 0,
     question: AskPerson | None = None,
+    worked: Worked | None = None,
 ) -> Agent:
     """Make the agent ``name`` for ``world``.
 
-    ``settings`` are read by `resolve_settings`, ``seed`` goes to the model, ``question`` asks a person. Raises
+    ``settings`` are read by `resolve_settings`, ``seed`` goes to the model, ``question`` asks a person, and ``worked`` has
+    examples for a model that continues plain text. Raises
     ``ConfigurationError``, and ``Unsupported`` if the agent needs a household and the world is none.
     """
     spec = agent_spec(name)
@@ -139,7 +142,7 @@ def make_agent(
         raise Unsupported(
             f"The agent {name!r} plays households, and the world {shown(world.name)} is none; play a household, or take react."
         )
-    return spec.make(AgentParts(name, world, read, seed, model, question))
+    return spec.make(AgentParts(name, world, read, seed, model, question, worked))
 
 
 def acting_agent(agent: str, settings: Mapping[str, object]) -> str:

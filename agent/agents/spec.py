@@ -13,8 +13,8 @@ The agents that ship are declared the same way, each in the package that holds i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from agent.base import Agent, AskPerson
     from agent.models.base import Model
     from agent.roles.base import Sampling
+    from agent.roles.completion import Exchange
+
+    Worked = Callable[[str, World, Mapping[str, Scalar], str], Sequence[Exchange]]
+    """What a role of an agent with these settings was asked elsewhere, and replied; nothing where that is not known."""
 
 S_co = TypeVar("S_co", covariant=True)
 
@@ -47,7 +51,11 @@ class ModelSettings:
 
     max_tokens: int = option(512, "the most tokens in a reply")
     temperature: float = option(0.0, "the sampling temperature")
-    form: FormChoice = option("auto", "hold replies to their form: if the model can be held, never, always", before="free")
+    form: FormChoice = option(
+        "auto",
+        "hold replies to their form: if the model can be held, never, always; completion: it continues plain text",
+        before="free",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,11 @@ class ExampleSettings(ModelSettings):
 
 @dataclass(frozen=True, slots=True)
 class AgentParts(Generic[S_co]):
-    """What an agent is made from. ``asks`` asks a person for a command; only ``housequest play`` gives one."""
+    """What an agent is made from.
+
+    ``asks`` asks a person for a command; only ``housequest play`` gives one. ``worked`` has examples of replies, for a model
+    that continues plain text.
+    """
 
     name: str
     world: World
@@ -70,6 +82,7 @@ class AgentParts(Generic[S_co]):
     seed: int = 0
     given_model: Model | None = None
     asks: AskPerson | None = None
+    worked: Worked | None = None
 
     @property
     def model(self) -> Model:
@@ -86,10 +99,13 @@ class AgentParts(Generic[S_co]):
         """
         from agent.roles.base import Sampling
 
+        def examples(role: str) -> Sequence[Exchange]:
+            return self.worked(self.name, self.world, asdict(settings), role) if self.worked is not None else ()
+
         settings: Any = self.settings
         usual: Any = next(field.default for field in fields(settings) if field.name == "max_tokens")
         given = None if settings.max_tokens == usual else settings.max_tokens
-        return Sampling(given, settings.temperature, self.seed, usual_tokens=usual, form=settings.form)
+        return Sampling(given, settings.temperature, self.seed, usual_tokens=usual, form=settings.form, examples=examples)
 
     @property
     def household(self) -> Household:

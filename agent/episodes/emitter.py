@@ -8,7 +8,7 @@ from agent.base import AgentEvent, Emitter
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.models.base import Timing
-from agent.roles.base import clean
+from agent.roles.base import NO_TEMPLATE, clean
 
 EventListener = Callable[[Event | CallTiming], None]
 """Called with each event as it happens, and with the timing of a model call after its event."""
@@ -62,7 +62,8 @@ class EventEmitter:
 class RuleReporter:
     """An ``Emitter`` that reports each rule once, since several prompts of an agent show the same rules.
 
-    ``shown`` are the statements reported so far. Rules with ids, from a rulebook, and rules without become separate events.
+    So it does with what every role says of a model without a chat template. ``shown`` are the statements reported so far. Rules
+    with ids, from a rulebook, and rules without become separate events.
     """
 
     def __init__(self, emit: Emitter, shown: tuple[str, ...]) -> None:
@@ -70,6 +71,10 @@ class RuleReporter:
         self.shown = shown
 
     def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
+        if isinstance(body, events.Thought) and body.text == NO_TEMPLATE:
+            if NO_TEMPLATE in self.shown:
+                return
+            self.shown += (NO_TEMPLATE,)
         if not isinstance(body, events.RulesShown):
             self._emit(body, timing)
             return

@@ -113,8 +113,10 @@ class _Silent(Model):
 
     async def capabilities(self) -> Capabilities:
         scored = any(call.candidates for call in self._calls)
+        plain = any(call.plain for call in self._calls)
         return Capabilities(
-            completions=any(call.plain for call in self._calls),
+            chats=not plain,
+            completions=plain,
             log_probabilities=scored,
             scoring=scored,
             grammar=any(call.held for call in self._calls),

@@ -127,10 +127,12 @@ def _total(counts: Iterable[int | None]) -> int | None:
 class Capabilities:
     """What a model can do beyond completing a chat; an agent that needs more says so before its first call.
 
-    ``completions``: it continues plain text, without a chat's template. ``singly``: it scores each of several texts by a call
-    of its own, and the prompt alone by one more. ``grammar`` is llama.cpp's form of grammars, GBNF.
+    ``chats`` is False where it is known that it has no chat template. ``completions``: it continues plain text, without one.
+    ``singly``: it scores each of several texts by a call of its own, and the prompt alone by one more. ``grammar`` is
+    llama.cpp's form of grammars, GBNF.
     """
 
+    chats: bool = True
     completions: bool = False
     log_probabilities: bool = False
     scoring: bool = False
@@ -219,6 +221,10 @@ class Model(Protocol):
         """What its replies can be held to (choices, schema, grammar); the rest may not be found out yet."""
         return await self.capabilities()
 
+    async def continuing(self) -> Capabilities:
+        """Whether it continues plain text (completions), and by what that is held (grammar); the rest may not be found out."""
+        return await self.capabilities()
+
     async def complete(self, request: Request) -> Completion:
         """One reply to ``request``."""
         ...
@@ -260,6 +266,9 @@ class ModelWrapper(Model):
 
     async def holding(self) -> Capabilities:
         return await self.model.holding()
+
+    async def continuing(self) -> Capabilities:
+        return await self.model.continuing()
 
     async def complete(self, request: Request) -> Completion:
         return await self.model.complete(request)

@@ -16,8 +16,12 @@ from functools import cached_property
 from itertools import groupby, takewhile
 from typing import Any, Literal, cast
 
-FormChoice = Literal["auto", "free", "held"]
-"""Whether replies are held to their forms: where the model can be, never, or always."""
+FormChoice = Literal["auto", "free", "held", "completion"]
+"""Whether replies are held to their forms: where the model can be, never, or always.
+
+With ``completion`` a model is no chat model: it continues plain text after examples (`agent.roles.completion`), held where it
+can be.
+"""
 
 LONGEST_THOUGHT = 300
 """Characters of a thought that is held to a form: two or three sentences, some eighty tokens."""
@@ -309,6 +313,11 @@ class Form(Value):
         """The same with ``number`` in place of each ``#`` in its fixed texts."""
         parts = (part.replace("#", str(number)) if isinstance(part, str) else part for part in self.parts)
         return replace(self, parts=tuple(parts))
+
+    @property
+    def continued(self) -> Form:
+        """The same after a space, as it follows in a text that is continued."""
+        return replace(self, parts=(" ", *self.parts))
 
     @property
     def without_thought(self) -> Form:

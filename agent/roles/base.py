@@ -6,6 +6,7 @@ prefix cache lasts the whole episode.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ from agent.base import Emitter
 from agent.episodes import events
 from agent.models.base import Capabilities, Completion, Image, Message, Model, Request
 from agent.models.forms import Form, FormChoice
+from agent.roles.completion import ENDS, Examples, as_continued, no_examples
 from worlds.errors import Unsupported
 
 T = TypeVar("T")
@@ -108,7 +110,8 @@ class Sampling:
     """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
 
     ``max_tokens`` limits every reply, whatever its role. Without it a role's own limit holds, or ``usual_tokens``. ``form``
-    says whether replies are held to their forms; ``free`` asks as before there were forms.
+    says whether replies are held to their forms; ``free`` asks as before there were forms. ``examples`` are shown to a model
+    that continues plain text.
     """
 
     max_tokens: int | None = None
@@ -117,6 +120,7 @@ class Sampling:
     bias: tuple[tuple[str, float], ...] = ()
     usual_tokens: int = 512
     form: FormChoice = "free"
+    examples: Examples = no_examples
 
     def reply_tokens(self, role: int | None = None) -> int:
         """Tokens of a reply at most, where the role's own limit is ``role``."""
@@ -224,30 +228,39 @@ async def ask(
 
     The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
     that its budget cuts off is asked for again without its thought; a model that does not keep to the form, or refuses it, is
-    asked again without one, which a thought says. Raises ``ModelError`` when the model fails, and ``Unsupported`` where replies
+    asked again without one, which a thought says. Where the model continues plain text (`continues`), the conversation is
+    sent and recorded as that, after examples. Raises ``ModelError`` when the model fails, and ``Unsupported`` where replies
     have to be held and the model cannot be.
     """
     most = sampling.reply_tokens(role.reply_tokens)
-    form, way = role.form, await held_by(role.form, model, sampling)
+    plain = await continues(model, sampling)
+    if plain and sampling.form != "completion":
+        emit(events.Thought(role=FORM, text=NO_TEMPLATE))
+    examples = await asyncio.to_thread(sampling.examples, role.name) if plain else ()
+    form, way = role.form, await held_by(role.form, model, sampling, plain=plain)
     reason = ""
     begun: tuple[tuple[str, float], ...] = ()
     for again in (False, True):
         conversation = (*conversation, _with_image(clean(text), image, conversation))
+        said = as_continued(conversation, examples) if plain else conversation
         request = Request(
-            conversation,
-            stop=role.stop,
+            (Message("user", plain_text(said)),) if plain else said,
+            stop=(*role.stop, *ENDS) if plain else role.stop,
             max_tokens=most if again or once else min(most, role.first_tokens or most),
             temperature=sampling.temperature,
             seed=sampling.seed,
             top_logprobs=alternatives,
             bias=dict[int | str, float](sampling.bias) or None,
+            raw=plain,
         )
         completion, held = await complete_held(model, request, form, way)
+        if plain:
+            completion = replace(completion, text=completion.text.strip())
         first = next((one for one in completion.tokens if alternatives and one.token.strip()), None)
         words = {first.token: first.logprob, **dict(first.alternatives)} if first else {}
         # Only finite ones: a record has no infinity.
         begun = tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
-        call = call_event(role.name, conversation, completion, begun, held=held)
+        call = call_event(role.name, said, completion, begun, plain=plain, held=held)
         emit(call, completion.timing)
         if said_unheld(held, emit):
             way = None
@@ -276,7 +289,10 @@ async def ask(
 
 
 FORM = "form"
-"""The role whose thoughts say that a model was not held to the form of its reply."""
+"""The role whose thoughts say that a model was not held to the form of its reply, or is asked otherwise than as a chat."""
+
+NO_TEMPLATE = "the model has no chat template: it continues plain text after examples, as with form=completion"
+"""Said once an episode, where nobody chose that."""
 
 _UNHELD: Mapping[events.Held | None, str] = {
     "broken": "the model was to be held to the form of its reply and did not keep it: it is read as it is",
@@ -288,10 +304,38 @@ Way = Literal["grammar", "schema"]
 """By what a reply is held to its form."""
 
 
-async def held_by(form: Form | None, model: Model, sampling: Sampling) -> Way | None:
-    """By what ``model`` is held to ``form``; None where its reply is free. Raises ``Unsupported`` where it has to be held."""
+async def continues(model: Model, sampling: Sampling) -> bool:
+    """Whether ``model`` is asked to continue plain text: where that was chosen, or it is known to have no chat template.
+
+    Raises ``Unsupported`` where it was chosen and the model has no completions of plain text.
+    """
+    if sampling.form == "completion":
+        check_continues(model.name, await model.continuing())
+        return True
+    if sampling.form != "auto" or (await model.holding()).chats:
+        return False
+    return (await model.continuing()).completions
+
+
+def check_continues(model: str, can: Capabilities) -> None:
+    """Raise ``Unsupported`` if ``model`` has no completions of plain text."""
+    if not can.completions:
+        raise Unsupported(f"{model} has no completions of plain text; leave form at auto, which asks it as a chat.")
+
+
+async def held_by(form: Form | None, model: Model, sampling: Sampling, *, plain: bool = False) -> Way | None:
+    """By what ``model`` is held to ``form``; None where its reply is free. Raises ``Unsupported`` where it has to be held.
+
+    ``plain``: it continues plain text, which is no JSON.
+    """
     if form is None or sampling.form == "free":
         return None
+    if plain:
+        if sampling.form == "held" and not (await model.continuing()).grammar:
+            raise Unsupported(
+                f"{model.name} is held to forms in chats alone, if at all; give form=auto, or completions=off with exemplars."
+            )
+        return "grammar" if (await model.continuing()).grammar else None
     can = await model.holding()
     if sampling.form == "held":
         check_held(model.name, can)
@@ -307,11 +351,15 @@ def check_held(model: str, can: Capabilities) -> None:
 async def complete_held(
     model: Model, request: Request, form: Form | None, way: Way | None
 ) -> tuple[Completion, events.Held | None]:
-    """The model's reply to ``request``, held to ``form``, and what came of that; None where it was free."""
+    """The model's reply to ``request``, held to ``form``, and what came of that; None where it was free.
+
+    As plain text it follows after a space.
+    """
     if form is None or way is None:
         return await model.complete(request), None
-    held = replace(request, grammar=form.grammar) if way == "grammar" else replace(request, schema=form.schema)
-    return _judged(await model.complete(held), form)
+    grammar = form.continued.grammar if request.raw else form.grammar
+    held = replace(request, grammar=grammar) if way == "grammar" else replace(request, schema=form.schema)
+    return _judged(await model.complete(held), form, plain=request.raw)
 
 
 def said_unheld(held: events.Held | None, emit: Emitter) -> bool:
@@ -322,11 +370,11 @@ def said_unheld(held: events.Held | None, emit: Emitter) -> bool:
     return True
 
 
-def _judged(completion: Completion, form: Form) -> tuple[Completion, events.Held]:
+def _judged(completion: Completion, form: Form, *, plain: bool) -> tuple[Completion, events.Held]:
     """``completion`` as the text of ``form`` that it is, as JSON or as it stands, and what came of holding it to that."""
     if completion.unheld:
         return completion, "refused"
-    text = form.from_json(completion.text) or completion.text
-    if form.read(text) is not None:
+    text = completion.text if plain else form.from_json(completion.text) or completion.text
+    if form.read(text.removeprefix(" ") if plain else text) is not None:
         return replace(completion, text=text), "kept"
     return completion, "cut" if completion.finish == "length" else "broken"

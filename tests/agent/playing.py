@@ -14,6 +14,7 @@ from agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder, read_episode
 from agent.models.registry import make_model
+from agent.training.lora.worked import worked_examples
 from tests.backends.server import Recorded, Server, answer, saying, seeing
 from worlds.base import Task, World
 
@@ -101,7 +102,7 @@ def play(
 
     async def episode() -> None:
         model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001)
-        player = make_agent(agent, world=world, model=model, settings=settings)
+        player = make_agent(agent, world=world, model=model, settings=settings, worked=worked_examples)
         # The name in the record, so that two servers' records can be compared.
         terms = EpisodeConfig(world.engine, grants, max_turns, model="openai:tester", settings=dict(settings or {}))
 

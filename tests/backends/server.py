@@ -72,6 +72,11 @@ _WORD = re.compile(r"\s*\S+")
 
 _QUESTIONS = {QUESTION, picture_question().content}
 
+NO_TEMPLATE = (
+    "As of transformers v4.44, default chat template is no longer allowed, so you must provide a chat template if the "
+    "tokenizer does not define one."
+)
+
 Behaviour = Callable[[Recorded, Policy], Awaitable[Response]]
 
 
@@ -302,6 +307,8 @@ class Server:
     probes: list[Recorded] = field(default_factory=list)
     continues: bool = False
     """Whether it has completions of plain text."""
+    chats: bool = True
+    """Whether its model has a chat template; without one it says so as vLLM does."""
     beside: dict[str, Callable[[Any], object]] = field(default_factory=dict)
     """What it answers at other paths, such as ``/tokenize``, to the JSON that came."""
     port: int = 0
@@ -327,7 +334,7 @@ class Server:
         self.embedded.clear()
         self._queued.clear()
         self.otherwise, self.probing, self.embedding = answer, saying("ready"), answer
-        self.continues, self.beside = False, {}
+        self.continues, self.chats, self.beside = False, True, {}
 
     def await_requests(self, count: int, process: subprocess.Popen[AnyStr]) -> None:
         """Wait until so many have come, which they must before ``process`` ends."""
@@ -344,6 +351,8 @@ class Server:
             recorded = Recorded(request.url.path, dict(request.headers), json.loads(raw), raw)
             if "prompt" in recorded.body and not self.continues:
                 return JSONResponse({"error": {"message": "Not Found"}}, 404)
+            if "prompt" not in recorded.body and not self.chats:
+                return JSONResponse({"error": {"message": NO_TEMPLATE, "type": "BadRequestError", "code": 400}}, 400)
             if any(message["content"] in _QUESTIONS for message in recorded.messages[-2:]):
                 self.probes.append(recorded)
                 return await self.probing(recorded, lambda _: "ready")  # a policy knows its own prompts alone

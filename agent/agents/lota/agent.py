@@ -16,7 +16,7 @@ from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.models.base import Capabilities, Message
-from agent.roles.base import load_prompt
+from agent.roles.base import continues, load_prompt
 from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, rules_after
 from agent.roles.terms import in_terms
 from agent.skills.controller import Done, Execute, Failed
@@ -174,7 +174,10 @@ class Lota:
 
     async def _able(self) -> Capabilities:
         """What the model can do, as far as the selection asks."""
-        return await (self._model.holding() if self._selection in {"next", "list"} else self._model.capabilities())
+        can = await (self._model.holding() if self._selection in {"next", "list"} else self._model.capabilities())
+        # A plain text is held to the skills by a grammar alone, and its continuations are not scored.
+        plain = await continues(self._model, self._sampling)
+        return replace(can, choices=False, scoring=False) if plain else can
 
     def _selector(self, can: Capabilities) -> Constrained | Scored | Prompted:
         if self._selection == "list":

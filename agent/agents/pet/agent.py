@@ -34,7 +34,7 @@ from agent.agents.spec import AgentParts
 from agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Timing
-from agent.roles.base import Answer, Role, ask, load_prompt
+from agent.roles.base import Answer, Role, ask, continues, load_prompt
 from agent.roles.messages import additions, emit_rules, numbered, system_message, transcript
 from knowledge.examples import subtasks, tasks_of
 from worlds.base import Observation, Transition
@@ -166,6 +166,8 @@ class Pet:
                 "name a chat model, such as openai:NAME, or another agent."
             )
         able = await self._model.capabilities()
+        if await continues(self._model, self._sampling):
+            able = replace(able, log_probabilities=False)
         if self.settings.scores == "probability" and not able.log_probabilities:
             raise Unsupported(
                 f"{self._model.name} gives no log-probabilities, which --set scores=probability needs; "

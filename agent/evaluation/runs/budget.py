@@ -293,6 +293,9 @@ class MeteredModel(ModelWrapper):
     async def holding(self) -> Capabilities:
         return await self._found_out(self.model.holding())
 
+    async def continuing(self) -> Capabilities:
+        return await self._found_out(self.model.continuing())
+
     async def _found_out(self, asking: Awaitable[Capabilities]) -> Capabilities:
         try:
             return await asking

@@ -49,7 +49,7 @@ class LlamaModel(Model):
         self._attended = attended
         self._process: Worker | None = None
         self._starts = STARTS
-        self._chats = True
+        self._chats: bool | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
         self._slots = asyncio.Semaphore(options.slots)
@@ -71,6 +71,13 @@ class LlamaModel(Model):
             bias=True,
             deterministic=options.slots == 1 and not options.cache and options.gpu_layers == 0,
         )
+
+    async def holding(self) -> Capabilities:
+        """Those, and whether it has a chat template. Raises ``ConfigurationError`` for what is no model's file."""
+        if self._chats is None:
+            header = await asyncio.to_thread(read_header, self._path)
+            self._chats = header.template is not None or self._options.template is not None
+        return replace(await self.capabilities(), chats=self._chats)
 
     @property
     def pid(self) -> int | None:
@@ -107,7 +114,7 @@ class LlamaModel(Model):
         return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
 
     async def room(self, messages: Sequence[Message]) -> int | None:
-        return await self._ask(messages, {"room": True})
+        return await self._ask(messages, {"room": True}) if (await self.holding()).chats else None
 
     async def aclose(self) -> None:
         process, self._process = self._process, None
@@ -119,11 +126,11 @@ class LlamaModel(Model):
         self._bind_loop()
         async with self._slots:
             process = await self._running()
-            if not (self._chats or asked.get("raw")):
+            if not (asked.get("raw") or (await self.holding()).chats):
                 raise ConfigurationError(
                     f"{self.name} comes without a chat template, so its prompts cannot be written. Name one after the "
-                    "file: ?template=FILE, or ?template=chatml if it was trained with that; or have it continue plain text, "
-                    "as --agent react --set exemplars=own does."
+                    "file: ?template=FILE, or ?template=chatml if it was trained with that; or have it continue plain text: "
+                    "--set form=completion."
                 )
             try:
                 await asyncio.wrap_future(process.ready())
@@ -155,7 +162,6 @@ class LlamaModel(Model):
                     way_out = "Try a smaller model or context, or another runtime."
                     raise self._failure(f"has died {STARTS} times", way_out, fatal=True)
                 header = await asyncio.to_thread(read_header, self._path)
-                self._chats = header.template is not None or self._options.template is not None
                 lora = None if self._options.lora is None else given_path(self._options.lora)
                 if lora is not None:
                     await asyncio.to_thread(check_adapter, lora, header)

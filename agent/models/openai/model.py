@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +24,7 @@ from agent.models.openai.probes import (
     extra_parameters,
     parse_choice,
     probe_capabilities,
+    probe_continuing,
     probe_holding,
     score_gain,
     scoring_parameters,
@@ -49,6 +51,9 @@ _WRAPPED = 64
 """Tokens for the JSON round a choice."""
 
 _log = logging.getLogger(__name__)
+
+_NO_TEMPLATE = re.compile(r"chat.?template|template not found", re.IGNORECASE)
+"""What an endpoint says of a model that it cannot chat with."""
 
 _NO_LOGPROBS = Failure(
     "was to tell how likely each token of a prompt is and did not, or not in a form that can be read",
@@ -90,7 +95,10 @@ class OpenAIModel(Model):
         self._streams = calls.attended
         """Whether replies are asked for in pieces; until the endpoint refuses that."""
         self._probing = asyncio.Lock()
+        self._chats = True
+        """False once it said that the model has no chat template."""
         self._holds: Capabilities | None = None
+        self._continues: Capabilities | None = None
         self._offered: Capabilities | None = None
 
     async def capabilities(self) -> Capabilities:
@@ -99,7 +107,7 @@ class OpenAIModel(Model):
         async with self._probing:
             if self._offered is None:
                 chatting = await probe_capabilities(self._probe, await self._found_holding())
-                self._offered = replace(chatting, completions=await self._continues_text())
+                self._offered = replace(chatting, completions=(await self._found_continuing()).completions)
             return self._offered
 
     async def holding(self) -> Capabilities:
@@ -107,15 +115,28 @@ class OpenAIModel(Model):
         async with self._probing:
             return await self._found_holding()
 
+    async def continuing(self) -> Capabilities:
+        await self._connected()
+        async with self._probing:
+            return await self._found_continuing()
+
+    async def _found_continuing(self) -> Capabilities:
+        if self._continues is None:
+            self._continues = await probe_continuing(self._probe_text)
+        return self._continues
+
     async def _found_holding(self) -> Capabilities:
         if self._holds is None:
-            self._holds = await probe_holding(self._probe)
+            holds = await probe_holding(self._probe)
+            self._holds = replace(holds, chats=self._chats)
         return self._holds
 
     async def complete(self, request: Request) -> Completion:
         more = extra_parameters(request)
-        if request.raw or request.has_images or request.top_logprobs or request.bias:
+        if request.has_images or request.top_logprobs or request.bias:
             request.check(self.name, await self.capabilities())
+        elif request.raw:
+            request.check(self.name, await self.continuing())
         elif more:
             request.check(self.name, await self.holding())
         choices = request.choices
@@ -171,7 +192,9 @@ class OpenAIModel(Model):
             await self.limiter.rest(wait)
 
     async def check_alive(self) -> Completion:
-        question = Request([READY], max_tokens=PROBE_TOKENS)
+        # Who continues plain text may have no chat.
+        plain = self._continues is not None and self._continues.completions
+        question = Request([READY], max_tokens=PROBE_TOKENS, raw=plain)
         outcome, _ = await self._learning_attempt(self._with_room(question), {}, first=True)
         if isinstance(outcome, Completion):
             return outcome
@@ -179,15 +202,12 @@ class OpenAIModel(Model):
 
     async def _probe(self, wanted: Mapping[str, Any], said: str, tokens: int, question: Message = READY) -> Completion | None:
         """One attempt with ``wanted``; None where it failed. Raises ``ModelError`` where every other call would fail too."""
-        request = Request(_with_beginning([question], said), max_tokens=tokens)
-        request, attempts = self._with_room(request) if tokens == PROBE_TOKENS else request, Attempts(self._calls)
-        outcome, _ = await self._learning_attempt(request, wanted)
-        while isinstance(outcome, Failure) and outcome.crowded and (wait := attempts.wait_after(outcome)) is not None:
-            # Too many calls say nothing of what it can do.
-            await self.limiter.rest(wait)
-            outcome, _ = await self._learning_attempt(request, wanted)
+        outcome = await self._probed(Request(_with_beginning([question], said), max_tokens=tokens), wanted)
         if isinstance(outcome, Completion):
             return outcome
+        if outcome.refusal is not None and _NO_TEMPLATE.search(outcome.refusal.message[:2_000]):
+            self._chats = False
+            return None
         if outcome.fatal:
             raise self._error(outcome)
         if outcome.refusal is None:
@@ -195,10 +215,26 @@ class OpenAIModel(Model):
             await self.check_alive()
         return None
 
-    async def _continues_text(self) -> bool:
-        """Whether it has completions of plain text; an endpoint that chats and refuses this in any way has none."""
-        outcome, _ = await self._learning_attempt(Request([READY], max_tokens=1, raw=True), {})
-        return isinstance(outcome, Completion)
+    async def _probe_text(
+        self, wanted: Mapping[str, Any], said: str, tokens: int, question: Message = READY
+    ) -> Completion | None:
+        """The same of plain text. What refuses that may chat all the same."""
+        outcome = await self._probed(Request(_with_beginning([question], said), max_tokens=tokens, raw=True), wanted)
+        if isinstance(outcome, Completion):
+            return outcome
+        if outcome.kind != "status 404" and (outcome.fatal or (outcome.again and not self._failures.answered)):
+            raise self._error(outcome)
+        return None
+
+    async def _probed(self, request: Request, wanted: Mapping[str, Any]) -> Completion | Failure:
+        request = self._with_room(request) if request.max_tokens == PROBE_TOKENS else request
+        attempts = Attempts(self._calls)
+        outcome, _ = await self._learning_attempt(request, wanted)
+        while isinstance(outcome, Failure) and outcome.crowded and (wait := attempts.wait_after(outcome)) is not None:
+            # Too many calls say nothing of what it can do.
+            await self.limiter.rest(wait)
+            outcome, _ = await self._learning_attempt(request, wanted)
+        return outcome
 
     async def _learning_attempt(
         self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first: bool = False

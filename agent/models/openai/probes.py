@@ -99,6 +99,14 @@ async def probe_holding(ask: Probe) -> Capabilities:
     return Capabilities(choices=by_schema, schema=by_schema, grammar=spelt is not None and spelt.text in _WORDS)
 
 
+async def probe_continuing(ask: Probe) -> Capabilities:
+    """Whether an endpoint continues plain text, and is held to a grammar then: two calls, or one where it does not."""
+    if await ask({}, "", 1) is None:
+        return Capabilities()
+    spelt = await ask(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), "", PROBE_TOKENS)
+    return Capabilities(completions=True, grammar=spelt is not None and spelt.text in _WORDS)
+
+
 async def probe_capabilities(ask: Probe, holding: Capabilities) -> Capabilities:
     """What an endpoint can do with a chat, beside ``holding``: four calls, or six where it gives prompt log-probabilities."""
     likely = await ask(extra_parameters(Request((), top_logprobs=2)), "", PROBE_TOKENS)

@@ -3,5 +3,5 @@
 ``housequest train`` is the way in. `teacher` stands in the place of an agent's model: `knowing` is what the expert knows, and
 `replies` what it says to each role. `games` collects what was asked and answered as conversations, `tokens` writes them as
 tokens, `optimise` trains, and `adapter` writes llama.cpp's format. Needs the extra ``[train]`` from `tokens` on. Nothing here
-runs while a game is played.
+runs while a game is played, but `worked`: the examples that a model is shown which continues plain text.
 """

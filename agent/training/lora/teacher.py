@@ -15,21 +15,26 @@ from worlds.errors import ConfigurationError, ModelError, shown
 MOST_STEPS = 50
 _NEVER = -30.0
 """Nats of what the expert would not say."""
+_TOLD = ("completions", "log_probabilities", "scoring", "singly", "choices", "bias", "deterministic")
+LIKE_LLAMA = Capabilities(**dict.fromkeys(_TOLD, True))
+"""What a ``llama:`` model can do that changes a prompt."""
 
 
 class Teacher(Model):
-    """Answers an agent's prompts by what the expert ``knows``; ``calls`` are what it was asked and said."""
+    """Answers an agent's prompts by what the expert ``knows``, as a model that ``can`` do so much.
+
+    ``calls`` are what it was asked and said.
+    """
 
     name = "expert"
 
-    def __init__(self, knows: Knowing) -> None:
-        self._knows = knows
+    def __init__(self, knows: Knowing, can: Capabilities = LIKE_LLAMA) -> None:
+        self._knows, self._can = knows, can
         self.calls: list[Call] = []
 
     async def capabilities(self) -> Capabilities:
-        """Those of a ``llama:`` model that change a prompt. What the expert says needs no form to be held to."""
-        told = {"completions", "log_probabilities", "scoring", "singly", "choices", "bias", "deterministic"}
-        return Capabilities(**dict.fromkeys(told, True))
+        """What changes a prompt. What the expert says needs no form to be held to."""
+        return self._can
 
     async def complete(self, request: Request) -> Completion:
         said = reply(self._knows, request)

@@ -35,10 +35,12 @@ def rambling(messages: object) -> str:
 
 def spelt(grammar: str) -> str:
     """A text that a grammar of replies allows: a thought, and the first command."""
+    if grammar.startswith('root ::= " " '):
+        return " " + spelt(grammar.replace(' " " ', " ", 1))
     if "<action>" in grammar:
         return f"{'<think>I look round.' if '<think>' in grammar else ''}</think>\n<action>look</action>"
     if "think: " in grammar:
-        return " look" if grammar.startswith('root ::= " "') else "look"
+        return "look"
     thought = '"Thought: "' in grammar
     return REPLY if thought else "Action: look"
 
@@ -91,6 +93,7 @@ def of(kind: type[Any], told: list[Event]) -> list[Any]:
 
 
 BY_GRAMMAR, BY_SCHEMA = Capabilities(grammar=True), Capabilities(schema=True)
+NO_CHAT = Capabilities(chats=False, completions=True, grammar=True, schema=True)
 
 
 def test_a_model_that_can_be_held_plays_where_a_free_one_is_unreadable() -> None:
@@ -137,6 +140,31 @@ def test_a_thought_that_its_budget_cuts_off_still_yields_a_command() -> None:
         assert [call.held for call in of(ModelCall, told)] == ["cut", "kept"] * TURNS
         assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
         assert model.asked[1].max_tokens > 8, "a command fits whole"
+
+
+def replied(told: list[Event]) -> list[tuple[str, str, str | None]]:
+    """What was replied, and how it was held, whatever the prompts were."""
+    return [(call.role, call.reply, call.held) for call in of(ModelCall, told)]
+
+
+def test_plain_text_is_held_by_a_grammar_alone_and_records_the_same_replies() -> None:
+    model = Holding(NO_CHAT)
+    told, chatting = played(model), played(Holding(BY_GRAMMAR))
+    assert replied(told) == replied(chatting)
+    assert of(Stepped, told) == of(Stepped, chatting)
+    assert all(request.raw and request.schema is None for request in model.asked)
+    assert {call.plain for call in of(ModelCall, told)} == {True}
+    chosen = played(Holding(Capabilities(completions=True, grammar=True)), settings={"form": "completion"})
+    assert of(ModelCall, chosen) == of(ModelCall, told)
+    assert of(Thought, told)[0] not in of(Thought, chosen), "who chose it is not told"
+    free = played(Holding(Capabilities(chats=False, completions=True)))
+    assert {call.held for call in of(ModelCall, free)} == {None}
+
+
+def test_a_thought_in_plain_text_that_is_cut_off_still_yields_a_command() -> None:
+    told = played(Holding(NO_CHAT, cut=True), settings={"max_tokens": "8"})
+    assert [call.held for call in of(ModelCall, told)] == ["cut", "kept"] * TURNS
+    assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
 
 
 EXEMPLARS, WINDOW = {"exemplars": "own"}, {"window": "2"}
@@ -197,8 +225,9 @@ def _errors(model: Model, settings: Mapping[str, str]) -> Iterator[Exception]:
         lambda: Holding(BY_SCHEMA, refuses=True),
         lambda: Holding(BY_SCHEMA, cut=True),
         Holding,
+        lambda: Holding(NO_CHAT, cut=True),
     ],
-    ids=["grammar", "schema", "broken", "refused", "cut", "free"],
+    ids=["grammar", "schema", "broken", "refused", "cut", "free", "text"],
 )
 @pytest.mark.parametrize("agent", ["react", "reasoner-actor"])
 def test_an_interrupted_episode_goes_on_wherever_it_stopped(model: Callable[[], Holding], agent: str) -> None:
@@ -284,6 +313,19 @@ def test_an_endpoint_is_held_by_what_it_was_found_to_honour(running: Server, par
         assert (call.reply, call.held) == (REPLY, "kept")
     events = played(Holding(BY_GRAMMAR))
     assert [step.model_dump() for step in of(Stepped, told)] == [step.model_dump() for step in of(Stepped, events)]
+
+
+@pytest.mark.parametrize("parameter", ["grammar", "structured_outputs"])
+def test_an_endpoint_without_a_template_is_held_by_what_its_completions_honour(running: Server, parameter: str) -> None:
+    running.reset()
+    running.continues, running.chats = True, False
+    running.probing = running.otherwise = holding(parameter)
+    told = played(make_model(running.model(), timeout=5, wait=0.001))
+    assert replied(told) == replied(played(Holding(BY_GRAMMAR)))
+    assert {request.path for request in running.requests} == {"/v1/completions"}
+    running.probing = holding("response_format")
+    free = played(make_model(running.model(), timeout=5, wait=0.001), settings={"form": "auto"})
+    assert {call.held for call in of(ModelCall, free)} == {None}, "a schema makes no plain text"
 
 
 def test_an_endpoint_that_honours_nothing_is_free(running: Server) -> None:

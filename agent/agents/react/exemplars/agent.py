@@ -132,7 +132,7 @@ class FewShotReact:
         command = command_value(self._world, seen, turn.admissible)
         for left in range(MOST_THOUGHTS, -1, -1):
             thinks = self._thinks and (left > 0 or self._counted)
-            line, memory = await self._ask(memory, text, emit, _line_form(command, thinks=thinks, raw=raw), raw=raw)
+            line, memory = await self._ask(memory, text, emit, _line_form(command, thinks=thinks), raw=raw)
             if (found := _THOUGHT.fullmatch(line)) is None:
                 return self._command(line, memory, emit)
             emit_thought(NAME, thought(found["thought"]), emit)
@@ -166,12 +166,7 @@ class FewShotReact:
     async def _ask(
         self, memory: FewShotMemory, text: str, emit: Emitter, form: Form | None, *, raw: bool
     ) -> tuple[str, FewShotMemory]:
-        way = await held_by(form, self._model, self._sampling)
-        if raw and way == "schema":
-            # Plain text is no JSON.
-            if self._sampling.form == "held":
-                raise Unsupported(f"{self._model.name} holds chats alone to a form; give completions=off, or form=auto.")
-            way = None
+        way = await held_by(form, self._model, self._sampling, plain=raw)
         said = (*memory.said, Message("user", clean(f"{text}\n{PROMPT}")))
         sampling = self._sampling
         request = Request(
@@ -222,12 +217,12 @@ class FewShotReact:
         return "\n".join([memory.answer or "", *_lines(transitions)]).strip() or REFUSED
 
 
-def _line_form(command: Value | None, *, thinks: bool, raw: bool) -> Form | None:
-    """A line as the exemplars have them: a command, or a thought where it ``thinks``; as plain text it follows the sign."""
+def _line_form(command: Value | None, *, thinks: bool) -> Form | None:
+    """A line as the exemplars have them: a command, or a thought where it ``thinks``."""
     if command is None:
         return None
     line = Either((Form(("think: ", (THOUGHT, Words(LONGEST_THOUGHT)))), command)) if thinks else command
-    return Form((*((" ",) if raw else ()), ("line", line)))
+    return Form((("line", line),))
 
 
 def _lines(transitions: tuple[Transition, ...]) -> list[str]:

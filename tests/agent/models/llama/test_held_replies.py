@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
+from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Message, Request
 from agent.models.llama.model import CHATML_MARKS, LlamaModel
 from agent.models.llama.provider import installed, read_llama_name
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.llama.tiny import Kind, write_tiny
 from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
@@ -62,6 +62,10 @@ def played(path: Path, runtime: str, agent: str, turns: int, **settings: str) ->
     return told
 
 
+def calls_of(told: list[Event]) -> list[ModelCall]:
+    return [event.body for event in told if isinstance(event.body, ModelCall)]
+
+
 @pytest.mark.parametrize("agent", ["react", "reasoner-actor"])
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_a_model_of_random_weights_gives_commands_where_it_is_held(tiny: Path, runtime: str, agent: str) -> None:
@@ -70,6 +74,19 @@ def test_a_model_of_random_weights_gives_commands_where_it_is_held(tiny: Path, r
     assert {call.held for call in calls} == {"kept"}
     assert not [event for event in told if isinstance(event.body, ParseFailed)]
     assert len([event for event in told if isinstance(event.body, Stepped)]) == 2
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_a_model_without_a_template_continues_text_and_is_held_to_its_forms(tmp_path: Path, runtime: str) -> None:
+    told = played(write_tiny(tmp_path / "base.gguf", Kind(template=False)), runtime, "react", 2, max_tokens="1024")
+    assert next(event.body.role for event in told if isinstance(event.body, Thought)) == "form"
+    assert {(call.plain, call.held) for call in calls_of(told)} == {(True, "kept")}
+    assert len([event for event in told if isinstance(event.body, Stepped)]) == 2
+
+
+def test_both_runtimes_record_the_same_of_continued_text(tiny: Path) -> None:
+    one, other = (played(tiny, runtime, "react", 2, form="completion", max_tokens="64") for runtime in RUNTIMES)
+    assert list(map(uncounted, one)) == list(map(uncounted, other))
 
 
 def test_both_runtimes_record_the_same(tiny: Path) -> None:

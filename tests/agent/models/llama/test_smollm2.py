@@ -23,6 +23,7 @@ from agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
 from agent.models.base import Message, Model  # noqa: E402
 from agent.models.llama.provider import installed  # noqa: E402
 from agent.models.registry import make_model  # noqa: E402
+from agent.training.lora.worked import worked_examples  # noqa: E402
 from worlds.alfworld.text import HOUSEHOLD  # noqa: E402
 from worlds.registry import make_world  # noqa: E402
 
@@ -51,7 +52,7 @@ def played(name: str, agent: str, turns: int = 2, **settings: str) -> list[Event
 
     async def run() -> None:
         try:
-            player = make_agent(agent, world=WORLD, model=model, settings=settings)
+            player = make_agent(agent, world=WORLD, model=model, settings=settings, worked=worked_examples)
             await run_episode(WORLD.open(WORLD.task("example:1")), player, EpisodeConfig(WORLD.engine, max_turns=turns), listen)
         finally:
             await model.aclose()
@@ -76,6 +77,17 @@ def test_no_agent_meets_a_reply_that_it_cannot_read(runtime: str, agent: str) ->
     if agent in {"react", "reasoner-actor"}:
         assert {call.held for call in calls(told)} == {"kept"}
         assert len([event for event in told if isinstance(event.body, Stepped)]) == 2
+
+
+@pytest.mark.parametrize("agent", ["react", "reasoner-actor", "lota"])
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_it_plays_as_a_model_that_continues_text_too(runtime: str, agent: str) -> None:
+    told = played(named(runtime), agent, form="completion")
+    end = told[-1].body
+    assert isinstance(end, Ended)
+    assert end.boundary is None, end.message
+    assert {(call.plain, call.held) for call in calls(told)} == {(True, "kept")}
+    assert not [event for event in told if isinstance(event.body, ParseFailed)]
 
 
 def test_saycan_and_exact_choose_alike_with_quantised_weights() -> None:
