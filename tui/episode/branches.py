@@ -51,7 +51,7 @@ class GameBranch:
     @property
     def name(self) -> str:
         """Which one it is."""
-        return f"branch {self.number}{', the current one' if self.current else ''}"
+        return f"branch {self.number}{', current' if self.current else ''}"
 
     @property
     def refused(self) -> int:
@@ -76,7 +76,7 @@ class GameBranch:
         """Where it parts from which branch."""
         if self.origin is None:
             return "the first one"
-        return f"parts from {self.origin} after turn {self.turns[self.shared - 1].turn if self.shared else 0}"
+        return f"from {self.origin} after turn {self.turns[self.shared - 1].turn if self.shared else 0}"
 
 
 def game_branches(events: Sequence[Event]) -> tuple[GameBranch, ...]:

@@ -37,7 +37,7 @@ def test_each_branch_has_its_own_turns_and_says_where_it_parts() -> None:
         ["take coin from the long shelf of the study 1", "go to hall"],
     ]
     assert shared_turns(found) == 1
-    assert [branch.parting for branch in found] == ["the first one", "parts from 1 after turn 1", "parts from 2 after turn 2"]
+    assert [branch.parting for branch in found] == ["the first one", "from 1 after turn 1", "from 2 after turn 2"]
     assert [branch.length for branch in found] == ["4 turns, 1 refused", "3 turns, 1 refused", "4 turns"]
     assert [branch.outcome.partition(":")[0] for branch in found] == [
         "‖ left before its end",
@@ -74,7 +74,7 @@ async def test_a_replay_goes_to_the_turn_that_is_chosen(tmp_path: Path) -> None:
         told = screen_text(app)
         assert "3 branches of this game" in told
         assert "The first turn is the same." in told
-        assert "branch 3, the current one" in told
+        assert "branch 3, current" in told
         assert "× fly" in told
         assert "» go to hall" in told
         assert "as 2" in told
@@ -176,7 +176,7 @@ async def test_in_a_game_one_looks_at_another_branch_and_plays_on_from_there() -
         await opened(pilot)
         await press(pilot, "left", "enter", "b")
         await until(pilot, lambda: played() == ["go to study", "take key"] and waiting(app) == "turn")
-        assert "the current one" not in screen_text(app)
+        assert ", current" not in screen_text(app)
 
 
 def test_plain_text_tells_the_branches_too(call: Run, tmp_path: Path) -> None:
@@ -188,11 +188,11 @@ Branch 1: 4 turns, 1 refused; left before its end
     2  fly (refused)
     3  wait
     4  look again
-Branch 2, parts from 1 after turn 1: 3 turns, 1 refused; lost after 3 turns: ran
-  out of turns on the way
+Branch 2, from 1 after turn 1: 3 turns, 1 refused; lost after 3 turns: ran out
+  of turns on the way
     2  go to study
     3  eat coin (refused)
-Branch 3, parts from 2 after turn 2: 4 turns; not over
+Branch 3, from 2 after turn 2: 4 turns; not over
     3  take coin from the long shelf of the study 1
     4  go to hall (by a person)
 """
