@@ -106,7 +106,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
                 "ysymyth/ReAct, README: GPT-3 78.4, PaLM-540B 70.9 (in the paper the best of six prompts).",
             ),
             differs=(
-                "Exemplars are ours unless exemplars names the released file; the sentences round them are ours.",
+                "Exemplars are ours unless exemplars names the released file; the sentences around them are ours.",
                 "The notebook takes the type from the game's file; here it is read from the goal, which states it.",
                 "A model without completions is asked as a chat; the card says how a model was asked.",
             ),
@@ -174,7 +174,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
                 "between <action> and </action>, else its last 30 letters, is played, and stands in the history.",
             ),
             differs=(
-                "The repository's own files were not to be seen, only those of forks, issues and a sister repository.",
+                "We could not see the repository's own files, only those of forks, issues and a sister repository.",
                 "The prompt is in our words unless window_prompt names a copy of verl-agent's prompts/alfworld.py; a model "
                 "trained "
                 "on its words is measured with others otherwise.",
@@ -183,7 +183,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
         ),
         Protocol(
             "agentbench",
-            "AgentBench's house-holding: admissible actions listed each turn, 35 replies, its 50 unseen games",
+            "AgentBench's householding: admissible actions listed each turn, 35 replies, its 50 unseen games",
             {
                 **_PLAIN,
                 "agent": ("react",),
@@ -224,7 +224,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
             differs=(
                 "The agent StateAct itself, whose replies state goal, places and inventory, is not here.",
                 "50 commands, which ALFWorld's own limit is there, and no limit of replies but eight thoughts in a row.",
-                "Exemplars and task are one message of the user.",
+                "Exemplars and task are one user message.",
             ),
         ),
         Protocol(
@@ -256,7 +256,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
             differs=(
                 "The paper does not say how many steps a game has on ALFWorld, nor the temperature; 50 is the game's own "
                 "limit.",
-                "It does not list its rules (OPEx-L, OPEx-H); no code was to be seen.",
+                "It does not list its rules (OPEx-L, OPEx-H); we found no code.",
             ),
         ),
         Protocol(
