@@ -204,6 +204,12 @@ WHILE_OPENING = frozenset(("home", "pane", "next_pane", "large", "widen", "end_g
 _CHOOSE = "First choose a turn to go back to, with ← or a click on it."
 
 
+def end_of(heard: str, longest: int) -> str:
+    """The last ``longest`` characters of a reply that is being written, on one line, behind a mark where there were more."""
+    words = " ".join(heard.split())
+    return words if len(words) <= longest else f"…{words[-longest:]}"
+
+
 @dataclass(frozen=True, slots=True)
 class PlayState:
     """A live game at one moment.
@@ -313,8 +319,8 @@ class PlayState:
                 doing = f"{agent} is deciding{hinted}"
                 if self.trouble:
                     doing = f"{agent} tries again; the model {self.trouble}"
-                elif words := " ".join(self.heard.split()):
-                    doing = f"{agent}: {words if len(words) <= LONGEST_HEARD else f'…{words[-LONGEST_HEARD:]}'}"
+                elif words := end_of(self.heard, LONGEST_HEARD):
+                    doing = f"{agent}: {words}"
                 return "thinking", doing, {"esc": "call it off", "t": "take over", "?": "hint"}
             case "acting":
                 return "thinking", "the world answers", {}

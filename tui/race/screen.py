@@ -21,7 +21,7 @@ from tui.play.game import HUMAN, GameConfig
 from tui.play.live_screen import LiveScreen, with_explanations
 from tui.play.prompt import PromptContent, PromptKind, hints
 from tui.play.session import Session
-from tui.play.state import LiveGame
+from tui.play.state import LiveGame, end_of
 from tui.play.status import PACES
 from tui.play.viewing import VIEW_KEYS
 from tui.race.ending import YOU, RaceEnding, RaceResult
@@ -33,6 +33,8 @@ MIDDLING = 96
 """Columns from which on the View has a place beside both stories, without the house."""
 WIDE = 160
 """Columns from which on the house is always shown."""
+LONGEST_HEARD = 28
+"""Characters of a reply that are shown while it is written, above a story that has a third of 120 columns."""
 
 DEFAULT_RIVAL = "expert"
 """Who is raced where the game has no agent."""
@@ -99,10 +101,15 @@ class RaceGame(LiveGame):
             return f"{name} · turn {moment.turn}{refused}"
         return f"{name} · {_MARKS[moment.ended.outcome]} {moment.ended.turns}{refused}"
 
-    def activity(self) -> str:
-        """What the agent is doing, in a word or two; empty where there is nothing to say."""
+    def activity(self, *, heard: bool) -> str:
+        """What the agent is doing, in a word or two, or the end of what its model is saying where that may be ``heard``.
+
+        Empty where there is nothing to say.
+        """
         if self.over:
             return ""
+        if heard and (words := end_of(flat(self.session.heard), LONGEST_HEARD)):
+            return words
         match self.status.waiting:
             case "opening" | "deciding" | "acting":
                 return "thinking"
@@ -222,10 +229,18 @@ class RaceScreen(LiveScreen):
         self._view.glimpses = shown.session.glimpses
         self._view.show(state, watched=self._over, whose=whose)
         self._story.border_title = Content(you.score())
-        self._other.border_title = Content(" · ".join(filter(None, (rival.score(), rival.activity()))))
+        self._show_rival()
         if (yours := you.result) and (other := rival.result):
             self._ending.show(yours, other, self.par)
         super().show()
+
+    def on_mount(self) -> None:
+        self.set_interval(0.25, self._show_rival)  # what a model says comes some tokens a second
+
+    def _show_rival(self) -> None:
+        """Say above its story how far the agent is and what it says; turn for turn, that waits for its turn."""
+        doing = self._rival.activity(heard=self._free)
+        self._other.border_title = Content(" · ".join(filter(None, (self._rival.score(), doing))))
 
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
         game = self._you if message.session is self.session else self._rival

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from textual.widgets import Input
 
 from agent.episodes.events import Ended, Intervened, Started
 from agent.episodes.record import read_episode
+from tests.backends.server import serve, streamed
 from tests.tui.screen import COIN, EGG, SIZES, game, press, screen_text, showing, until, write_in
 from tui.episode.house import HousePane
 from tui.play.game import HUMAN
@@ -112,6 +114,21 @@ async def test_what_it_thinks_ahead_is_not_seen_before_its_turn(houses: World) -
         await played(pilot, "look", 1)
         await until(pilot, lambda: "the expert · turn 1" in screen_text(app))
         assert screen_text(app).count("likeliest") == 1
+
+
+async def test_what_a_model_says_is_shown_as_it_comes_where_it_is_let_run(houses: World) -> None:
+    reply, more = "Thought: eggs are kept cold\nAction: look", threading.Event()
+    with serve() as server:
+        server.behave(otherwise=streamed(reply, more))
+        app = showing(lambda: RaceScreen(game(EGG, "react", world=houses, model=server.model())))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: "You · turn 0" in screen_text(app) and race(pilot).side("rival").session.heard)
+            assert "Thought: eggs" not in screen_text(app), "turn for turn its thoughts come with its turn"
+            await pilot.press("escape", "l")
+            await until(pilot, lambda: "react · turn 0 · Thought: eggs" in screen_text(app))
+            assert "kept cold" not in screen_text(app)
+            more.set()
+            await until(pilot, lambda: "eggs are kept cold" in screen_text(app))
 
 
 @pytest.mark.heavy
