@@ -22,7 +22,7 @@ from knowledge.selection import cosines
 from worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
+    from openai import AsyncOpenAI
 
 BATCH = 8
 """Texts a call: few enough for their vectors to stay well below the limit on an answer."""
@@ -62,12 +62,12 @@ class EndpointEmbedder:
             batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
             vectors = [vector for batch in batches for vector in await self._batch(client, batch)]
         finally:
-            await client.aclose()
+            await client.close()
         if len({len(vector) for vector in vectors}) > 1:
             raise self._error(_no_vectors("vectors of different lengths"))
         return vectors
 
-    async def _batch(self, client: AsyncClient, texts: Sequence[str]) -> list[Vector]:
+    async def _batch(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector]:
         """The vectors of one call, by as many attempts as it takes. Raises ``ModelError``."""
         attempts = Attempts(self._calls)
         for made in itertools.count(1):
@@ -80,23 +80,23 @@ class EndpointEmbedder:
             await asyncio.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _attempt(self, client: AsyncClient, texts: Sequence[str]) -> list[Vector] | Failure:
-        import httpx2
-
-        from agent.models.openai.connection import post
+    async def _attempt(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector] | Failure:
+        import openai
 
         given = [encodable(text[:LONGEST_TEXT]) or " " for text in texts]
         try:
             async with asyncio.timeout(self._calls.timeout):
-                asked = {"model": self._served.model, "input": given, "encoding_format": "float"}
-                response = await post(client, "/embeddings", asked)
+                # Read by hand: the SDK believes the shape of what it is sent.
+                create = client.embeddings.with_raw_response.create
+                answer = await create(model=self._served.model, input=given, encoding_format="float")
             self._failures.reached = True
+            response = answer.http_response
             if not response.content.strip():
                 return EMPTY_BODY
             vectors = _vectors(response.json(), len(texts))
             self._failures.answered = True
             return vectors
-        except (TimeoutError, NotACompletion, httpx2.HTTPError) as error:
+        except (TimeoutError, NotACompletion, openai.APIError) as error:
             return self._failures.read(error)
         except (ValueError, RecursionError) as error:
             return _no_vectors(str(error))

@@ -90,9 +90,7 @@ class Versions(Frozen):
     """Versions that should not affect a run; a difference is reported, not refused."""
 
     python: str
-    httpx2: str | None = None
-    openai: str | None = Field(default=None, exclude_if=operator.not_)
-    """Of the SDK that runs of earlier versions called endpoints with."""
+    openai: str | None
 
 
 class Manifest(Frozen):
@@ -290,7 +288,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         | weights_digests(config.agent, config.settings),
         of=of,
         tasks=tasks,
-        versions=Versions(python=platform.python_version(), httpx2=installed_version("httpx2")),
+        versions=Versions(python=platform.python_version(), openai=installed_version("openai")),
     )
 
 

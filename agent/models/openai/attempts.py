@@ -15,7 +15,7 @@ from agent.models.openai.wire import NotACompletion, Refusal, backoff, read_refu
 from agent.models.provider import CallOptions
 
 if TYPE_CHECKING:
-    from httpx2 import HTTPStatusError, RequestError
+    from openai import APIConnectionError, APIStatusError
 
 LONGEST_WAIT = 60.0
 """Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
@@ -81,7 +81,7 @@ class FailureReader:
 
     def read(self, error: Exception) -> Failure:
         """The failure that ``error`` is; raises it where it is none of an endpoint."""
-        import httpx2
+        import openai
 
         match error:
             case TimeoutError():
@@ -91,28 +91,28 @@ class FailureReader:
             case NotACompletion():
                 way_out = "Check that the address is an OpenAI-compatible one (it often ends in /v1)."
                 return Failure(str(error), way_out, "no completion")
-            case httpx2.HTTPStatusError():
+            case openai.APIStatusError():
                 self.reached = True
                 return self._refused(error)
-            case httpx2.RequestError():
+            case openai.APIConnectionError():
                 return self._disconnected(error)
             case _:
                 raise error
 
-    def _disconnected(self, error: RequestError) -> Failure:
+    def _disconnected(self, error: APIConnectionError) -> Failure:
         import httpx2
 
-        said = str(error) or type(error).__name__
-        refused = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
+        cause = error.__cause__
+        refused = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError)
         if refused and not self.reached:
             # The server is not running: that is said at once, not after half a minute of retries.
-            what = f"cannot be reached ({said})"
+            what = f"cannot be reached ({cause})"
             return Failure(what, "Check the address, and that the server is running.", "not reached", fatal=True)
         way_out = "Check the connection and the server's log."
-        return Failure(f"dropped the connection ({said})", way_out, "a dropped connection", again=True)
+        return Failure(f"dropped the connection ({cause or error})", way_out, "a dropped connection", again=True)
 
-    def _refused(self, error: HTTPStatusError) -> Failure:
-        status = error.response.status_code
+    def _refused(self, error: APIStatusError) -> Failure:
+        status = error.status_code
         refusal = read_refusal(error.response.content, self._redactor)
         said = f" ({refusal.message})" if refusal.message else ""
         what, kind = f"answered {status}{said}", f"status {status}"

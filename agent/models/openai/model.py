@@ -1,7 +1,7 @@
-"""Any OpenAI-compatible endpoint: chat completions, and completions of plain text where it has them.
+"""Any OpenAI-compatible endpoint, through the official SDK: chat completions, and completions of plain text where it has them.
 
-Retries are done here, where attempts are counted and waits are bounded. Whatever an endpoint sends becomes a ``Completion``
-(even an empty reply) or a ``ModelError`` (anything that is no chat completion).
+The SDK speaks the protocol. Retries are done here, where attempts are counted and waits are bounded. Whatever an endpoint
+sends becomes a ``Completion`` (even an empty reply) or a ``ModelError`` (anything that is no chat completion).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from agent.models.text import encodable, printable_line
 from worlds.errors import ModelError
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient
+    from openai import AsyncOpenAI
 
     from agent.models.openai.connection import Clients
     from agent.models.openai.provider import EndpointName
@@ -296,16 +296,16 @@ class OpenAIModel(Model):
 
     async def _ask_server(self, path: str, body: Mapping[str, Any] | None = None) -> object:
         """What the server answers beside OpenAI's protocol, at its root; None where it has nothing there, or no JSON."""
-        import httpx2
+        import openai
 
         clients = await self._connected()
         url = f"{self._endpoint.url.removesuffix('/v1')}{path}"
         try:
             async with asyncio.timeout(self._calls.timeout):
                 with clients.lend() as client:
-                    answer = await (client.get(url) if body is None else client.post(url, json=body))
-                    return answer.raise_for_status().json()
-        except (TimeoutError, NotACompletion, ValueError, RecursionError, httpx2.HTTPError) as error:
+                    asked = client.get(url, cast_to=object) if body is None else client.post(url, cast_to=object, body=body)
+                    return await asked
+        except (TimeoutError, NotACompletion, ValueError, openai.APIError) as error:
             _log.info("%s has no %s: %s", self.name, path, self._redactor.text(str(error)))
             return None
 
@@ -329,7 +329,7 @@ class OpenAIModel(Model):
         return self._calls.limiter or RateLimiter(self._keys.concurrency(self._endpoint))
 
     def _connect(self) -> Clients:
-        # The HTTP library takes long to import, and a screen may be running meanwhile: hence in a thread, on first use.
+        # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
         from agent.models.openai.connection import Clients
 
         return Clients(self._endpoint, self._key, self._calls.timeout)
@@ -352,8 +352,8 @@ class OpenAIModel(Model):
         finally:
             limiter.leave(call, verdict, wait)
 
-    async def _attempt(self, client: AsyncClient, body: Mapping[str, Any]) -> Completion | Failure:
-        import httpx2
+    async def _attempt(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> Completion | Failure:
+        import openai
 
         from agent.models.openai.connection import post
 
@@ -370,7 +370,7 @@ class OpenAIModel(Model):
             completion = read_completion(content, kind, self._redactor, raw="prompt" in body)
             self._failures.answered = True
             return completion
-        except (TimeoutError, NotACompletion, httpx2.HTTPError) as error:
+        except (TimeoutError, NotACompletion, openai.APIError) as error:
             return self._failures.read(error)
 
     def _hear(self, said: str) -> None:

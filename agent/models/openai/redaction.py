@@ -20,7 +20,7 @@ SHORTEST_SECRET = 16
 REDACTED = "[key]"
 
 _LOGGERS = (
-    "httpx2",
+    *("httpx2", "openai._base_client", "openai._response", "openai._legacy_response"),
     *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
 )
 """What the libraries beneath log, where a program asks for that, has the server's words too."""
@@ -102,7 +102,7 @@ class _LogGuard(logging.Filter):
         if clean != said:
             record.msg, record.args = clean, ()
         if record.exc_info:
-            # A traceback has the server's words, too.
+            # An SDK logs the error of the library beneath with its traceback, which has the server's words.
             traced = _TRACEBACKS.formatException(record.exc_info)
             record.exc_text = self._redacted(traced)
             if record.exc_text != traced:

@@ -93,7 +93,7 @@ def run(
         tasks=tuple(
             SelectedTask(number=each.number, id=f"demo/{each.number}{said('-task')}", type=said(each.type)) for each in lived
         ),
-        versions=Versions(python="3.11"),
+        versions=Versions(python="3.11", openai=None),
     )
     run = RunFolder(folder)
     run.begin(manifest)
