@@ -27,7 +27,7 @@ from agent.episodes.eyes import no_rooms
 from agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from agent.models.base import Image, Message, Model, Request
 from agent.models.openai.keys import KeyRing
-from agent.models.registry import EXAMPLE, destination, make_model, parse_model, portable_name
+from agent.models.registry import EXAMPLE, computes, destination, make_model, parse_model, portable_name
 from agent.roles.base import check_continues, check_held
 from agent.roles.completion import Exchange
 from knowledge.choosing import RuleBudget
@@ -111,10 +111,12 @@ class Setup:
     prices: Prices | None = None
 
     def destinations(self) -> Iterator[str]:
-        """What goes to another machine, and where, in sentences; nothing where models run on this one.
+        """What goes to another machine, and where, in sentences; of a model on this one, with how much of it it computes.
 
         Raises ``ConfigurationError``.
         """
+        if self.model is not None and (how := computes(self.model)) is not None:
+            yield how
         if self.model is not None and (where := destination(self.model)) is not None:
             yield f"Prompts{f' and the rules of {self.rules.file}' if self.rules else ''} go to {where}."
         settings = self.episode.settings

@@ -81,6 +81,11 @@ class ModelProvider(ABC):
         del rest
         return None
 
+    def computes(self, rest: str) -> str | None:
+        """With what of this machine it computes, in a sentence, where nobody named it and it may matter; None otherwise."""
+        del rest
+        return None
+
     @abstractmethod
     def about(self) -> str:
         """A line for the list of models: what this kind is, and what it needs that is there or missing on this machine."""

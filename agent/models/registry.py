@@ -113,6 +113,15 @@ def destination(name: str) -> str | None:
     return parsed.provider.elsewhere(parsed.rest)
 
 
+def computes(name: str) -> str | None:
+    """With what of this machine the model computes, in a sentence; None where there is nothing to say.
+
+    Raises ``ConfigurationError``.
+    """
+    parsed = parse_model(name)
+    return parsed.provider.computes(parsed.rest)
+
+
 def portable_name(name: str) -> str:
     """A model's name without host and folder, which are a machine's own, and with all that its replies depend on.
 

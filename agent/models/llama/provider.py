@@ -81,6 +81,15 @@ class LlamaProvider(ModelProvider):
             return digest
         return sha256(f"{digest} {fingerprint(given_path(options.lora))}".encode()).hexdigest()
 
+    def computes(self, rest: str) -> str | None:
+        from agent.models.llama.shared import said_threads, usual_threads
+
+        if read_llama_name(rest)[1].threads is not None:
+            return None
+        return (
+            f"The model computes with {said_threads(usual_threads())}, one less than there are cores; ?threads=N changes that."
+        )
+
     def about(self) -> str:
         names = installed()
         return f"a model on this machine (by {names[0]})" if names else f"a model on this machine ({_INSTALL})"

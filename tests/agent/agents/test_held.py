@@ -42,7 +42,7 @@ def spelt(grammar: str) -> str:
     if "think: " in grammar:
         return "look"
     thought = '"Thought: "' in grammar
-    return REPLY if thought else "Action: look"
+    return REPLY if thought else "Action: look" if '"Action: "' in grammar else "look"
 
 
 @dataclass
@@ -68,6 +68,8 @@ class Holding(Model):
         begun = json.dumps(request.schema or request.grammar).lower()
         if self.cut and ("thought" in begun or "<think>" in begun):
             return Completion("Thought: I will have a", "length")
+        if self.cut and "think: " in begun:
+            return Completion("think: I will have a", "length")
         if request.grammar is not None:
             return Completion(spelt(request.grammar))
         said: dict[str, Any] = {"action": "look"}
@@ -190,6 +192,13 @@ def test_exemplars_as_plain_text_are_not_held_to_json() -> None:
     (end,) = of(Ended, played(Holding(Capabilities(schema=True, completions=True)), settings=EXEMPLARS | {"form": "held"}))
     assert "completions=off" in (end.message or "")
     assert of(Stepped, played(model, settings=EXEMPLARS | {"completions": "off"}))
+
+
+@pytest.mark.parametrize("settings", [EXEMPLARS, EXEMPLARS | {"completions": "off"}], ids=["text", "chat"])
+def test_a_line_of_thought_that_is_cut_off_is_followed_by_a_command_alone(settings: dict[str, str]) -> None:
+    told = played(Holding(Capabilities(grammar=True, completions=True), cut=True), settings=settings | {"max_tokens": "8"})
+    assert [call.finish for call in of(ModelCall, told)] == ["length", "stop"] * TURNS
+    assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
 
 
 def test_a_held_window_whose_thought_is_cut_off_still_yields_a_command() -> None:

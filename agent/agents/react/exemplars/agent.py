@@ -130,9 +130,11 @@ class FewShotReact:
         seen = seen_after(self._household, memory.seen, memory.opening, turn.transitions)
         memory = replace(memory, shown_rules=rules_after(turn, memory.shown_rules), answer=None, last=None, seen=seen)
         command = command_value(self._world, seen, turn.admissible)
+        cut = False
         for left in range(MOST_THOUGHTS, -1, -1):
-            thinks = self._thinks and (left > 0 or self._counted)
-            line, memory = await self._ask(memory, text, emit, _line_form(command, thinks=thinks), raw=raw)
+            # After a thought that its budget cut off, there is room for a command alone.
+            thinks = self._thinks and (self._counted or (left > 0 and not cut))
+            line, cut, memory = await self._ask(memory, text, emit, _line_form(command, thinks=thinks), raw=raw)
             if (found := _THOUGHT.fullmatch(line)) is None:
                 return self._command(line, memory, emit)
             emit_thought(NAME, thought(found["thought"]), emit)
@@ -165,7 +167,8 @@ class FewShotReact:
 
     async def _ask(
         self, memory: FewShotMemory, text: str, emit: Emitter, form: Form | None, *, raw: bool
-    ) -> tuple[str, FewShotMemory]:
+    ) -> tuple[str, bool, FewShotMemory]:
+        """The line that follows ``text``, whether its budget cut it off, and the memory after it."""
         way = await held_by(form, self._model, self._sampling, plain=raw)
         said = (*memory.said, Message("user", clean(f"{text}\n{PROMPT}")))
         sampling = self._sampling
@@ -185,7 +188,7 @@ class FewShotReact:
         first = next((line for line in call.reply.splitlines() if line.strip()), "")
         line = _LABEL.sub("", first.strip(), count=1).strip()
         kept = Message("assistant", line or NOTHING)
-        return line, replace(memory, said=(*said, kept), trimmed=kept != spoken(call))
+        return line, call.finish == "length", replace(memory, said=(*said, kept), trimmed=kept != spoken(call))
 
     def _command(self, line: str, memory: FewShotMemory, emit: Emitter) -> tuple[Decision, FewShotMemory]:
         command = self._household.canonical(line)

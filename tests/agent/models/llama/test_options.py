@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.config import Settings
 from agent.models.llama.provider import LlamaOptions, chosen_runtime, read_llama_name
+from agent.models.llama.shared import said_threads, usual_threads
 from agent.models.provider import with_options
-from agent.models.registry import parse_model, portable_name
+from agent.models.registry import computes, parse_model, portable_name
+from agent.setup import set_up
+from tests.agent.models.llama.tiny import write_tiny
 from worlds.errors import ConfigurationError
+from worlds.registry import make_world
 
 FILES = st.none() | st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
 OPTIONS = st.builds(
@@ -65,3 +72,11 @@ def test_a_name_without_its_place() -> None:
     assert parse_model("llama:what?.gguf").rest == "what?.gguf"
     with pytest.raises(ConfigurationError, match="names nothing"):
         parse_model("llama:")
+
+
+def test_with_how_many_threads_a_model_computes_is_said_where_nobody_named_them(tmp_path: Path) -> None:
+    file = write_tiny(tmp_path / "tiny.gguf")
+    told = [*set_up(Settings(model=f"llama:{file}"), make_world("alfworld"), "react").destinations()]
+    assert told == [computes(f"llama:{file}")]
+    assert f"computes with {said_threads(usual_threads())}" in told[0]
+    assert [*set_up(Settings(model=f"llama:{file}?threads=1"), make_world("alfworld"), "react").destinations()] == []
