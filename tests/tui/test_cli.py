@@ -165,7 +165,11 @@ def test_a_broken_configuration_names_its_file(call: Run, tmp_path: Path) -> Non
     ("command", "text", "said"),
     [
         ("play {}", '{"pddl_problem": 3}', "so it is no game."),
-        ("play --world household-graph --world-option data={}", '[\n{"task_id": 1}\n]', "line 2, task 1, task_goal: 'task_goal' is missing."),
+        (
+            "play --world household-graph --world-option data={}",
+            '[\n{"task_id": 1}\n]',
+            "line 2, task 1, task_goal: 'task_goal' is missing.",
+        ),
         ("eval --world household-graph --world-option data={}", "[\n\n{", "line 3, column 2, task 1: this is no JSON"),
     ],
 )
