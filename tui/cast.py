@@ -59,7 +59,7 @@ def make_cast(
         raise ConfigurationError(f"--size: a cast has {least} to {most} columns and rows, not {size[0]}x{size[1]}.")
     started = recording.state.moment.started
     if view == "camera" and not (started is not None and shows_pictures(started.world)):
-        raise ConfigurationError("--drawing camera: nobody plays by a camera in this record; take house, eyes or plan.")
+        raise ConfigurationError("--drawing camera: this record has no camera; take house, eyes or plan.")
     if view != "off":
         list(recorded_scenes(recording, true=true))  # a cast of a View that says only why it is empty is of no use
     screens = asyncio.run(_screens(recording.path, size, pace, view, true))

@@ -173,7 +173,7 @@ class Worker:
         try:
             said: Any = json.loads(line)
         except (ValueError, RecursionError):
-            raise WorkerError(f"answers with what is no JSON: {shown(line[:100])}") from None
+            raise WorkerError(f"answers with something that is not JSON: {shown(line[:100])}") from None
         match said:
             case {"ready": ready}:
                 number, outcome = 0, ready

@@ -46,7 +46,7 @@ def agent_spec(name: str) -> AgentSpec:
     spec = load_plugin("housequest.agents", name, "agent")
     if not isinstance(spec, AgentSpec) or spec.name != name:
         raise ConfigurationError(
-            f"The entry point {name!r} of housequest.agents is no AgentSpec of that name; mend its package."
+            f"The entry point {name!r} of housequest.agents is not an AgentSpec of that name; correct its package."
         )
     return spec
 

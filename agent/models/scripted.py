@@ -129,7 +129,7 @@ def read_script(file: Path) -> bytes:
     except OSError as error:
         raise ConfigurationError(f"{file} cannot be read: {error.strerror}. Give scripted: a file.") from None
     if len(content) > LARGEST_FILE:
-        raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 10} KiB; that is no script of replies.")
+        raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 10} KiB; that is not a script of replies.")
     return content
 
 
@@ -171,7 +171,7 @@ class _Reader:
                 warnings.simplefilter("ignore")  # of an anchor that is set twice: as YAML has it, the last one counts
                 root: _Node | None = yaml.compose(content.decode("utf-8-sig"))
         except UnicodeDecodeError:
-            raise ConfigurationError(f"{self._file} is not UTF-8 text, so it is no script of replies.") from None
+            raise ConfigurationError(f"{self._file} is not UTF-8 text, so it is not a script of replies.") from None
         except MarkedYAMLError as error:
             marked: Any = error
             line = "" if marked.problem_mark is None else f", line {marked.problem_mark.line + 1}"

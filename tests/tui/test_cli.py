@@ -49,8 +49,8 @@ def test_unknown_words_are_wrong_usage(arguments: tuple[str, ...], call: Run) ->
             ("export", "x", "--out"),
             "housequest: Option '--out' requires an argument. `housequest export -h` shows what there is.\n",
         ),
-        (("eval", "--limit", "abc"), "housequest: --limit: 'abc' is no whole number.\n"),
-        (("eval", "--timeout", "soon"), "housequest: --timeout: 'soon' is no number.\n"),
+        (("eval", "--limit", "abc"), "housequest: --limit: 'abc' is not a whole number.\n"),
+        (("eval", "--timeout", "soon"), "housequest: --timeout: 'soon' is not a number.\n"),
         (
             ("eval", "--model", "gpt-4"),
             "housequest: There is no kind of model 'gpt-4'. Did you mean 'openai:gpt-4'? Name",

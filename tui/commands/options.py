@@ -96,7 +96,7 @@ def _number(flag: str, kind: type[int] | type[float], text: str) -> float:
     try:
         return kind(text)
     except ValueError:
-        raise ConfigurationError(f"{flag}: {shown(text)} is no {'whole ' if kind is int else ''}number.") from None
+        raise ConfigurationError(f"{flag}: {shown(text)} is not a {'whole ' if kind is int else ''}number.") from None
 
 
 def value(flag: str, metavar: str, help: str, **more: Any) -> Any:

@@ -102,7 +102,7 @@ def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tu
     from tui.replay import frames
 
     if drawing == "camera":
-        raise ConfigurationError("--drawing camera has words on it, which no PNG has; write a --cast, or take --drawing eyes.")
+        raise ConfigurationError("--drawing camera shows words, and PNGs have none; write a --cast, or take --drawing eyes.")
     written = frames.write_frames(recording, folder, drawing, size or frames.SIZE, true=true)
     terminal.note(f"Wrote {plural(written, 'picture')} to {folder}, and what each shows to {frames.CAPTIONS} there.")
 

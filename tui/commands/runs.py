@@ -26,7 +26,7 @@ def runs(
     Without a terminal, or with --plain, it lists the runs.
     """
     if folder is not None and not folder.is_dir():
-        raise ConfigurationError(f"{folder} is no folder; name one that holds runs, or a run's own.")
+        raise ConfigurationError(f"{folder} is not a folder; name one that holds runs, or a run's folder.")
     path = folder or Path("runs")
     if terminal.has_screen() and not plain:
         from tui.runs.screen import RunsScreen

@@ -46,7 +46,7 @@ def serve(
     # A wrong configuration is better reported here than in a browser, and who trusts a folder is asked here.
     configure({name: said[name] for name in options.SETTINGS if name in said})
     if url is not None and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
-        raise ConfigurationError(f"--url: {shown(url)} is no address; give one like https://play.example.org.")
+        raise ConfigurationError(f"--url: {shown(url)} is not an address; give one like https://play.example.org.")
     try:
         from tui.browser.server import BrowserServer
     except ImportError as error:

@@ -137,7 +137,7 @@ class ViewArtist:
         if scene.camera is not None:
             return self._by_camera(scene, remarks, wish)
         if wish.drawing == "camera":
-            raise Unsupported("Nobody plays by a camera here; v shows other drawings.")
+            raise Unsupported("There is no camera in this game; v shows other drawings.")
         text = _plan(scene, wish.size) if wish.drawing is None else ()
         picture = () if wish.drawing is None else tuple(_picture(scene, wish.drawing, wish))
         return Drawn(picture, text, remarks, scene.true)

@@ -32,7 +32,7 @@ def write_frames(recording: Recording, folder: Path, drawing: Drawing, size: Siz
     if size[0] * size[1] > MAX_PIXELS:
         raise ConfigurationError(f"--size: {size[0]}x{size[1]} is too large; a picture has at most {MAX_PIXELS:,} pixels.")
     if folder.exists() and not folder.is_dir():
-        raise ConfigurationError(f"--frames: {folder} is no folder; name a new one.")
+        raise ConfigurationError(f"--frames: {folder} is not a folder; name a new one.")
     if folder.is_dir() and any(folder.iterdir()):
         raise ConfigurationError(f"--frames: {folder} is not empty; name a new folder, so that nothing in it is overwritten.")
     turns = list(recorded_scenes(recording, true=true))
@@ -100,6 +100,6 @@ def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tup
         if scene is None:
             why = drawing.missing or "The game answers otherwise than the record says."
             raise ConfigurationError(
-                f"--true-state: what was so is not known. {why} Leave it out to draw what the player knew."
+                f"--true-state: the true state is not known. {why} Leave it out to draw what the player knew."
             )
         yield moment, scene

@@ -22,7 +22,7 @@ def read_cluster(text: str) -> Cluster:
     kind, _, address = text.partition(":")
     if kind != "ray" or not text.isprintable() or text == "ray:":
         raise ConfigurationError(
-            f"--cluster: {shown(text)} is no cluster; give ray, for the one that is here, or ray:HOST:6379, or ray:ray://HOST:10001."
+            f"--cluster: {shown(text)} is not a cluster; give ray, for the one here, or ray:HOST:6379, or ray:ray://HOST:10001."
         )
     if find_spec("ray") is None:
         raise ConfigurationError('--cluster needs Ray here and on every machine: pip install "housequest[ray]".')

@@ -52,7 +52,7 @@ def read_shard(text: str) -> Shard:
     """Read ``K/N``, as ``--shard`` takes it. Raises ``ConfigurationError``."""
     found = re.fullmatch(r"(\d{1,5})/(\d{1,5})", text.strip())
     if found is None or not 1 <= int(found[1]) <= int(found[2]) <= MOST_SHARDS:
-        raise ConfigurationError(f"--shard: {shown(text)} is no shard; give K/N, such as 1/4 for the first of four.")
+        raise ConfigurationError(f"--shard: {shown(text)} is not a shard; give K/N, such as 1/4 for the first of four.")
     return Shard(number=int(found[1]), of=int(found[2]))
 
 
@@ -74,7 +74,7 @@ def begin_shard(run: RunFolder, shard: Shard | None) -> None:
     if shard is not None and found is None and not run.manifest_file.exists():
         atomic_write(run.shard_file, file_of(shard))
         return
-    there = f"shard {found} of a run" if found else "a run that is no shard"
+    there = f"shard {found} of a run" if found else "a run that is not a shard"
     wanted = f"--shard {found}" if found else "no --shard"
     raise ConfigurationError(f"{run.path} holds {there}; give {wanted}, or another folder with --out.")
 
@@ -92,7 +92,7 @@ def merged_folder(shards: Sequence[Path]) -> Path:
     """The default folder for what ``shards`` are of. Raises ``ConfigurationError`` where their names do not say it."""
     named = {path.with_name(_SUFFIX.sub("", path.name)) for path in shards if _SUFFIX.search(path.name)}
     if len(named) != 1 or (out := named.pop()) in shards:
-        raise ConfigurationError("--out: where to? The names of these folders do not say it; give --out FOLDER.")
+        raise ConfigurationError("--out: the names of these folders do not say where to write; give --out FOLDER.")
     return out
 
 

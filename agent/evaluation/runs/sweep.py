@@ -134,7 +134,7 @@ class SweepFolder:
 
     def contents(self) -> SweepManifest:
         """Read ``sweep.json``. Raises ``ConfigurationError``."""
-        content = read_bytes(self.file, LARGEST_FILE, f"{self.path} is no sweep's folder; it has no sweep.json.")
+        content = read_bytes(self.file, LARGEST_FILE, f"{self.path} is not the folder of a sweep; it has no sweep.json.")
         return parsed(SweepManifest, content, str(self.file))
 
 

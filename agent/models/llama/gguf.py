@@ -62,7 +62,7 @@ def check_adapter(path: Path, model: Header) -> None:
         reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
         raise ConfigurationError(f"The adapter {shown(str(path), 200)} cannot be read: {reason}. {way_out}") from None
     if values.get("general.type") != "adapter":
-        raise ConfigurationError(f"{shown(str(path), 200)} is no adapter. {way_out}")
+        raise ConfigurationError(f"{shown(str(path), 200)} is not an adapter. {way_out}")
     if (made_for := values.get("general.architecture")) != model.architecture:
         raise ConfigurationError(
             f"The adapter {shown(str(path), 200)} was made for the architecture {shown(str(made_for), 40)}, and the model has "

@@ -197,7 +197,7 @@ def load_keys(file: Path | None = None) -> KeyRing:
             return KeyRing()
         content = read_file(file, LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE:
-            raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 20} MiB; that is no configuration of ours.")
+            raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 20} MiB; that is too large for a configuration.")
         table = tomllib.loads(content.decode())
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{file} cannot be read: {_reason(error)}.") from None

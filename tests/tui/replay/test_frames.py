@@ -73,7 +73,7 @@ def test_a_folder_with_anything_in_it_is_left_alone(episode: Path, tmp_path: Pat
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "turn-000.png").write_text("mine")
     (tmp_path / "file").write_text("mine")
-    for name, why in (("mine", "is not empty"), ("file", "is no folder")):
+    for name, why in (("mine", "is not empty"), ("file", "is not a folder")):
         done = call("replay", str(episode), "--frames", name)
         assert done.returncode == 2 and why in done.stderr
     assert contents(tmp_path / "mine") == {"turn-000.png": b"mine"}
@@ -96,7 +96,7 @@ def test_a_game_that_is_not_here_gets_a_made_up_plan_and_no_true_state(episode: 
     assert captions(tmp_path / "frames")["made_up_plan"]
     done = call("replay", str(elsewhere), "--frames", "true", "--true-state")
     assert done.returncode == 2
-    assert "what was so is not known" in done.stderr and "a/b" in done.stderr
+    assert "the true state is not known" in done.stderr and "a/b" in done.stderr
     assert not (tmp_path / "true").exists()
 
 

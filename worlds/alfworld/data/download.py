@@ -65,9 +65,9 @@ def download_archive(
     try:
         address = httpx2.URL(url)
     except (httpx2.InvalidURL, ValueError) as error:
-        raise ConfigurationError(f"{shown(url)} is no web address: {error}") from error
+        raise ConfigurationError(f"{shown(url)} is not a web address: {error}") from error
     if address.scheme not in ("http", "https") or not address.host:
-        raise ConfigurationError(f"{shown(url)} is no web address; give one that starts with https:// or http://.")
+        raise ConfigurationError(f"{shown(url)} is not a web address; give one that starts with https:// or http://.")
     url = str(address.copy_with(username=None, password=None))  # for messages, without secrets
     part = _Part(url, folder)
     why = ""

@@ -96,7 +96,7 @@ class BatchEnv:
     ) -> None:
         del asynchronous
         if not isinstance(cast("object", batch_size), SupportsIndex):
-            raise ConfigurationError(f"The batch size is {shown(batch_size)}, which is no whole number.")
+            raise ConfigurationError(f"The batch size is {shown(batch_size)}, which is not a whole number.")
         if batch_size < 1:
             raise ConfigurationError(f"A batch of {batch_size} games plays nothing; give at least 1.")
         self.gamefiles = gamefiles
@@ -269,7 +269,7 @@ def _twister(seed: SupportsIndex | None) -> random.Random:
     except TypeError:
         word = -1
     if not 0 <= word <= _MASK:
-        raise ConfigurationError(f"The seed {shown(seed)} is no whole number from 0 to {_MASK}.")
+        raise ConfigurationError(f"The seed {shown(seed)} is not a whole number from 0 to {_MASK}.")
     state: list[int] = []
     for position in range(_WORDS):
         state.append(word)

@@ -257,7 +257,7 @@ class AlfredTWEnv:
         key = _FOLDERS[self.train_eval]
         folder = self._path(key)
         if "\0" in folder or not Path(folder).is_dir():
-            raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is no folder. {GET_DATA}")
+            raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is not a folder. {GET_DATA}")
         return folder
 
 

@@ -109,7 +109,7 @@ def test_a_folder_holds_one_shard(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="holds shard 1/2 of a run"):
         play(plan(tmp_path, **given), place)
     play(plan(tmp_path, **given), tmp_path / "whole")
-    with pytest.raises(ConfigurationError, match="holds a run that is no shard; give no --shard"):
+    with pytest.raises(ConfigurationError, match="holds a run that is not a shard; give no --shard"):
         play(plan(tmp_path, **given), tmp_path / "whole", shard=Shard(number=2, of=2))
 
 

@@ -54,7 +54,7 @@ def test_an_adapter_is_one_for_this_model(tiny: Path, tmp_path: Path) -> None:
     check_adapter(adapter(tmp_path / "fits.gguf", type="adapter", architecture="llama"), model)
     with pytest.raises(ConfigurationError, match="made for the architecture 'qwen2', and the model has 'llama'"):
         check_adapter(adapter(tmp_path / "other.gguf", type="adapter", architecture="qwen2"), model)
-    with pytest.raises(ConfigurationError, match="is no adapter"):
+    with pytest.raises(ConfigurationError, match="is not an adapter"):
         check_adapter(tiny, model)
     with pytest.raises(ConfigurationError, match=r"The adapter .*missing.gguf.* cannot be read: No such file"):
         check_adapter(tmp_path / "missing.gguf", model)

@@ -121,7 +121,7 @@ def test_a_password_in_an_address_is_not_repeated(tmp_path: Path) -> None:
     "url", ["", "games.zip", "ftp://host/x", "http://", "file:///etc/passwd", "http://[::1", "a\0b", "http://\ud800/"]
 )
 def test_what_is_no_web_address_is_refused(tmp_path: Path, url: str) -> None:
-    with pytest.raises(ConfigurationError, match="no web address"):
+    with pytest.raises(ConfigurationError, match="not a web address"):
         download_archive(url, tmp_path, pause=0.0)
 
 

@@ -130,7 +130,7 @@ BREAKING = [
     ("die", "was killed by signal 9, saying .below Python's stdout"),
     ("fail", "ended with status 1, saying .*KeyError: 'fell down'"),
     ("exit", "ended with status 1, saying 'out of eggs'"),
-    ("babble", "answers with what is no JSON"),
+    ("babble", "answers with something that is not JSON"),
     ("answer otherwise", "answers with what is no answer"),
     ("answer with a number", "answers with what is no answer"),
     ("talk without end", "talks without end"),
