@@ -129,5 +129,5 @@ def test_an_error_of_a_shard_is_the_run_s(tmp_path: Path, solving: Server) -> No
 
 @pytest.mark.parametrize("text", ["", "1", "0/4", "5/4", "1/0", "a/b", "1/99999", "-1/4"])
 def test_what_is_no_shard_is_refused(text: str) -> None:
-    with pytest.raises(ConfigurationError, match="is no shard; give K/N"):
+    with pytest.raises(ConfigurationError, match="is not a shard; give K/N"):
         read_shard(text)

@@ -295,7 +295,7 @@ def test_what_is_out_of_order_or_of_another_shape_is_an_error_of_ours(data: Path
     with pytest.raises(ConfigurationError, match="at least 1"):
         source.init_env(0)
     for size in ("2", 2.0, None, [2]):
-        with pytest.raises(ConfigurationError, match="no whole number"):
+        with pytest.raises(ConfigurationError, match="not a whole number"):
             source.init_env(size)  # type: ignore[arg-type]
     env = source.init_env(2)
     with pytest.raises(OrderError, match="reset"):

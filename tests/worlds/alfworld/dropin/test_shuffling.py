@@ -49,7 +49,7 @@ def test_without_a_seed_every_game_comes_once_a_round() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 2**32, 10**400, 1.5, "1", [1], "\ud800"])
 def test_what_is_no_seed_is_refused(seed: object) -> None:
-    with pytest.raises(ConfigurationError, match="no whole number from 0 to 4294967295"):
+    with pytest.raises(ConfigurationError, match="not a whole number from 0 to 4294967295"):
         ShuffledCycle(["a"], seed)  # type: ignore[arg-type]
 
 

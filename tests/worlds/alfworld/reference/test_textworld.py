@@ -176,7 +176,7 @@ def test_a_worker_that_was_killed_while_it_waited_is_not_used(workers: Workers) 
 
 @pytest.mark.parametrize(
     ("module", "reason"),
-    [("worlds.alfworld.no_such_worker", "No module named"), ("this", "none of ours|no JSON"), ("worlds.errors", "status 0")],
+    [("worlds.alfworld.no_such_worker", "No module named"), ("this", "none of ours|not JSON"), ("worlds.errors", "status 0")],
 )
 def test_a_program_that_is_no_worker_is_an_error(module: str, reason: str) -> None:
     with pytest.raises(GameError, match=f"'kitchen': the reference game broke off: .*({reason})"):
