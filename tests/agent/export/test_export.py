@@ -278,7 +278,7 @@ def test_the_command_writes_a_file_or_prints(runs: Path, tmp_path: Path, capsys:
         (("--as", "human"), "cannot write the replies"),
         (("somewhere", "--games", "2"), "for the expert's games alone"),
         (("--as", "react", "--games", "0"), "too few"),
-        (("--as", "react", "--shard", "3/2"), "is no shard"),
+        (("--as", "react", "--shard", "3/2"), "is not a shard"),
         (("--out", "data.txt"), "ends in .jsonl"),
     ],
 )
