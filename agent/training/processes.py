@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from contextlib import suppress
+from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from typing import Any, Protocol, TypeVar
+
+from worlds.errors import HousequestError
 
 T_contra = TypeVar("T_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
@@ -17,9 +22,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AT_ONCE = 16
-"""Items that are handed over together."""
+"""Items that are handed over together, as a parcel."""
 AHEAD = 4
-"""Such parcels for each process that wait or are done: results are kept in memory until their turn comes."""
+"""Parcels for each process that wait or are done: results are kept in memory until their turn comes."""
+MOST_LOST = 5
+"""Processes that may die over one parcel."""
 
 
 def processors() -> int:
@@ -37,46 +44,113 @@ class Worker(Protocol[T_contra, R_co]):
         ...
 
 
-def in_processes(make: Callable[[], Worker[T, R]], items: Sequence[T], processes: int) -> Iterator[R]:
+class Pool(Protocol):
+    """Processes here or on other machines. What one was at when it died is done again by another."""
+
+    def begin(self, work: Callable[..., Any]) -> int:
+        """Get ready to call ``work``; returns how many processes there are. Raises ``ConfigurationError``."""
+        ...
+
+    def submit(self, *given: Any) -> Callable[[], Any]:
+        """Have the work called with ``given``. What is returned waits for its result, and raises what it raised.
+
+        It raises ``HousequestError`` where one process after another dies.
+        """
+        ...
+
+    def close(self) -> None:
+        """Leave off."""
+        ...
+
+
+def in_processes(
+    make: Callable[[], Worker[T, R]], items: Sequence[T], processes: int, cluster: Pool | None = None
+) -> Iterator[R]:
     """What a worker makes of each of ``items``, in their order; with one of ``processes``, in this one.
 
-    ``make`` is called once in each process, which has to be able to import it. What a worker raises is raised here.
+    On a ``cluster``, its processes work instead. ``make`` is called once in each process, which has to be able to import it.
+    What a worker raises is raised here, and ``HousequestError`` where `MOST_LOST` processes die over the same items.
     """
-    if processes == 1 or len(items) <= AT_ONCE:
+    if cluster is None and (processes == 1 or len(items) <= AT_ONCE):
         worker = make()
         try:
             yield from map(worker, items)
         finally:
             worker.close()
         return
-    pool = ProcessPoolExecutor(processes, get_context("spawn"), _begin, (make,))
+    pool, made = cluster or _LocalPool(processes), pickle.dumps(make)
     try:
-        waiting: deque[Future[list[R]]] = deque()
+        most = AHEAD * max(1, pool.begin(_work))
+        waiting: deque[Callable[[], list[R]]] = deque()
         for at in range(0, len(items), AT_ONCE):
-            waiting.append(pool.submit(_work, items[at : at + AT_ONCE]))
-            if len(waiting) == AHEAD * processes:
-                yield from waiting.popleft().result()
+            waiting.append(pool.submit(made, items[at : at + AT_ONCE]))
+            if len(waiting) == most:
+                yield from waiting.popleft()()
         while waiting:
-            yield from waiting.popleft().result()
+            yield from waiting.popleft()()
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.close()
 
 
-_workers: list[Worker[Any, Any]] = []
-"""The one of this process, once it has begun."""
+def _work(made: bytes, items: Sequence[Any]) -> list[Any]:
+    return list(map(_worker(made), items))
 
 
-def _begin(make: Callable[[], Worker[Any, Any]]) -> None:
+@lru_cache(1)
+def _worker(made: bytes) -> Worker[Any, Any]:
+    """The worker of this process, which every parcel says how to make."""
+    return pickle.loads(made)()
+
+
+class _LocalPool(Pool):
+    """Processes on this machine."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+        self._executor: ProcessPoolExecutor | None = None
+
+    def begin(self, work: Callable[..., Any]) -> int:
+        self._work = work
+        return self._processes
+
+    def submit(self, *given: Any) -> Callable[[], Any]:
+        future = self._submitted(*given)
+
+        def result() -> Any:
+            nonlocal future
+            for _ in range(MOST_LOST - 1):
+                with suppress(BrokenExecutor):
+                    return future.result()
+                future = self._submitted(*given)
+            try:
+                return future.result()
+            except BrokenExecutor:
+                raise HousequestError(
+                    f"{MOST_LOST} processes died over the same work; if it was for want of memory, give fewer --workers."
+                ) from None
+
+        return result
+
+    def _submitted(self, *given: Any) -> Future[Any]:
+        # Where one of its processes dies, an executor ends the others as well and takes no more.
+        if self._executor is not None:
+            with suppress(BrokenExecutor):
+                return self._executor.submit(self._work, *given)
+            self._executor.shutdown()
+        self._executor = ProcessPoolExecutor(self._processes, get_context("spawn"), _begin)
+        return self._executor.submit(self._work, *given)
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process, in its order
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _workers.append(make())
 
 
 def _end_with_parent() -> None:
     if (parent := parent_process()) is not None:
         parent.join()
         os._exit(1)
-
-
-def _work(items: Sequence[Any]) -> list[Any]:
-    return list(map(_workers[0], items))

@@ -39,9 +39,8 @@ def export(
     missteps: Annotated[
         float | None, options.value("--missteps", "P", "How often it does something random, not to be learned [0].")
     ] = None,
-    workers: Annotated[
-        int | None, options.value("--workers", "N", "How many processes play; the output is the same [all processors].", min=1)
-    ] = None,
+    workers: options.WorkersOption = None,
+    cluster: options.ClusterOption = None,
     shard: Annotated[
         str | None, options.value("--shard", "K/N", "Every N-th game from the K-th; all shards together are the whole.")
     ] = None,
@@ -58,11 +57,12 @@ def export(
     from agent.export.formats import FORMATS
     from agent.export.recorded import RecordedEpisodes
     from agent.training.lora.games import Demonstrations
-    from agent.training.processes import processors
+    from tui.commands.running import pool
 
     if as_ is None:
         of_the_expert = {"--set": set_, "--split": split, "--games": games, "--people": people}
-        of_the_expert |= {"--grant": grant, "--missteps": missteps, "--workers": workers, "--shard": shard, "--data": data}
+        of_the_expert |= {"--grant": grant, "--missteps": missteps, "--workers": workers}
+        of_the_expert |= {"--cluster": cluster, "--shard": shard, "--data": data}
         if given := [flag for flag, value in of_the_expert.items() if value not in (None, False)]:
             raise ConfigurationError(f"{', '.join(given)}: for the expert's games alone; name an agent with --as.")
         if not runs:
@@ -74,6 +74,7 @@ def export(
             raise ConfigurationError(f"--as: the expert plays now and wins; leave out {other}, or --as.")
         if games is not None and games < 1:
             raise ConfigurationError(f"--games: {games} is too few; give at least 1.")
+        processes, machines = pool(workers, cluster)
         episodes = Demonstrations(
             as_,
             split or "train",
@@ -84,7 +85,8 @@ def export(
             seed,
             data,
             grants=frozenset(grant or ()),
-            workers=workers or processors(),
+            workers=processes,
+            cluster=machines,
             shard=None if shard is None else read_shard(shard),
         )
     played = lines = 0

@@ -168,6 +168,9 @@ ShardOption = Annotated[
 ClusterOption = Annotated[
     str | None, value("--cluster", "ray[:ADDRESS]", "Play on a Ray cluster, or on all processors here (extra [ray]).")
 ]
+WorkersOption = Annotated[
+    int | None, value("--workers", "N", "How many processes play; the output is the same [all processors].", min=1)
+]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")]

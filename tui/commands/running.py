@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
@@ -20,10 +20,14 @@ from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.shard import Shard, read_shard
 from agent.evaluation.runs.spec import RunSpec
+from agent.training.processes import Pool, processors
 from knowledge.choosing import estimated_tokens, topic_of
 from tui import terminal
 from tui.text import percentage, plural
 from worlds.errors import ConfigurationError, shown
+
+if TYPE_CHECKING:
+    from agent.evaluation.cluster.on_ray import RayCluster
 
 T = TypeVar("T")
 
@@ -100,12 +104,23 @@ def check_price(budget: Budget, model: str | None, prices: Prices | None) -> Non
 
 def run_options(retry: str | None, shard: str | None, cluster: str | None) -> RunOptions:
     """How a run is played, by the options of a command. Raises ``ConfigurationError``."""
-    joined = None
-    if cluster is not None:
-        from agent.evaluation.cluster.on_ray import read_cluster
-
-        joined = read_cluster(cluster)
+    joined = _joined(cluster)
     return RunOptions(retry_errors=bool(retry), shard=read_shard(shard) if shard is not None else None, cluster=joined)
+
+
+def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
+    """How many processes play demonstrations here, and the cluster that does in their place. Raises ``ConfigurationError``."""
+    if workers is not None and cluster is not None:
+        raise ConfigurationError("--workers: on a cluster all its processors play; leave out --workers or --cluster.")
+    return workers or processors(), _joined(cluster)
+
+
+def _joined(cluster: str | None) -> RayCluster | None:
+    if cluster is None:
+        return None
+    from agent.evaluation.cluster.on_ray import read_cluster
+
+    return read_cluster(cluster)
 
 
 def shard_folder(folder: Path, out: Path | None, options: RunOptions) -> Path:

@@ -33,6 +33,8 @@ def train(
         list[Path] | None, options.file("--from", "RUN", "Learn from the won episodes of a run, of any model; repeatable.")
     ] = None,
     missteps: Annotated[float, options.value("--missteps", "P", "How often the expert does something random.")] = 0.1,
+    workers: options.WorkersOption = None,
+    cluster: options.ClusterOption = None,
     epochs: Annotated[int, options.value("--epochs", "N", "How often each conversation is learned.")] = 2,
     batch: Annotated[int, options.value("--batch", "N", "Conversations per step.")] = 8,
     rank: Annotated[int, options.value("--rank", "N", "The rank of the adapter's matrices.")] = 8,
@@ -58,6 +60,7 @@ def train(
     from agent.training.lora.games import Lessons
     from agent.training.lora.recipe import ADAPTER, AdapterFolder, Recipe
     from agent.training.lora.run import Training, folder_name, prepare, train_adapter
+    from tui.commands.running import pool
 
     missing = [] if dry_run else [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
@@ -69,7 +72,7 @@ def train(
     lessons = Lessons(agents, pairs(set_ or (), "--set"), houses, games, people, missteps, seed)
     recipe = Recipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
     base = base_model(model)
-    training = Training(base, lessons, recipe, tuple(runs or ()), data)
+    training = Training(base, lessons, recipe, tuple(runs or ()), data, *pool(workers, cluster))
     folder = AdapterFolder(out or Path("adapters") / folder_name(base, agents))
     with _listening() as listener:
         if dry_run:

@@ -1,23 +1,25 @@
-"""Players as actors of Ray, on this machine's processors or on a cluster that is there."""
+"""Players as actors of Ray, and work as its tasks, on this machine's processors or on a cluster that is there."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from agent.evaluation.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
 from agent.evaluation.cluster.player import RemotePlayer
-from worlds.errors import ConfigurationError, shown
+from agent.training.processes import MOST_LOST, Pool
+from worlds.errors import ConfigurationError, HousequestError, shown
 
 _LONGEST = 200
 """Characters of Ray's reason for a loss that are told."""
 
 
-def read_cluster(text: str) -> Cluster:
+def read_cluster(text: str) -> RayCluster:
     """The cluster that ``--cluster`` names. Raises ``ConfigurationError``."""
     kind, _, address = text.partition(":")
     if kind != "ray" or not text.isprintable() or text == "ray:":
@@ -33,15 +35,30 @@ def _ray() -> Any:
     return import_module("ray")  # takes a second
 
 
-class RayCluster(Cluster):
+class RayCluster(Cluster, Pool):
     """The cluster at ``address``; without one, the cluster that Ray finds, or else this machine."""
 
     def __init__(self, address: str | None = None) -> None:
         self._address = address
         self._order: Any = None
+        self._work: Any = None
         self._joined = False
 
     async def open(self, order: Order) -> int:
+        room = self._join()
+        self._order = _ray().put(order)
+        return room
+
+    def begin(self, work: Callable[..., Any]) -> int:
+        room = self._join()
+        self._work = _ray().remote(work).options(num_cpus=1, max_retries=MOST_LOST - 1)
+        return room
+
+    def submit(self, *given: Any) -> Callable[[], Any]:
+        return partial(_result, self._work.remote(*given))
+
+    def _join(self) -> int:
+        """Join the cluster; how many processors it has."""
         # Ray reports its use to its makers otherwise.
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         ray = _ray()
@@ -52,7 +69,6 @@ class RayCluster(Cluster):
                 where = f"at {shown(self._address)}" if self._address else "here"
                 raise ConfigurationError(f"--cluster: Ray cannot be reached {where}: {_said(error)}") from None
             self._joined = True
-        self._order = ray.put(order)
         return int(ray.cluster_resources().get("CPU", 0))
 
     def start(self) -> RemoteHandle:
@@ -87,6 +103,17 @@ async def _kept(reference: Any) -> Any:
         raise
     except errors.RayError as error:
         raise PlayerLost(_said(error)) from error
+
+
+def _result(reference: Any) -> Any:
+    """What ``reference`` comes to; Ray has tried it anew where a process or a machine died."""
+    errors: Any = import_module("ray.exceptions")
+    try:
+        return _ray().get(reference)
+    except errors.RayTaskError as error:
+        raise error.cause from None
+    except errors.RayError as error:
+        raise HousequestError(f"{MOST_LOST} processes were lost over the same work, the last so: {_said(error)}.") from error
 
 
 def _said(error: Exception) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,19 +15,21 @@ from agent.agents.registry import make_agent, resolve_settings
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM
 from agent.evaluation.runs.shard import Shard
+from agent.evaluation.runs.spec import installed_version
 from agent.export.conversations import Conversation, joined
 from agent.export.episode import ExportedEpisode, PlayedStep
 from agent.training.lora.knowing import Knowing, watched
 from agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
-from agent.training.processes import in_processes
+from agent.training.processes import Pool, in_processes
 from worlds.alfworld.data.annotations import sentences_of
-from worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
+from worlds.alfworld.data.tasks import EXAMPLE, GENERATED, TRAJECTORY_FILE
 from worlds.alfworld.text.goals import read_goal
 from worlds.alfworld.world import AlfworldWorld
 from worlds.base import Task
 from worlds.errors import ConfigurationError, shown
 from worlds.household.goals import Goal
 from worlds.options import Scalar
+from worlds.paths import alfworld_data
 
 DEFAULT_HOUSES = 1_000
 """Made-up houses that are played if no number is given."""
@@ -76,25 +79,32 @@ _Played = ExportedEpisode | str
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    """What every game is played with."""
+    """What every game is played with; ``sources`` are those of its splits, which another machine has to have as well."""
 
     lessons: Lessons
     data: Path | None = None
     grants: frozenset[str] = frozenset()
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def demonstrated(
-    lessons: Lessons, data: Path | None = None, played: Callable[[int, int], None] | None = None
+    lessons: Lessons,
+    data: Path | None = None,
+    played: Callable[[int, int], None] | None = None,
+    *,
+    workers: int = 1,
+    cluster: Pool | None = None,
 ) -> Iterator[Conversation]:
     """The conversations of all games that the expert wins through the agents; ``played`` hears how many of how many are over.
 
-    Raises ``ConfigurationError``.
+    So many ``workers`` play at once, each a process, or those of a ``cluster``; they are the same whoever plays. Raises
+    ``ConfigurationError``.
     """
     lessons.check()
     tasks = AlfworldWorld(data=data).tasks("train") if lessons.games else ()
     spread = tasks[:: max(1, len(tasks) // max(1, lessons.games))][: lessons.games]
     items = (*range(lessons.houses), *spread)
-    for number, episodes in enumerate(_played(_Play(lessons, data), items), 1):
+    for number, episodes in enumerate(_played(_Play(lessons, data), items, workers, cluster), 1):
         for episode in episodes:
             yield from episode.conversations if not isinstance(episode, str) else ()
         if played is not None:
@@ -106,8 +116,8 @@ class Demonstrations:
     """The expert's games in the prompts of ``agent``, in an order drawn by ``seed``: so many of ``split``, or all.
 
     ``split`` is ``train``, ``example`` or ``generated``, whose houses begin at the seed in ``generated:SEED``. So many
-    ``workers`` play at once, each a process; it changes no episode and not their order. With ``shard`` it is every N-th of
-    these games. ``left_out`` counts the games that are not won, by why, as these are played.
+    ``workers`` play at once, each a process, or those of a ``cluster``; it changes no episode and not their order. With
+    ``shard`` it is every N-th of these games. ``left_out`` counts the games that are not won, by why, as these are played.
     """
 
     agent: str
@@ -120,6 +130,7 @@ class Demonstrations:
     data: Path | None = None
     grants: frozenset[str] = frozenset()
     workers: int = 1
+    cluster: Pool | None = None
     shard: Shard | None = None
     left_out: Counter[str] = field(default_factory=Counter[str])
 
@@ -130,7 +141,7 @@ class Demonstrations:
         items = self._items()
         Random(f"export {self.seed}").shuffle(items)
         chosen = items[: self.games] if self.shard is None else self.shard.part(items[: self.games])
-        for episodes in _played(_Play(lessons, self.data, self.grants), chosen, self.workers):
+        for episodes in _played(_Play(lessons, self.data, self.grants), chosen, self.workers, self.cluster):
             for episode in episodes:
                 if isinstance(episode, str):
                     self.left_out[episode] += 1
@@ -152,9 +163,18 @@ class Demonstrations:
         return list(world.tasks(self.split))
 
 
-def _played(play: _Play, items: Sequence[_Item], workers: int = 1) -> Iterator[list[_Played]]:
-    """The episodes of each of ``items``, in their order, however many processes play them."""
-    return in_processes(partial(_Player, play), items, workers)
+def _played(play: _Play, items: Sequence[_Item], workers: int, cluster: Pool | None) -> Iterator[list[_Played]]:
+    """The episodes of each of ``items``, in their order, however many processes play them, wherever they are."""
+    if cluster is not None:
+        splits = sorted({GENERATED if isinstance(item, int) else item.split for item in items})
+        data = play.data or (None if set(splits) <= {GENERATED, EXAMPLE} else alfworld_data())
+        play = replace(play, data=data, sources=_sources(AlfworldWorld(data=data), splits))
+    return in_processes(partial(_Player, play), items, workers, cluster)
+
+
+def _sources(world: AlfworldWorld, splits: Iterable[str]) -> dict[str, str]:
+    """What this machine would make the games of each split of: a version of housequest, and files."""
+    return {split: f"{installed_version('housequest')} {world.fingerprint(split)}" for split in splits}
 
 
 class _Player:
@@ -162,6 +182,11 @@ class _Player:
 
     def __init__(self, play: _Play) -> None:
         self._play, self._world = play, AlfworldWorld(data=play.data)
+        if _sources(self._world, play.sources) != play.sources:
+            raise ConfigurationError(
+                f"{platform.node() or 'A machine'} has another version of housequest or other games of "
+                f"{', '.join(play.sources)}; give it the same."
+            )
         self._runner = asyncio.Runner()
 
     def __call__(self, item: _Item) -> list[_Played]:

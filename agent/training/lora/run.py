@@ -16,6 +16,7 @@ from agent.export.recorded import RecordedEpisodes
 from agent.training.lora.base_model import BaseModel
 from agent.training.lora.games import Lessons, demonstrated
 from agent.training.lora.recipe import ADAPTER, CARD, CONVERSATIONS, RECORD, AdapterFolder, Recipe
+from agent.training.processes import Pool
 from worlds.errors import ConfigurationError, KnowledgeError, shown
 
 _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
@@ -23,13 +24,18 @@ _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """All that an adapter is made of; ``runs`` are folders whose won episodes are learned from, ``data`` has the games."""
+    """All that an adapter is made of; ``runs`` are folders whose won episodes are learned from, ``data`` has the games.
+
+    So many ``workers`` play the lessons, or a ``cluster`` does; that changes no byte.
+    """
 
     base: BaseModel
     lessons: Lessons
     recipe: Recipe
     runs: tuple[Path, ...] = ()
     data: Path | None = None
+    workers: int = 1
+    cluster: Pool | None = None
 
     def recorded(self) -> dict[str, Any]:
         """What the folder records of it. Paths are a machine's own, so only names are kept."""
@@ -70,7 +76,8 @@ def prepare(training: Training, folder: AdapterFolder, listener: Listener) -> li
     known = before.get("conversations", {})
     if file.exists() and known.get("sha256") == _digest(file):
         return load(file)
-    sources: list[Iterable[Conversation]] = [demonstrated(training.lessons, training.data, listener.played)]
+    played = demonstrated(training.lessons, training.data, listener.played, workers=training.workers, cluster=training.cluster)
+    sources: list[Iterable[Conversation]] = [played]
     if training.runs:
         sources.append(recorded(training.runs))
     number = save(chain(*sources), file)

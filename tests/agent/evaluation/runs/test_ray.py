@@ -18,8 +18,10 @@ import pytest
 
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.verify import verify_run
+from agent.training.lora.recipe import CONVERSATIONS
 from tests.agent.evaluation.runs.test_cluster import calls_recorded
 from tests.agent.evaluation.runs.test_shards import kept
+from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment
@@ -46,10 +48,10 @@ class Machines:
     def _added(self) -> Any:
         return self._cluster.add_node(num_cpus=2)
 
-    def players(self) -> list[int]:
-        """The processes of players, by the machines that they are on."""
+    def working(self, what: bytes = PLAYER) -> list[int]:
+        """The processes of players, or of other work, by the machines that they are on."""
         parents = {process.process.pid for node in self._nodes for process in node.all_processes["raylet"]}
-        return [pid for pid, parent, said in _processes() if parent in parents and said.startswith(PLAYER)]
+        return [pid for pid, parent, said in _processes() if parent in parents and said.startswith(what)]
 
     def kill_one(self, chance: random.Random) -> None:
         """Kill a machine with all that it plays, and start another."""
@@ -105,7 +107,7 @@ def play_and_kill(line: list[str], folder: Path, machines: Machines, server: Ser
 
     with ending(process, LONG):
         for _ in range(chance.randrange(1, 3)):
-            if played_on() and chance.random() < 0.5 and (players := machines.players()):
+            if played_on() and chance.random() < 0.5 and (players := machines.working()):
                 os.kill(chance.choice(players), signal.SIGKILL)
             elif process.poll() is None:
                 machines.kill_one(chance)
@@ -172,3 +174,56 @@ def test_what_plays_several_runs_takes_a_cluster_too(
     assert runs
     for run in runs:
         assert kept(tmp_path / "many" / run) == kept(tmp_path / "one" / run)
+
+
+GAMES = 256
+"""Games in as many parcels as there are processors, four times over."""
+WORK = b"ray::_work"
+
+
+@pytest.mark.parametrize(
+    ("given", "out"),
+    [
+        (
+            ("export", "--as", "react", "--split", "generated", "--games", str(GAMES), "--missteps", "0.1", "--out"),
+            "data.jsonl",
+        ),
+        (
+            ("train", "model.gguf", "--agent", "lota", "--set", "shots=0", "--houses", str(GAMES), "--dry-run", "--out"),
+            "adapter",
+        ),
+    ],
+    ids=["export", "train"],
+)
+def test_demonstrations_are_made_on_a_cluster_whatever_dies(
+    given: tuple[str, ...], out: str, machines: Machines, tmp_path: Path
+) -> None:
+    write_tiny(tmp_path / "model.gguf")
+    subprocess.run([*COMMAND, *given, f"one/{out}", "--workers", "1"], check=True, cwd=tmp_path, env=environment())
+    line = [*COMMAND, *given, f"many/{out}", "--cluster", f"ray:{machines.address}"]
+    with ending(subprocess.Popen(line, cwd=tmp_path, env=environment()), LONG) as process:
+        wait_until(lambda: machines.working(WORK), process, LONG)
+        for pid in machines.working(WORK)[:1]:
+            os.kill(pid, signal.SIGKILL)
+        machines.kill_one(random.Random(1))
+        assert process.wait() == 0
+    one, many = (tmp_path / name / out for name in ("one", "many"))
+    if one.is_dir():
+        one, many = one / CONVERSATIONS, many / CONVERSATIONS
+    assert many.read_bytes() == one.read_bytes()
+    assert len(one.read_bytes().splitlines()) > GAMES / 2
+
+
+def test_ctrl_c_ends_what_a_cluster_is_at(machines: Machines, tmp_path: Path) -> None:
+    size = ("--split", "generated", "--games", "50000", "--cluster", f"ray:{machines.address}", "--out", "data.jsonl")
+    line = [*COMMAND, "export", "--as", "react", *size]
+    process = subprocess.Popen(line, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    part = tmp_path / "data.jsonl.part"
+    with ending(process, LONG):
+        wait_until(lambda: part.exists() and part.stat().st_size, process, LONG)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert list(tmp_path.iterdir()) == []
+    wait_until(lambda: not machines.working(WORK), patience=LONG)
