@@ -6,7 +6,8 @@ import hashlib
 import os
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, UserDict
+from collections.abc import ItemsView
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,8 +20,8 @@ from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.engine.native import won
 from worlds.alfworld.engine.planner import Solution, plan, wins
-from worlds.alfworld.houses.habits import Habits, counted_habits, habits_of
-from worlds.alfworld.houses.house import SEEDS, GeneratedTasks, House, make_house
+from worlds.alfworld.houses.habits import Habits, Room, counted_habits, habits_of
+from worlds.alfworld.houses.house import SEEDS, GeneratedTasks, House, Houses, make_house
 from worlds.alfworld.text.goals import goal_sentences, read_goal
 from worlds.alfworld.world import AlfworldWorld
 from worlds.errors import ConfigurationError, TaskNotFound
@@ -211,6 +212,30 @@ def test_the_split_is_a_sequence_that_makes_what_is_asked_for() -> None:
     for index in (SEEDS, -SEEDS - 1):
         with pytest.raises(IndexError, match=f"there is no made-up house {index}"):
             tasks[index]
+
+
+class Counting(UserDict[str, Room]):
+    """Rooms to draw from, which count how many houses were drawn."""
+
+    drawn = 0
+
+    def items(self) -> ItemsView[str, Room]:
+        self.drawn += 1
+        return super().items()
+
+
+def test_a_house_that_is_kept_is_not_made_again() -> None:
+    rooms = Counting(counted_habits().rooms)
+    houses = Houses(replace(counted_habits(), rooms=rooms), whole=3, packed=4)
+    made = [houses(seed) for seed in range(7)]
+    drawn = rooms.drawn
+    assert drawn == sum(house.draws for house in made)
+    assert [houses(seed) for seed in range(7)] == made == [make_house(seed) for seed in range(7)]
+    assert rooms.drawn == drawn
+    houses(7)
+    drawn = rooms.drawn
+    assert (houses(1), houses(0)) == (made[1], made[0]), "the first that was packed made room for another"
+    assert rooms.drawn == drawn + made[0].draws
 
 
 def test_the_world_has_made_up_houses_that_are_not_listed() -> None:
