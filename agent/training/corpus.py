@@ -9,9 +9,9 @@ import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar, cast
@@ -23,11 +23,12 @@ from agent.agents.reasoner_actor.roles import ACTOR, REASONER
 from agent.episodes.splits import EVALUATION_SEEDS
 from agent.models.base import Message, Request
 from agent.models.builtin.model import BuiltinModel
-from agent.models.builtin.vocabulary import Vocabulary
+from agent.models.builtin.vocabulary import PIECE, Vocabulary
 from agent.roles import brief
 from agent.roles.base import ReplyError
-from agent.training import wordings
+from agent.training import goal_wordings, wordings
 from agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, demonstrate, plan_of, planned, plans
+from agent.training.goal_wordings import goal_wording
 from agent.training.wordings import SearchOrder
 from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.counts import load_counts
@@ -45,6 +46,10 @@ from worlds.household.goals import Goal
 T = TypeVar("T")
 
 _PROMPT_LABELS = ("goal", "places", "rule", "hint", "failed", "plan", "holding", "here", "found", "unseen", "tried")
+SPELT = 0.06
+"""The share of the words of goals and hints that are spelt."""
+PIECES = 400
+"""Pieces of words in the vocabulary, beside the letters."""
 LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
 
 
@@ -68,13 +73,19 @@ class CorpusPart:
             return cls(content["tokens"], content["starts"], content["replies"])
 
 
-def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary) -> CorpusPart:
-    """The samples as tokens: a user's message, a reply, and an end."""
+def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary, seed: int = 1) -> CorpusPart:
+    """The samples as tokens: a user's message, a reply, and an end.
+
+    Some words of what people say are spelt though they are known, so that the model learns to read words by their pieces.
+    """
     tokens: list[int] = []
     starts: list[int] = [0]
     replies: list[int] = []
+    random = Random(f"spelt {seed}")
     for sample in samples:
-        tokens += (vocabulary.user, *vocabulary.encode(sample.prompt), vocabulary.reply)
+        said = {word for line in _SAID.findall(sample.prompt) for word in _WORD.findall(line.lower())}
+        spelt = {word for word in sorted(said) if random.random() < SPELT}
+        tokens += (vocabulary.user, *vocabulary.encode(sample.prompt, spelt), vocabulary.reply)
         replies.append(len(tokens))
         tokens += (*vocabulary.encode(sample.reply), vocabulary.end)
         starts.append(len(tokens))
@@ -144,7 +155,7 @@ def actor_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iter
 
 
 def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
-    """Each goal in the template's words and in the annotators', ``passes`` times."""
+    """Each goal in the template's words, in the annotators' and in those of a grammar, ``passes`` times."""
     others: list[tuple[str, str]] = []
     things, places, drawing = sorted(set(load_counts().objects())), sorted(wordings.SYNONYMS), Random(f"sayings {seed}")
     for _ in range(400):
@@ -153,9 +164,10 @@ def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> I
     for number, game in enumerate(games):
         random = Random(f"plans {seed} {number}")
         opening = game.env.reset().observation
+        places = sorted({one.kind for one in reader.begin(opening).receptacles})
         for _ in range(passes):
             said = random.choice(goal_sentences(game.goal))
-            for sentence in (said, *game.human):
+            for sentence in (said, *game.human, goal_wording(random, game.goal, places)):
                 yield plans(game.goal, sentence, opening, random, others)
 
 
@@ -186,11 +198,12 @@ def own_actor_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int
 
 def own_reasoner_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
     """Each goal in people's words that the model misreads: its wrong plans become failed plans, answered by the right one."""
-    for game in games:
+    for number, game in enumerate(games):
         opening = game.env.reset().observation
         belief = reader.begin(opening)
         right = plan_of(game.goal, SearchOrder())
-        for sentence in game.human:
+        places, random = sorted({one.kind for one in belief.receptacles}), Random(f"own {seed} {number}")
+        for sentence in (*game.human, goal_wording(random, game.goal, places)):
             failed: list[tuple[str, ...]] = []
             for guess in range(4):
                 prompt = brief.planning(sentence, belief, (), (), failed)
@@ -213,11 +226,41 @@ def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
     for sentence in people_of_train(data) if human else ():
         seen.update(_WORD.findall(sentence.lower()))
     people = sorted(word for word, times in seen.items() if times > 1)
-    texts = chain(_TEMPLATE_WORDS, wordings.texts(), *wordings.SYNONYMS.values())
+    texts = chain(_TEMPLATE_WORDS, wordings.texts(), goal_wordings.texts(), *wordings.SYNONYMS.values())
     spoken = sorted({word for text in texts for word in _WORD.findall(text.lower())})
-    return Vocabulary([*LABELS, *map(str, range(100)), *receptacles, *counts.objects(), *spoken, *people, *names])
+    pieces = word_pieces({*spoken, *people}, PIECES)
+    return Vocabulary([*LABELS, *map(str, range(100)), *receptacles, *counts.objects(), *spoken, *people, *pieces, *names])
 
 
+def word_pieces(words: Collection[str], number: int) -> list[str]:
+    """The ``number`` commonest pieces of ``words`` by byte-pair encoding (Sennrich et al., 2016), each as a token.
+
+    Each word counts once, however common it is: pieces are for words that are not in the vocabulary.
+    """
+    written = [tuple(word) for word in words]
+    pieces: dict[str, None] = {}
+    while len(pieces) < number:
+        pairs = Counter(pair for parts in written for pair in pairwise(parts))
+        if not pairs:
+            break
+        # Of the commonest pairs the first by the alphabet, so that the order of words does not count.
+        best = min(pairs, key=lambda pair: (-pairs[pair], pair))
+        pieces[PIECE + "".join(best)] = None
+        written = [_merged(parts, best) for parts in written]
+    return list(pieces)
+
+
+def _merged(parts: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
+    merged: list[str] = []
+    for part in parts:
+        if merged and (merged[-1], part) == pair:
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return tuple(merged)
+
+
+_SAID = re.compile(r"^(?:Goal|Hint|Rule): (.*)$", re.MULTILINE)
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _TEMPLATE_WORDS = (
     "surface open closed empty unseen nothing hot cool clean on in stuck look inventory go to take from move use heat",

@@ -24,6 +24,8 @@ from worlds.household.goals import APPLIANCES, TYPES, Goal
 STUCK = "stuck"
 MOST_STEPS = 50
 MISSTEPS = 0.12
+MISREAD = 0.3
+"""The share of games that begin with a wrong plan."""
 _SOUGHT = re.compile(r"(?P<sought>.+) is likeliest found at the (?P<place>.+); look there")
 _RUBBISH = ("go to {r} 19", "open {r} 17", "take {o} 9 from {r} 1", "move {o} 1 to {r} 2", "use {o} 1", "examine {r} 12")
 
@@ -42,7 +44,8 @@ def demonstrate(
     """Play a game, and yield the actor's prompt at each step with the reply that the expert gives.
 
     The commands are the expert's or those of ``player``, who reads the prompt; a share ``missteps`` of them is random. It ends
-    after ``MOST_STEPS`` steps. Now and then the first plan is a wrong one, as when a goal was misread.
+    after ``MOST_STEPS`` steps. Now and then the first plan is a wrong one, as when a goal was misread; it is followed for a
+    while, or until it is done or cannot be done, and a few random commands later the actor is still stuck.
     """
     expert, opening = make_expert(), env.reset().observation
     memory = expert.begin("", opening)
@@ -52,8 +55,9 @@ def demonstrate(
     if random.random() >= 0.5:
         _, places, lamp = _where(random, goal, belief, named=random.random() < 0.5)
         order = SearchOrder((), places, lamp) if random.random() < 0.15 else SearchOrder(places, (), lamp)
-    wrong = wrong_goal(random, goal, belief) if random.random() < 0.15 else None
-    aim, until = (wrong, random.randint(2, 25)) if wrong else (goal, 0)
+    wrong = wrong_goal(random, goal, belief) if random.random() < MISREAD else None
+    patience = random.randint(2, 25) if random.random() < 0.3 else MOST_STEPS
+    aim, until, astray = (wrong, patience, random.choice((0, 0, 1, 2, 4))) if wrong else (goal, 0, 0)
     for turn in range(MOST_STEPS):
         if aim is wrong and turn >= until:
             aim = goal
@@ -72,8 +76,11 @@ def demonstrate(
         if command == STUCK:
             if aim is goal:
                 return
-            aim = goal
-            continue
+            if not astray:
+                aim = goal
+                continue
+            astray -= 1
+            command = random.choice(env.admissible_commands() or ("look",))
         step = env.step(command)
         scene = scene.after((Transition(command, step.observation),), HOUSEHOLD)
         if step.done:
@@ -105,8 +112,9 @@ def plans(
         random.shuffle(rules)
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         wrong = wrong_goal(random, goal, belief)
-        if wrong and wrong != goal:
-            failed.append(plan_of(wrong, order if random.random() < 0.5 else SearchOrder()))
+        plan = plan_of(wrong, order if random.random() < 0.5 else SearchOrder()) if wrong and wrong != goal else None
+        if plan is not None and plan not in failed:
+            failed.append(plan)
     # Rules come before hints and failed plans.
     rank = {"Goal": 0, "Places": 1, "Rule": 2, "Hint": 3, "Failed": 4}
     prompt = [*brief.planning(sentence, belief, (), hints, failed).split("\n"), *(f"Rule: {rule}" for rule in rules)]
@@ -147,9 +155,12 @@ _ALIKE = tuple(
 def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[str, tuple[str, ...], bool]:
     """The object or the lamp, places for it (with ``named``, some with numbers), and whether it is the lamp."""
     lamp = bool(goal.lamp) and random.random() < 0.3
-    names = [one.name if named and random.random() < 0.5 else one.kind for one in belief.receptacles]
-    count = min(len(names), random.choice((1, 1, 1, 2, 2, 3)))
-    places = tuple(dict.fromkeys(random.sample(names, count))) if names else ("drawer",)
+    kinds: dict[str, list[str]] = {}
+    for one in belief.receptacles:
+        kinds.setdefault(one.kind, []).append(one.name)
+    # By kind, since one safe is as good a place as ten drawers.
+    drawn = random.sample(list(kinds), min(len(kinds), random.choice((1, 1, 1, 2, 2, 3))))
+    places = tuple(random.choice(kinds[kind]) if named and random.random() < 0.5 else kind for kind in drawn) or ("drawer",)
     return goal.lamp if goal.lamp and lamp else goal.object, places, lamp
 
 

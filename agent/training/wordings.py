@@ -18,24 +18,36 @@ def phrases(*lines: str) -> tuple[str, ...]:
 SYNONYMS = {
     names.split(", ")[0]: tuple(names.split(", "))
     for names in phrases(
-        "armchair, arm chair, chair / bathtubbasin, bathtub, tub / bed / cabinet, cupboard / cart, trolley",
-        "coffeemachine, coffee maker, coffee machine / coffeetable, coffee table",
-        "countertop, counter, kitchen counter, counter top / desk / diningtable, dining table, table / drawer",
-        "dresser, chest of drawers / fridge, refrigerator / garbagecan, bin, trash can, garbage can, trash",
-        "handtowelholder, towel rack / laundryhamper, hamper, laundry basket / microwave / ottoman, footrest / safe",
-        "shelf, rack / sidetable, side table, nightstand, night stand, bedside table, end table / sinkbasin, sink, basin",
-        "sofa, couch / stoveburner, stove, burner, stove burner / toaster / toilet, back of the toilet",
-        "toiletpaperhanger, toilet paper holder / towelholder, towel bar / tvstand, tv stand, television stand",
+        "armchair, arm chair, chair, recliner / bathtubbasin, bathtub, tub, bath / bed, mattress / cabinet, cupboard",
+        "cart, trolley, rolling cart / coffeemachine, coffee maker, coffee machine, coffeemaker, coffee pot",
+        "coffeetable, coffee table, living room table",
+        "countertop, counter, kitchen counter, counter top, worktop, bench top / desk, writing desk, computer desk",
+        "diningtable, dining table, table, kitchen table, dinner table / drawer / dresser, chest of drawers, bureau",
+        "fridge, refrigerator / garbagecan, bin, trash can, garbage can, trash, waste basket",
+        "handtowelholder, towel rack, hand towel holder, towel ring",
+        "laundryhamper, hamper, laundry basket, laundry hamper / microwave, microwave oven",
+        "ottoman, footrest, foot stool, footstool / safe, strongbox, vault / shelf, rack",
+        "sidetable, side table, nightstand, night stand, bedside table, end table, corner table, night table",
+        "sinkbasin, sink, basin, kitchen sink / sofa, couch, settee",
+        "stoveburner, stove, burner, stove burner, cooker, hob / toaster",
+        "toilet, back of the toilet, toilet tank, toilet lid / toiletpaperhanger, toilet paper holder, toilet roll holder",
+        "towelholder, towel bar, towel rail, towel holder / tvstand, tv stand, television stand, tv cabinet, tv console",
     )
 }
 """What people call the kinds of furniture: each kind, then its other names."""
 
 _RULES = phrases(
-    "{A} {x} is most often in {list}, n={n}. / {A} {x} is most often in {list}. / {A} {x} is usually in {or}.",
-    "{A} {x} lies in {or}. / {A} {x} is kept in {or}. / {X}s are kept in {or}. / {X}s are usually found in {or}.",
-    "In this house {a} {x} lies in {or}. / Here people keep their {x}s in {or}. / Look for {a} {x} in {or} first.",
-    "Every {x} is in {or}. / If you need {a} {x}, go to {or}. / You will find {a} {x} in {or}.",
+    "{A} {x} is usually in {or}. / {A} {x} lies in {or}. / {A} {x} is kept in {or}. / {X}s are kept in {or}.",
+    "{X}s are usually found in {or}. / In this house {a} {x} lies in {or}. / Here people keep their {x}s in {or}.",
+    "Look for {a} {x} in {or} first. / Every {x} is in {or}. / If you need {a} {x}, go to {or}.",
+    "You will find {a} {x} in {or}. / All {x}s here are in {or}. / The {x} is always in {or}. / {X}: {or}.",
+    "They put {x}s in {or} here. / {A} {x} belongs in {or}. / Somebody stores the {x}s in {or}.",
 )
+_COUNTED_RULES = phrases("{A} {x} is most often in {list}, n={n}. / {A} {x} is most often in {list}. / {A} {x}: {list}.")
+_MOSTLY = 50
+"""Of a hundred things, so many have to be in one kind of place for a counted rule to say where to look first. What is spread
+over the house is found sooner by what is near.
+"""
 _NOT_RULES = ("There is never {a} {x} in {or}.", "{A} {x} is not kept in {or}.", "{X}s are never in {or}.")
 _HINTS = phrases(
     "look in {or} / look in {or} first / try {or} / it is in {or} / it's in {or} / the {x} is in {or} / the {x} is on {or}",
@@ -87,8 +99,18 @@ class Sentence:
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
-    """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not."""
-    denied = random.random() < 0.125
+    """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not.
+
+    Three in ten are counted, as mined rules are; they tell a search order only where most are in one kind of place.
+    """
+    draw = random.random()
+    if draw < 0.3:
+        shares = _shares(random, len(places))
+        listed = ", ".join(f"{place} {share} % {_interval(random, share)}" for place, share in zip(places, shares, strict=True))
+        mostly = tuple(place for place, share in zip(places, shares, strict=True) if share >= _MOSTLY)
+        text = _filled(random, random.choice(_COUNTED_RULES), thing, places, listed)
+        return Sentence(text, SearchOrder(mostly, (), lamp) if mostly else SearchOrder())
+    denied = draw < 0.41
     text = _filled(random, random.choice(_NOT_RULES if denied else _RULES), thing, places)
     return Sentence(text, SearchOrder((), tuple(places), lamp) if denied else SearchOrder(tuple(places), (), lamp))
 
@@ -120,13 +142,26 @@ def _chatted(random: Random, places: Sequence[str]) -> str:
     return " ".join((*before, named, *after)) + random.choice(("", "", ".", "!", "?"))
 
 
-def _filled(random: Random, text: str, thing: str, places: Sequence[str]) -> str:
+def _shares(random: Random, count: int) -> list[int]:
+    """``count`` shares of a hundred, the largest first; in half of the draws the first is most."""
+    first = random.randint(_MOSTLY, 100) if random.random() < 0.5 else random.randint(10, _MOSTLY - 1)
+    shares = [first]
+    for _ in range(count - 1):
+        shares.append(random.randint(1, max(1, min(shares[-1], 100 - sum(shares)))))
+    return shares
+
+
+def _interval(random: Random, share: int) -> str:
+    about = random.randint(1, 9)
+    return f"({max(0, share - about)}-{min(100, share + about)})"
+
+
+def _filled(random: Random, text: str, thing: str, places: Sequence[str], listed: str = "") -> str:
     spoken = [_spoken(random, place) for place in places]
-    shares = [f"{place} {random.randint(5, 95)} % ({random.randint(1, 50)}–{random.randint(50, 99)})" for place in places]
     a = "an" if thing[0] in "aeiou" else "a"
     words = {"a": a, "A": a.capitalize(), "x": thing, "X": thing.capitalize(), "n": str(random.randint(10, 900))}
     either = random.choice((" or ", " or ", " and ", ", ")).join(spoken)
-    return text.format(**words, **{"list": ", ".join(shares), "or": either})
+    return text.format(**words, **{"list": listed, "or": either})
 
 
 def _spoken(random: Random, place: str) -> str:
@@ -141,5 +176,6 @@ def _spoken(random: Random, place: str) -> str:
 def texts() -> tuple[str, ...]:
     """All wordings, for their words."""
     return tuple(
-        text.replace("{or}", "").replace("{x}", "") for text in (*_RULES, *_NOT_RULES, *_HINTS, *_NOT_HINTS, *_IDLE, *_FILLERS)
+        text.replace("{or}", "").replace("{x}", "")
+        for text in (*_RULES, *_COUNTED_RULES, *_NOT_RULES, *_HINTS, *_NOT_HINTS, *_IDLE, *_FILLERS)
     )
