@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
 from random import Random
@@ -25,45 +25,25 @@ from agent.episodes.splits import EVALUATION_SEEDS
 from agent.models.base import Model
 from agent.setup import read_rules
 from agent.training.corpus import people_of_train, spread
-from agent.training.wordings import phrases
+from agent.training.goal_wordings import OBJECTS, plural
+from agent.training.held_out import GOALS, HABITS, HINTS
+from agent.training.wordings import SYNONYMS
 from knowledge.choosing import RuleBudget
+from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.houses.habits import Habits, counted_habits
-from worlds.alfworld.houses.house import GeneratedTasks
+from worlds.alfworld.houses.house import GeneratedTasks, make_house
 from worlds.alfworld.text.reader import begin
 from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Task, World
+from worlds.base import Env, Task, World
 from worlds.household.belief import kind
+from worlds.household.goals import TYPES, Goal
 
-SETS = ("seen", "admissible", "houses", "human", "hints", "rules")
+SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")
 """What `evaluate_model` can measure."""
 
 HOUSES = 500
 HABIT_GAMES = 60
 RULE_GAMES = 60
-
-HINTS = phrases(
-    "Have you tried {place}? / I'd bet on {place}. / Somebody left it at {place}, I believe. / My guess would be {place}",
-    "It could be hiding in {place} / If I were you I would begin at {place}. / Last night I noticed it near {place}",
-    "Take a peek inside {place} / Head over to {place} before you do anything. / Let's see whether {place} has it",
-    "Walk to {place}, please. / Now over to {place} / Grandma always keeps hers in {place} / Peek into {place}; trust me",
-    "{place} seems a good place / Would you mind examining {place}? / Could you have a glance at {place}?",
-    "It must be lying around {place} / Probably {place}. / There used to be one at {place} / Hmm, {place} perhaps?",
-    "Listen: {place}! / I would love you to investigate {place} / We usually store those in {place}",
-    "Rumour has it that you want {place} / Your best chance is {place} / Forget the rest and visit {place}",
-    "The answer lies in {place} / Do me a favour and inspect {place} / Straight to {place} with you",
-    "You'd better approach {place} / Somewhere around {place} I think / The children played with it by {place}",
-    "Begin your search with {place}, ok? / I put it away in {place} yesterday / Wander across to {place}",
-    "Next stop: {place} / Don't you think {place} is worth a visit? / Everything you need is at {place}",
-    "Turn to {place} now",
-)
-"""Forty hints in free wording; ``{place}`` is a receptacle of the house, such as ``drawer 3``."""
-
-HABITS: dict[str, dict[str, str]] = {
-    "ordinary houses": {},
-    "kitchen things in odd places": {"mug": "microwave", "knife": "garbagecan", "apple": "cabinet"},
-    "all in the safe": {"book": "safe", "pillow": "safe", "keychain": "armchair", "cloth": "cart"},
-}
-"""Made-up houses in which some objects are where they never were in ``train``."""
 
 TOLD = ("none", "learned", "true", "false")
 """No rules; the accepted rules of the book that ships; one true sentence; one false sentence."""
@@ -160,6 +140,8 @@ def evaluate_model(
     for name in names:
         if name == "hints":
             yield _follow_hints(model)
+        elif name == "wordings":
+            yield _other_words(model, limit)
         elif name == "rules":
             yield from _worth_of_rules(model, limit or RULE_GAMES)
         else:
@@ -186,6 +168,35 @@ def _follow_hints(model: Model) -> dict[str, Any]:
         if f"go to {place}" not in game.commands[:2]:
             missed.append(f"{hint} -> {game.plans} {game.commands[:2]}")
     return {"set": "hints", "hints": len(HINTS), "followed": len(HINTS) - len(missed), "missed": missed}
+
+
+def _other_words(model: Model, limit: int | None) -> dict[str, Any]:
+    """The figures of evaluation houses whose goals are told in the words of ``GOALS``, each twice."""
+    world = AlfworldWorld()
+    agent, config = _actor(world, model), EpisodeConfig(world.engine)
+    left = {TYPES[form]: [*sentences, *sentences] for form, sentences in GOALS.items()}
+    most = sum(map(len, left.values())) if limit is None else limit
+    began, games = perf_counter(), list[GameResult]()
+    for seed in count(EVALUATION_SEEDS):
+        if len(games) == most:
+            break
+        house = make_house(seed)
+        if left[house.goal.type]:
+            task = replace(world.task(f"generated:{seed}"), goal=_told(left[house.goal.type].pop(0), house.goal))
+            games.append(_played(NativeEnv(task, house.game), agent, config))
+    figures = summary("made-up houses, goals in other words", games, perf_counter() - began)
+    return figures | {"lost": [f"{game.task} ({game.goal}) {game.outcome}: {game.plans}" for game in games if not game.won]}
+
+
+def _told(sentence: str, goal: Goal) -> str:
+    """``sentence`` with everyday names for what ``goal`` is about: the first that is not the game's own."""
+
+    def named(kind: str, names: Mapping[str, tuple[str, ...]]) -> str:
+        return next((name for name in names.get(kind, ()) if name != kind), kind)
+
+    thing = named(goal.object, OBJECTS)
+    lamp, place = named(goal.lamp or "", OBJECTS), named(goal.receptacle or "", SYNONYMS)
+    return sentence.format(x=thing, xs=plural(thing), r=place, lamp=lamp)
 
 
 def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
@@ -250,21 +261,24 @@ class _Hinting(Unattended):
 
 
 def _play(world: World, task: Task, agent: Agent, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
+    return _played(world.open(task), agent, config, overseer)
+
+
+def _played(env: Env, agent: Agent, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
     heard: list[Event | CallTiming] = []
-    env = world.open(task)
     ended = asyncio.run(run_episode(env, agent, config, heard.append, overseer))
     env.close()
     seen = [event.body for event in heard if isinstance(event, Event)]
     return GameResult(
-        task.reference,
-        task.type,
+        env.task.reference,
+        env.task.type,
         ended.outcome,
         ended.steps,
         ended.refused,
         sum(isinstance(body, events.ParseFailed) for body in seen),
         sum(isinstance(body, events.ModelCall) for body in seen),
         tuple(body.steps for body in seen if isinstance(body, events.Planned)),
-        task.goal,
+        env.task.goal,
         tuple(body.command for body in seen if isinstance(body, events.Stepped)),
     )
 

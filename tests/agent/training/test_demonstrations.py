@@ -18,14 +18,30 @@ from agent.models.builtin.vocabulary import Vocabulary  # noqa: E402
 from agent.training import wordings  # noqa: E402
 from agent.training.__main__ import main  # noqa: E402
 from agent.training.attention.__main__ import main as attention  # noqa: E402
-from agent.training.corpus import CorpusPart, actor_samples, encoded, made_up_games, reasoner_samples, spread  # noqa: E402
+from agent.training.corpus import (  # noqa: E402
+    CorpusPart,
+    actor_samples,
+    encoded,
+    made_up_games,
+    reasoner_samples,
+    spread,
+    word_pieces,
+)
 from agent.training.demonstrations import STUCK, TrainingSample, plan_of, wrong_goal  # noqa: E402
-from agent.training.evaluate import HINTS  # noqa: E402
+from agent.training.goal_wordings import goal_wording, plural  # noqa: E402
+from agent.training.held_out import GOALS, HINTS  # noqa: E402
 from agent.training.wordings import SearchOrder  # noqa: E402
 from worlds.alfworld.text.reader import begin  # noqa: E402
 from worlds.base import Observation  # noqa: E402
 from worlds.errors import ConfigurationError  # noqa: E402
-from worlds.household.goals import Goal  # noqa: E402
+from worlds.household.goals import TYPES, Goal  # noqa: E402
+
+GOALS_OF_EACH_TYPE = (
+    Goal("pick_and_place_simple", "mug", "desk"),
+    Goal("pick_clean_then_place_in_recep", "mug", "desk"),
+    Goal("look_at_obj_in_light", "mug", lamp="desklamp"),
+    Goal("pick_two_obj_and_place", "mug", "desk", count=2),
+)
 
 
 def acted(houses: int = 8) -> list[TrainingSample]:
@@ -121,6 +137,73 @@ def test_held_out_hints_are_none_of_those_trained_on() -> None:
     trained = {text.lower().strip(" .!?") for text in wordings.texts() if len(text.split()) > 1}
     assert len(HINTS) == 40
     assert all(hint.format(place="").lower().strip(" .!?,") not in trained for hint in HINTS)
+
+
+def test_a_counted_rule_tells_where_to_look_first_only_if_most_are_there() -> None:
+    random = Random(1)
+    told = [wordings.rule(random, "mug", ("safe", "desk")) for _ in range(400)]
+    counted = [one for one in told if "%" in one.text]
+    assert len(counted) > 60
+    for one in counted:
+        shares = {place: int(share) for place, share in re.findall(r"(safe|desk) (\d+) %", one.text)}
+        assert sum(shares.values()) <= 101
+        assert one.order == SearchOrder(tuple(place for place, share in shares.items() if share >= 50))
+
+
+def test_a_game_begins_with_a_wrong_plan_until_it_is_stuck() -> None:
+    stuck = [sample.prompt for sample in acted(60) if sample.reply.endswith("Action: stuck")]
+    assert len(stuck) > 10
+
+
+@pytest.mark.parametrize("goal", GOALS_OF_EACH_TYPE)
+def test_a_goal_is_told_in_many_words(goal: Goal) -> None:
+    told = [goal_wording(Random(seed), goal, ("desk", "shelf")) for seed in range(300)]
+    assert len(set(told)) > 270
+    assert not any(mark in sentence for sentence in told for mark in "[]{}|")
+    assert told[:50] == [goal_wording(Random(seed), goal, ("desk", "shelf")) for seed in range(50)]
+
+
+@pytest.mark.parametrize(
+    ("one", "several"),
+    [
+        ("mug", "mugs"),
+        ("bar of soap", "bars of soap"),
+        ("knife", "knives"),
+        ("potato", "potatoes"),
+        ("keys", "keys"),
+        ("box", "boxes"),
+    ],
+)
+def test_names_have_a_plural(one: str, several: str) -> None:
+    assert plural(one) == several
+
+
+def test_goals_in_other_words_are_none_of_those_trained_on() -> None:
+    holes = {"x": "", "xs": "", "r": "", "lamp": ""}
+    assert {*GOALS} == {*TYPES}
+    trained = {goal_wording(Random(seed), goal, ("shelf",)).lower() for seed in range(40) for goal in GOALS_OF_EACH_TYPE}
+    for form, sentences in GOALS.items():
+        assert len(sentences) == 6, form
+        assert all(sentence.format(**holes).lower() not in trained for sentence in sentences)
+
+
+def test_pieces_are_the_commonest_pairs_whatever_the_order_of_words() -> None:
+    words = ["low", "lower", "newer", "wider", "new"]
+    assert word_pieces(words, 4) == word_pieces(words[::-1], 4) == ["#er", "#ew", "#lo", "#low"]
+    assert word_pieces(["ab"], 10) == ["#ab"]
+
+
+def test_some_words_that_people_say_are_spelt_though_they_are_known() -> None:
+    known = Vocabulary(["goal:", "put", "the", "mug", "away"])
+    sample = TrainingSample("Goal: put the mug away", "put")
+    parts = [encoded([sample] * 100, known, seed) for seed in (1, 1, 2)]
+    assert np.array_equal(parts[0].tokens, parts[1].tokens)
+    assert not np.array_equal(parts[0].tokens, parts[2].tokens)
+    spelt = int((parts[0].tokens == known.spell).sum())
+    assert 5 < spelt < 60
+    for at in range(100):
+        tokens = parts[0].tokens[parts[0].starts[at] : parts[0].starts[at + 1]].tolist()
+        assert known.decode(tokens) == "Goal: put the mug away put"
 
 
 def test_tokens_are_kept_and_read_again(tmp_path_factory: pytest.TempPathFactory) -> None:

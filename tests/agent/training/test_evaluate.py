@@ -13,7 +13,8 @@ import pytest
 from agent.agents.action_attention.file import SHIPPED
 from agent.models.builtin.model import load_builtin
 from agent.training.attention.evaluate import ARMS, SETS, THRESHOLDS, curve, evaluate
-from agent.training.evaluate import HABITS, TOLD, GameResult, evaluate_model, game_sets, houses_with_one_place, lines, summary
+from agent.training.evaluate import TOLD, GameResult, evaluate_model, game_sets, houses_with_one_place, lines, summary
+from agent.training.held_out import HABITS
 from worlds.alfworld.houses.house import GeneratedTasks
 
 GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, (), "goal")

@@ -28,6 +28,18 @@ def test_an_unknown_word_is_spelt() -> None:
     assert tokens("the Gizmo") == ["the", "<spell>", "#g", "#i", "#z", "#m", "#o"]
 
 
+def test_an_unknown_word_is_spelt_by_the_longest_known_pieces() -> None:
+    known = Vocabulary([*WORDS, "#giz", "#gi", "#mo", "#s"])
+    assert [known.tokens[id] for id in known.encode("the gizmos")] == ["the", "<spell>", "#giz", "#mo", "#s"]
+    assert known.decode(known.encode("the gizmos giz")) == "the gizmos giz"
+
+
+def test_a_known_word_is_spelt_on_demand() -> None:
+    ids = KNOWN.encode("mug 2 mug", {"mug"})
+    assert [KNOWN.tokens[id] for id in ids] == ["mug 2", "<spell>", "#m", "#u", "#g"]
+    assert KNOWN.decode(ids) == "mug 2 mug"
+
+
 @pytest.mark.parametrize(
     "text",
     [
