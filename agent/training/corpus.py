@@ -27,7 +27,16 @@ from agent.models.builtin.vocabulary import PIECE, Vocabulary
 from agent.roles import brief
 from agent.roles.base import ReplyError
 from agent.training import goal_wordings, wordings
-from agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, demonstrate, plan_of, planned, plans
+from agent.training.demonstrations import (
+    MISSTEPS,
+    STUCK,
+    TrainingSample,
+    demonstrate,
+    plan_of,
+    planned,
+    plans,
+    wrong_goal,
+)
 from agent.training.goal_wordings import goal_wording
 from agent.training.wordings import SearchOrder
 from worlds.alfworld.data.annotations import sentences_of
@@ -171,6 +180,25 @@ def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> I
                 yield plans(game.goal, sentence, opening, random, others)
 
 
+def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
+    """Goals that mean something else than they say, ``passes`` times each: that plan failed, and one like it is right.
+
+    People write "spoon" where a ladle is meant. A model that only saw right readings would repeat the plan that failed.
+    """
+    for number, game in enumerate(games):
+        random = Random(f"misread {seed} {number}")
+        belief = reader.begin(game.env.reset().observation)
+        places = sorted({one.kind for one in belief.receptacles})
+        for _ in range(passes):
+            written = (*game.human, goal_wording(random, game.goal, places), random.choice(goal_sentences(game.goal)))
+            drawn = (wrong_goal(random, game.goal, belief) for _ in range(random.choice((1, 1, 2, 2, 3))))
+            others = [one for one in dict.fromkeys(drawn) if one is not None and one != game.goal]
+            if others:
+                failed = [plan_of(one, SearchOrder()) for one in (game.goal, *others[:-1])]
+                prompt = brief.planning(random.choice(written), belief, (), (), failed)
+                yield TrainingSample(prompt, planned(others[-1], SearchOrder()))
+
+
 @dataclass(frozen=True, slots=True)
 class ModelPlayer:
     """The model playing its own games, for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done."""
@@ -300,6 +328,7 @@ def make_corpus(
         "actor-made-up": actor_samples(made_up, 1, seed + 1),
         "reasoner-train": reasoner_samples(train, plans, seed + 2),
         "reasoner-made-up": reasoner_samples(made_up, plans, seed + 3),
+        "reasoner-misread": misread_samples(chain(train, made_up), plans, seed + 4),
     }
     counted_habits: dict[str, Any] = {"seed": seed, "human": human, "vocabulary": len(vocabulary)}
     counted_habits |= {"games": len(train), "houses": len(made_up)}

@@ -22,6 +22,8 @@ from worlds.household.base import Household
 from worlds.household.belief import Belief
 
 PACKAGE = "agent.agents.reasoner_actor"
+MOST_GUESSES = 4
+"""How often the reasoner is asked for another plan in place of one that failed already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,12 @@ class BriefPrompting:
         emit_rules(rules, (), emit)
         text = brief.planning(memory.goal, state.belief, rules, state.hints, state.failed)
         answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
+        for again in range(1, MOST_GUESSES + 1):
+            if answer.value is None or answer.value.steps not in state.failed:
+                break
+            # A plan that failed would fail again: let the model guess.
+            guessing = replace(self.sampling, temperature=1.0, seed=(self.sampling.seed or 0) + again)
+            answer = await ask(REASONER, self.model, (), text, emit, guessing)
         return answer, replace(memory, state=state)
 
     async def act(
