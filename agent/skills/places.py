@@ -17,7 +17,10 @@ _ITEM = re.compile(r"(?m)^(?P<item>[ \t]*(?:\d{1,3}[.):]|[-*•])[ \t]+\S.*?)(?:
 """An item of a list, up to what is said about it."""
 _REFUSED = re.compile(r"[\W_]*(?:very |highly |most )?(?:no|never|unlikely|not likely)\b", re.IGNORECASE)
 """What is said about a place that is no place to look into."""
-_CLAUSE = re.compile(r"[.;!?\n]|\bbut\b|, ?(?=then|rather|try|look|maybe|perhaps|possibly|probably|so\b)", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"[.;!?\n]|\bbut\b|, ?(?=then|rather|try|look|go\b|visit|check|search|walk|head|maybe|perhaps|possibly|probably|so\b)",
+    re.IGNORECASE,
+)
 _UNSURE = re.compile(
     r"\b(?:not (?:sure|certain|know)|(?:can)?not (?:tell|say|be sure)|(?:do|ca)n['’]t (?:know|tell|say))\b", re.IGNORECASE
 )
@@ -33,7 +36,11 @@ _NO_BEHIND = re.compile(
     re.IGNORECASE,
 )
 """A no that stands behind what it is about."""
-_SAID = re.compile(r"\b(?:is|are|seems?|looks?)(?:n['’]t|\s[^.;,\n]{0,30}?\b(?:not|never|unlikely))\b[^.;,\n]*,", re.IGNORECASE)
+_SAID = re.compile(
+    r"\b(?:is|are|seems?|looks?)(?:n['’]t|\s[^.;,\n]{0,30}?\b(?:not|never|unlikely))\b[^.;,\n]*,"
+    r"|\b(?:forget|skip|avoid)\b[^.;,\n]{0,40}?\band (?=visit|go\b|look|try|check|search|open|head|walk|see\b|start)",
+    re.IGNORECASE,
+)
 """A no to what stands before it, so not to what follows."""
 
 

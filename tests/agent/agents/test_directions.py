@@ -63,6 +63,8 @@ WITH_EGG = belief(
         ("i think egg is at fridge", ("fridge 1",)),
         ("stop looking in the cabinets, try the fridge", ("fridge 1",)),
         ("dont look in the fridge, look on the worktop", ("countertop 1", "countertop 2")),
+        ("forget the rest and visit cabinet 3", ("cabinet 3",)),
+        ("forget about the fridge, go to cabinet 3", ("cabinet 3",)),
     ],
 )
 def test_places_are_read_as_people_name_them(hint: str, places: tuple[str, ...]) -> None:
