@@ -279,6 +279,9 @@ def test_the_command_writes_a_file_or_prints(runs: Path, tmp_path: Path, capsys:
         (("somewhere", "--games", "2"), "for the expert's games alone"),
         (("--as", "react", "--games", "0"), "too few"),
         (("--as", "react", "--shard", "3/2"), "is not a shard"),
+        (("--as", "react", "--workers", "2", "--cluster", "ray"), "leave out --workers or --cluster"),
+        (("--as", "react", "--cluster", "here"), "is not a cluster"),
+        (("somewhere", "--cluster", "ray"), "for the expert's games alone"),
         (("--out", "data.txt"), "ends in .jsonl"),
     ],
 )
