@@ -13,6 +13,7 @@ from tui.text import plural
 from tui.widgets.bars import Bar, bars
 from tui.widgets.lines import flat
 
+EXPERT = "expert"
 _WORDS = 2
 """Lines kept for why a game was lost."""
 _PENDING = "…"
@@ -87,7 +88,9 @@ class Ending(Card):
             verdict = " Nobody could have been quicker."
         elif par and par.expert is not None and ended.turns < par.expert:
             verdict = " That beats the expert."
-        rows = (Bar(self._player, ended.turns, "bold $won"), *par_bars(par))
+        rows = [Bar(self._player, ended.turns, "bold $won"), *par_bars(par)]
+        if self._player == EXPERT and (par is None or par.expert in {None, ended.turns}):
+            del rows[1]  # its own bar says the same
         return [Content.assemble((f"In {turns}.", "bold $won"), (verdict, "$won")), *bars(rows, width)]
 
     def _missed(self, ended: Ended, width: int) -> list[Content]:
@@ -95,7 +98,8 @@ class Ending(Card):
         style = _LOOKS[ended.outcome][2]
         title = f"After {plural(ended.turns, 'turn')}"
         if failure is not None and ended.outcome != "stopped":
-            title += f": {failure.label}" + (f", turn {failure.turn}" if ended.outcome == "lost" else "")
+            later = ended.outcome == "lost" and failure.turn != ended.turns
+            title += f": {failure.label}" + (f", turn {failure.turn}" if later else "")
         words = flat(failure.words if failure else ended.message or ended.reason)
         why = Content(words).wrap(max(width, 8)) if words else []
         if len(why) > _WORDS:
@@ -119,7 +123,7 @@ class Ending(Card):
         if ended.refused:
             parts.append(f"{plural(ended.refused, 'command')} refused")
         if self._assisted or ended.assisted:
-            parts.append("assisted: a person stepped in")
+            parts.append("assisted by a person")
         return Content.styled(" · ".join(parts), "$quiet")
 
 
@@ -142,4 +146,4 @@ def _par_words(par: PathLengths | None) -> str:
     if par.expert is None:
         return f"It can be done in {plural(par.shortest or 0, 'turn')}; the expert does not manage it."
     best = "" if par.shortest is None else f", the shortest way {par.shortest}"
-    return f"It can be done: the expert takes {plural(par.expert, 'turn')}{best}."
+    return f"The expert takes {plural(par.expert, 'turn')}{best}."

@@ -8,6 +8,7 @@ from textual.content import Content
 
 from agent.config import Prices
 from agent.evaluation.runs.cost import cost, money
+from agent.setup import HUMAN
 from tui.episode.state import EpisodeMoment, ViewState
 from tui.text import percentage, plural
 from tui.widgets.lines import LinesPane, flat, hung
@@ -50,7 +51,8 @@ def _plan(moment: EpisodeMoment, width: int) -> Block:
     title = Content.styled("Plan", "bold")
     if not moment.plan:
         assert moment.started is not None
-        unplanned = f"{flat(moment.started.agent)} goes from turn to turn, without a plan"
+        agent = flat(moment.started.agent)
+        unplanned = "yours alone: no agent plays" if agent == HUMAN else f"{agent} goes from turn to turn, without a plan"
         return [title, *_quiet("no plan so far" if moment.started.model else unplanned, width)]
     if moment.revision:
         revised = Content.styled(f"revised {moment.revision}×", "$quiet")
@@ -83,7 +85,7 @@ def _totals(state: ViewState, prices: Prices | None, width: int) -> Block:
     totals = state.totals
     if state.model is None:
         agent = flat(state.moment.started.agent) if state.moment.started else ""
-        return _quiet(f"{agent}: no model is called", width)
+        return _quiet(f"{agent}: no model is called", width) if agent != HUMAN else []
     if not totals.calls:
         return _quiet("no call so far", width)
     figures = [f"{plural(totals.calls, 'call')} · {seconds(totals.seconds)}"]
@@ -91,7 +93,10 @@ def _totals(state: ViewState, prices: Prices | None, width: int) -> Block:
     if totals.prompt_tokens or totals.completion_tokens:
         share = totals.tokens.cached_share
         cached = f" · {percentage(share)}% cached" if share is not None else ""
-        figures += [f"{token_text(totals.prompt_tokens)} in{cached}", f"{token_text(totals.completion_tokens)} out"]
+        figures += [
+            f"{token_text(totals.prompt_tokens)} tokens in{cached}",
+            f"{token_text(totals.completion_tokens)} tokens out",
+        ]
         if prices is not None:
             paid = f"cost {money(cost(totals.tokens, prices) or 0.0)}"
             figures.append("cost unknown: several models" if len(state.models) > 1 else paid)

@@ -21,7 +21,7 @@ _EMPTY = {
     "unfinished": "No game broke off. One that does, because you left it or the terminal closed, waits here to go on.",
     "played": "No game was played to its end yet. Those that were can be seen again from here, step by step.",
 }
-_NO_MATCH = "No game here answers to that. Escape clears the search, t shows other types."
+_NO_MATCH = "No game here fits. Escape leaves the search, and once more clears it; t shows other types."
 
 
 class GameBrowser(Vertical):

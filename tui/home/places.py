@@ -70,13 +70,15 @@ class SourceList(OptionList, inherit_bindings=False):
 
 
 def _count(place: GameSource) -> str:
-    return {"made-up": "no end", "missing": "not here"}.get(place.kind) or ("" if place.count is None else f"{place.count:,}")
+    return {"made-up": "endless", "missing": "not here"}.get(place.kind) or ("" if place.count is None else f"{place.count:,}")
 
 
 def _line(place: GameSource, here: bool, width: int) -> Content:
-    count = _count(place)
+    count, title = _count(place), Content(printable(place.title))
+    if place.kind == "made-up" and title.cell_length > width - 3 - len(count):
+        count = ""  # the name says more
     mark = "▸ " if here else "  "
-    title = printable(place.title)[: width - 3 - len(count)]
-    gap = " " * max(1, width - 2 - cell_len(title) - cell_len(count))
+    title = title.truncate(width - 3 - len(count), ellipsis=True)
+    gap = " " * max(1, width - 2 - title.cell_length - len(count))
     style = "$quiet" if place.kind == "missing" else "$foreground"
-    return Content.assemble((f"{mark}{title}", style), gap, (count, "$quiet"))
+    return Content.assemble((f"{mark}{title.plain}", style), gap, (count, "$quiet"))

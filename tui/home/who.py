@@ -39,6 +39,7 @@ class PlayerPanel(Vertical):
     DEFAULT_CSS = """
     PlayerPanel {
         height: auto; padding: 0 1; border: round $frame; border-title-color: $foreground;
+        border-subtitle-color: $quiet;
         &:focus-within { border: round $goal; }
         & > Horizontal { height: 1; }
         Input { width: 1fr; background: $background; color: $foreground; }
@@ -67,7 +68,7 @@ class PlayerPanel(Vertical):
         self.lines = {name: _Line(placeholder, id=name) for name, placeholder in placeholders.items()}
 
     def compose(self) -> ComposeResult:
-        yield Horizontal(_label("a", "agent"), self.agents, Static(id="agent-about", classes="about"))
+        yield Horizontal(_label("a", "agent"), self.agents)
         yield Horizontal(_label("m", "model"), self.lines["model"], Static(id="no-model", classes="about"))
         yield Horizontal(_label("x", "set"), self.lines["set"], id="settings")
         yield Horizontal(_label("b", "rules"), self.lines["rules"], _label("g", "sees", "sees"), self.grants)
@@ -150,23 +151,32 @@ class PlayerPanel(Vertical):
             self.query_one("#no-model").display = self.query_one("#settings").display = False
             return
         agent, settings, model = self.agent, self.settings, self.lines["model"]
-        self.query_one("#agent-about", Static).update(Content(agent.about))
+        self.border_subtitle = Content(agent.about)
         self.query_one("#mode-about", Static).update(Content(MODES[self.mode]))
         model.display = agent.needs_model
-        model.placeholder = f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED
+        model.suggest(f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED)
         self.query_one("#settings").display = bool(settings)
-        self.lines["set"].placeholder = " ".join(f"{key}={_shown(value)}" for key, value in settings.items())
+        self.lines["set"].suggest(" ".join(f"{key}={_shown(value)}" for key, value in settings.items()))
         idle = self.query_one("#no-model", Static)
         idle.display = not agent.needs_model
         idle.update(Content(f"none: the agent {agent.name} plays without a language model"))
 
 
 class _Line(Input):
-    """An input of one row."""
+    """An input of one row, whose placeholder ends in a mark where it is too long for it."""
 
     def __init__(self, placeholder: str, *, id: str) -> None:
-        super().__init__(placeholder=placeholder, id=id, compact=True, max_length=LONGEST, select_on_focus=False)
+        super().__init__(id=id, compact=True, max_length=LONGEST, select_on_focus=False)
         self.cursor_blink = False
+        self._suggested = placeholder
+
+    def suggest(self, placeholder: str) -> None:
+        """Show ``placeholder`` while nothing is typed."""
+        self._suggested = placeholder
+        self.placeholder = Content(placeholder).truncate(max(1, self.content_size.width), ellipsis=True).plain
+
+    def on_resize(self) -> None:
+        self.suggest(self._suggested)
 
 
 def _label(keys: str, word: str = "", kind: str = "label") -> Static:

@@ -9,7 +9,7 @@ from tui.home.recent import record_files
 from worlds.paths import atomic_write, state_folder
 
 STEPS = (
-    "This is the house: House has what was seen of it, Story what happens. The agent proposes a command: space plays it.",
+    "House shows what was seen of the house, and Story what happens. The agent proposes a command: space plays it.",
     "+ marks what is new, * what the task names. Beneath a command stands what the agent thought. Press space again.",
     "You can help: press ?, type where to look, such as look in the fridge, and press Enter. Or press space.",
     "t takes over, and you type the commands; t again hands back. ← looks back, and b plays on from there. Press space.",

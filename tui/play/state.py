@@ -310,11 +310,11 @@ class PlayState:
         hinted = "; your hint goes with the next turn" if self.status.hints else ""
         match self.status.waiting:
             case "opening":
-                return "thinking", "opening the world", {"q": "home"}
+                return "thinking", "opening the world", {}
             case "closed":
                 # Beside a story there is no other place to say why.
                 why = self.status.trouble if moment.story else ""
-                return "message", why or "there is no game to play here", {"r": "try again", "m": "another model", "q": "home"}
+                return "message", why or "there is no game to play here", {"r": "try again", "m": "another model"}
             case "deciding":
                 doing = f"{agent} is deciding{hinted}"
                 if self.trouble:
@@ -343,7 +343,7 @@ class PlayState:
                 keys = {"r": "try again", "m": "another model", "t": "take over"}
                 return "failed", self.status.failure or moment.failure or "", keys
             case "over":
-                keys = {"p": "replay", "b": "to what was missed", "←": "rewind", "n": "next task", "q": "home"}
+                keys = {"p": "replay", "b": "to what was missed", "←": "rewind", "n": "next task"}
                 return "over", "the game is over", keys
 
     def _not_running(self) -> str | None:

@@ -330,16 +330,16 @@ class RaceScreen(LiveScreen):
         you, rival, name = self._you, self._rival, self._rival.name
         trouble = you.status.trouble or rival.status.trouble
         if rival.status.waiting == "failed":
-            return "failed", f"{name}: {rival.status.failure or 'its model failed'}", {"r": "try again", "q": "home"}
+            return "failed", f"{name}: {rival.status.failure or 'its model failed'}", {"r": "try again"}
         if you.status.waiting == "closed" and you.result is None:
-            return "message", trouble or "this game is closed", {"q": "home"}
+            return "message", trouble or "this game is closed", {}
         if self._over:
             text = None if rival.result else trouble
-            return "over", text or "The race is over.", {"p": "replay yours", "P": f"replay {name}'s", "q": "home"}
+            return "over", text or "The race is over.", {"p": "replay yours", "P": f"replay {name}'s"}
         if you.over:
-            return "waiting", f"you are done; {name} plays on", {"+ -": "its pace", "q": "home"}
+            return "waiting", f"you are done; {name} plays on", {"+ -": "its pace"}
         if you.status.waiting == "opening":
-            return "thinking", "opening the world, twice", {"q": "home"}
+            return "thinking", "opening the world, twice", {}
         keys = {"g": "possible"}
         if not self.has_class("-wide"):
             keys["h"] = "house"

@@ -428,7 +428,8 @@ def _ending(moment: EpisodeMoment, failure: Failure | None) -> Content:
             return Content.assemble((f"! Broken off after {turns} by an error ({ended.boundary}): ", "bold $fault"), why)
         case "lost" if failure is not None:
             why = Content.styled(printable(cut(failure.words, LONGEST)), "$quiet")
-            lost = f"○ Lost after {turns}: {failure.label}, turn {failure.turn} (w). "
+            at = "" if failure.turn == ended.turns else f", turn {failure.turn}"
+            lost = f"○ Lost after {turns}: {failure.label}{at} (w). "
             return Content.assemble((lost, "bold $goal"), why)
         case "lost":
             return Content.assemble((f"○ Lost after {turns}: ", "bold $goal"), why)

@@ -76,7 +76,7 @@ def _done(run: RunSnapshot, alive: bool) -> tuple[str, str]:
 
 
 def _steps(run: RunSnapshot, _: bool) -> tuple[str, str]:
-    mean = run.summary.overall.commands.mean
+    mean = run.summary.overall.mean_steps_won  # as in all that is shown of a run here
     return "-" if mean is None else f"{mean:.1f}", ""
 
 

@@ -17,8 +17,8 @@ from textual.widget import Widget
 from tui.text import printable
 
 GAP = 2
-BEFORE = "‹ "
-"""Stands for words that there was no room for."""
+BEFORE, AFTER = "‹ ", " ›"
+"""Stand for words that there is no room for."""
 
 
 class ChoiceBar(Widget, can_focus=True):
@@ -103,8 +103,9 @@ class ChoiceBar(Widget, can_focus=True):
             self.choose(self.words[self._cursor])
 
     def on_click(self, click: events.Click) -> None:
-        end = len(BEFORE) if self._first else 0
-        for word in self.words[self._first :]:
+        first, last = self._seen()
+        end = len(BEFORE) if first else 0
+        for word in self.words[first:last]:
             end += cell_len(self._label(word)) + GAP
             if click.x < end:
                 self.choose(word)
@@ -115,27 +116,34 @@ class ChoiceBar(Widget, can_focus=True):
         mark = ("✓ " if on else "· ") if self._several else ("● " if on else "")
         return f"{mark}{printable(word)}"
 
-    @property
-    def _first(self) -> int:
-        """The first word that is shown: where they do not all fit, those before it make room for the chosen one."""
+    def _seen(self) -> tuple[int, int]:
+        """The first word that is shown, and the one after the last: where there is no room for all, those by the cursor."""
         room = self.region.width
         if isinstance(self.parent, Widget) and self.parent.content_region.right > self.region.x:
             room = min(room, self.parent.content_region.right - self.region.x)
-        widths = [cell_len(self._label(word)) + GAP for word in self.words[: self._cursor + 1]]
-        first = 0
-        while first < self._cursor and sum(widths[first:]) - GAP + (len(BEFORE) if first else 0) > room:
+        widths = [cell_len(self._label(word)) + GAP for word in self.words]
+
+        def fits(first: int, last: int) -> bool:
+            marks = (len(BEFORE) if first else 0) + (len(AFTER) if last < len(widths) else 0)
+            return sum(widths[first:last]) - GAP + marks <= room
+
+        first, last = 0, len(widths)
+        while last > self._cursor + 1 and not fits(first, last):
+            last -= 1
+        while first < self._cursor and not fits(first, last):
             first += 1
-        return first
+        return first, last
 
     def render(self) -> Content:
-        first = self._first
+        first, last = self._seen()
         parts: list[Content] = []
-        for number, word in enumerate(self.words[first:], first):
+        for number, word in enumerate(self.words[first:last], first):
             style = "bold $foreground" if word in self._chosen else "$quiet"
             if self._several and self.has_focus and number == self._cursor:
                 style = f"underline {style}"
             parts.append(Content.styled(self._label(word), style))
-        return Content(BEFORE if first else "") + Content(" " * GAP).join(parts)
+        words = Content(" " * GAP).join(parts)
+        return Content.assemble(BEFORE if first else "", words, AFTER if last < len(self.words) else "")
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
         del container, viewport

@@ -68,7 +68,7 @@ async def test_who_beats_the_expert_is_told_so() -> None:
 
 
 async def test_what_arrives_later_fills_its_place() -> None:
-    card, state = Ending(), after(started(), ended("won"))
+    card, state = Ending(), after(started(agent="react"), ended("won"))
     async with Alone(card).run_test(size=(80, 10)) as pilot:
         card.show(state)
         await pilot.pause()
@@ -82,8 +82,20 @@ async def test_what_arrives_later_fills_its_place() -> None:
         assert now[3].endswith("6")
 
 
+async def test_the_expert_is_not_compared_with_itself() -> None:
+    for par in (None, PathLengths(9, 6)):
+        shown = await read(after(started(), ended("won", 9)), par)
+        assert "the expert" not in shown and "the shortest" in shown
+
+
+async def test_a_game_lost_at_its_last_turn_names_that_once() -> None:
+    late = Failure(FailureKind.FORGOT_HEAT, 50, "Egg 1 was never heated.")
+    shown = await read(after(started(), ended("lost", 50)), PathLengths(7, 6), late)
+    assert shown.splitlines()[0].strip() == "After 50 turns: forgot to heat it."
+
+
 async def test_where_nothing_could_be_measured_the_expert_is_not_blamed() -> None:
-    shown = await read(after(started(), ended("won")), PathLengths())
+    shown = await read(after(started(agent="react"), ended("won")), PathLengths())
     assert shown.count("not known") == 2
     assert "does not win" not in shown
 
@@ -94,8 +106,8 @@ async def test_a_lost_game_says_what_was_missed_and_when() -> None:
     lines = [line.strip() for line in shown.splitlines()]
     assert lines[0] == "After 50 turns: forgot to heat it, turn 12."
     assert " ".join(lines[1:3]) == COLD.words
-    assert lines[3] == "It can be done: the expert takes 7 turns, the shortest way 6."
-    assert lines[4] == "1 of 3 conditions met · 2 commands refused · assisted: a person stepped in"
+    assert lines[3] == "The expert takes 7 turns, the shortest way 6."
+    assert lines[4] == "1 of 3 conditions met · 2 commands refused · assisted by a person"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +116,7 @@ async def test_a_lost_game_says_what_was_missed_and_when() -> None:
         (None, "It can be done in …"),
         (PathLengths(), "In how many turns it can be done is not known."),
         (PathLengths(None, 1), "It can be done in 1 turn; the expert does not manage it."),
-        (PathLengths(7), "It can be done: the expert takes 7 turns."),
+        (PathLengths(7), "The expert takes 7 turns."),
     ],
 )
 async def test_what_is_not_known_is_said_so(par: PathLengths | None, words: str) -> None:

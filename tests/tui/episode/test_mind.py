@@ -57,8 +57,8 @@ async def test_plan_rules_and_effort() -> None:
             "  it",
             "",
             "1 call · 1.8 s",
-            "4.1k in · 96% cached",
-            "380 out",
+            "4.1k tokens in · 96% cached",
+            "380 tokens out",
             "cost 0.00208",
         )
     )
@@ -77,7 +77,7 @@ async def test_rules_give_way_to_the_figures_until_they_are_asked_for() -> None:
     state = called(after(STARTED, events.RulesShown(rules=RULES * 5), PLANNED))
     shown = await read(state, (34, 17))
     assert "+7 more" in shown
-    assert "380 out" in shown
+    assert "380 tokens out" in shown
     assert "more" not in await read(state, (34, 17), focus=True)
 
 
@@ -85,6 +85,8 @@ async def test_it_says_why_there_is_nothing() -> None:
     assert "stand here" in await read(ViewState(), (40, 10))
     shown = await read(after(started()), (60, 10))
     assert shown == "Plan\nexpert goes from turn to turn, without a plan\n\nexpert: no model is called"
+    alone = await read(after(started(agent="human")), (60, 12))
+    assert alone == "Plan\nyours alone: no agent plays"
     shown = await read(after(STARTED), (40, 10))
     assert shown == "Plan\nno plan so far\n\nno call so far"
 

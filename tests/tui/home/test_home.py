@@ -192,7 +192,7 @@ def test_words_and_types_narrow_the_list() -> None:
         assert {row.kind for row in app.screen.query_one(GameList).rows} == {"place"}
         await pilot.press("slash")
         await write_in(pilot, "xyz")
-        assert "No game here answers to that" in screen_text(app)
+        assert "No game here fits" in screen_text(app)
         await pilot.press("enter")
         assert app.chosen == []
 
