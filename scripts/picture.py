@@ -118,6 +118,7 @@ async def _draw(folder: Path, target: Path) -> None:
                 await pilot.press("enter")
         for name, view in SCREENS.items():
             screen.show_view(view)
+            await _settle(app, pilot)  # the drawing begins once the pane has its room
             while not screen.view.settled:
                 await pilot.pause(0.01)
             await pilot.pause()
