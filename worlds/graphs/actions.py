@@ -62,8 +62,12 @@ def _the(graph: Graph, id: int) -> str:
     return f"the {graph.apartment.names.get(id, graph.node(id).kind)}"
 
 
-def _far(graph: Graph, id: int) -> str | None:
-    return None if graph.reached(id) else f"You are not close to {_the(graph, id)}; go to it first"
+def _out_of_reach(graph: Graph, id: int) -> str | None:
+    the = _the(graph, id)
+    if not graph.reached(id):
+        return f"You are not close to {the}; go to it first"
+    door = graph.door(id)
+    return None if door is None else f"{the.capitalize()} is in {_the(graph, door)}, which is closed; open that first"
 
 
 def _full(graph: Graph) -> str | None:
@@ -78,18 +82,14 @@ def _grabbing(graph: Graph, id: int) -> str | None:
         return f"{the.capitalize()} cannot be carried"
     if id in graph.held:
         return f"You hold {the} already"
-    if (far := _far(graph, id)) is not None:
-        return far
-    if (door := graph.door(id)) is not None:
-        return f"{the.capitalize()} is in {_the(graph, door)}, which is closed; open that first"
-    return _full(graph)
+    return _out_of_reach(graph, id) or _full(graph)
 
 
 def _opening(graph: Graph, id: int, verb: Literal["open", "close"]) -> str | None:
     the, is_so = _the(graph, id), "CLOSED" if verb == "close" else "OPEN"
     if "CAN_OPEN" not in graph.node(id).properties:
         return f"{the.capitalize()} cannot be opened or closed"
-    if (wrong := _far(graph, id) or _full(graph)) is not None:
+    if (wrong := _out_of_reach(graph, id) or _full(graph)) is not None:
         return wrong
     return f"{the.capitalize()} is {is_so.lower()} already" if _not(is_so) not in graph.state(id) else None
 
@@ -98,7 +98,7 @@ def _switching(graph: Graph, id: int, verb: Literal["switch on", "switch off"]) 
     the, wanted, states = _the(graph, id), "ON" if verb == "switch on" else "OFF", graph.state(id)
     if "HAS_SWITCH" not in graph.node(id).properties:
         return f"{the.capitalize()} has no switch"
-    if (wrong := _far(graph, id) or _full(graph)) is not None:
+    if (wrong := _out_of_reach(graph, id) or _full(graph)) is not None:
         return wrong
     if _not(wanted) not in states:
         return f"{the.capitalize()} is {wanted.lower()} already"
@@ -115,13 +115,13 @@ def _putting(graph: Graph, id: int, where: int, verb: Literal["put in", "put on"
         return f"You do not hold {the}"
     if where == id or where in graph.load(id):
         return f"{there.capitalize()} is in your hand with {the}"
-    if (far := _far(graph, where)) is not None:
-        return far
+    if (wrong := _out_of_reach(graph, where)) is not None:
+        return wrong
     if verb == "put on":
         return None if "SURFACES" in properties else f"Nothing can be put on {there}"
     if "CONTAINERS" not in properties:
         return f"Nothing can be put in {there}"
-    shut = graph.enclosed(where) or ("CAN_OPEN" in properties and "OPEN" not in graph.state(where))
+    shut = "CAN_OPEN" in properties and "OPEN" not in graph.state(where)
     return f"{there.capitalize()} is closed; open it first" if shut else None
 
 

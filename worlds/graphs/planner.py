@@ -16,7 +16,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from worlds.graphs.actions import Action, problem
 from worlds.graphs.env import Moment, advance, begun
@@ -178,7 +178,8 @@ class _Search:
             yield putting
             return
         useful = [id for id in self.things if id not in graph.held and not self._settled(graph, id)]
-        holders = {other for id in useful for other in _places(graph, id)}
+        doors = {graph.door(id) for id in useful} - {None}
+        holders = {other for id in useful for other in _places(graph, id)} | cast("set[int]", doors)
         places = dict.fromkeys((*self.targets, *sorted(holders)))
         seen = _rooms_seen(moment)
         rooms = (room for room in graph.apartment.rooms if room not in seen)

@@ -125,13 +125,15 @@ class _Reading:
             case "walked":
                 self._at, self._walked = one, True
             case "opened":
-                # What is in it is told next, but for what is opened behind another closed door.
-                self._change(one, openness="open" if said["how"] == "open" else "closed")
+                if said["how"] == "open":  # what is on and in it is told next, if anything is
+                    self._change(one, openness="open", contents=())
+                    self._told.add(one)
+                else:
+                    self._change(one, openness="closed")
             case "switched":
                 self._learn(one, lit=said["how"] == "on")
             case "grabbed":
-                self._leave(one)
-                self._items[one] = replace(self._items.get(one) or Item(one), where=None)
+                self._grasp(one)
                 self._carried.insert(0, one)
                 del self._carried[HANDS:]
             case "put":
@@ -141,6 +143,12 @@ class _Reading:
                 self._state(one, said["list"].split(" and "))
             case _:
                 self._carried = [name for name, _ in entries][:HANDS]
+                for name in self._carried:
+                    self._grasp(name)
+
+    def _grasp(self, name: str) -> None:
+        self._leave(name)
+        self._learn(name, where=None)
 
     def _enter(self, room: str) -> None:
         self._places.setdefault(room, Receptacle(room, place=room))
@@ -165,13 +173,13 @@ class _Reading:
             self._learn(name, lit="on" in states)
 
     def _contents(self, name: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
-        names = [one for one, _ in entries]
         if name in self._places and not self._unknown(name):
             # What lies on a thing and what lies in it are told apart, one after the other.
             self._change(name, contents=() if name not in self._told else self._places[name].contents)
             self._told.add(name)
         elif name not in self._places and name in self._items:
-            self._learn(name, inside=tuple(names))
+            self._learn(name, inside=() if name not in self._told else self._items[name].inside)
+            self._told.add(name)
         for one, states in entries:
             self._lies(one, name, states)
 
@@ -189,12 +197,18 @@ class _Reading:
         return item.where if item else None
 
     def _leave(self, name: str) -> None:
+        """A thing is no longer where it was; furniture that stands on something stays in its room."""
         for place, one in self._places.items():
-            if one.contents and name in one.contents:
+            if one.contents and name in one.contents and not (name in self._places and place in self._rooms):
                 self._places[place] = replace(one, contents=tuple(other for other in one.contents if other != name))
+        for holder, item in self._items.items():
+            if item.inside and name in item.inside:
+                self._items[holder] = replace(item, inside=tuple(other for other in item.inside if other != name))
 
     def _add(self, where: str | None, name: str) -> None:
-        place = self._places.get(where or "")
+        place, item = self._places.get(where or ""), self._items.get(where or "")
+        if place is None and item is not None and len(item.inside or ()) < MAX_NAMES:
+            self._items[item.name] = replace(item, inside=(*(item.inside or ()), name))
         if place is None or self._unknown(place.name):
             return
         if name not in (place.contents or ()) and len(place.contents or ()) < MAX_NAMES:

@@ -9,7 +9,7 @@ def visible(graph: Graph) -> frozenset[int]:
     """What can be named and is in sight, with the room itself and what is held."""
     room = graph.room_of(graph.robot)
     assert room is not None
-    names, found, waiting = graph.apartment.names, {room, *graph.held}, [room]
+    names, found, waiting = graph.apartment.names, {room, *graph.held}, [room, *graph.held]
     while waiting:
         above = waiting.pop()
         shut = above != room and "CLOSED" in graph.state(above)

@@ -10,15 +10,18 @@ from worlds.graphs.sentences import read_sentence, spoken
 from worlds.graphs.skills import NamedSkill, SkillVerb, skills_in
 
 _SHUT = re.compile(r"The (?P<thing>.+) \d+ is (?:in the (?P<where>.+) \d+, which is )?closed; open (?:that|it) first\.")
-_SO_ALREADY = re.compile(r"The .+ \d+ is (?:open|closed|on) already\.")
+_FAR = re.compile(r"You are not close to the (?P<thing>.+) \d+; go to it first\.")
+_SO_ALREADY = re.compile(r"The .+ \d+ is (?:open|closed|on) already\.|You hold the .+ \d+ already\.")
 
 
 @dataclass(frozen=True, slots=True)
 class SkillExpertMemory:
-    """The skills that are left, the ``names`` of things in skills, and why it gives up, if it does."""
+    """The skills that are left, the ``names`` of things in skills, which were gone to ``again``, and why it gives up, if it
+    does."""
 
     todo: tuple[str, ...]
     names: frozenset[str] = frozenset()
+    again: frozenset[str] = frozenset()
     lost: str = "as far as the expert can tell the goal is reached"
 
 
@@ -30,7 +33,7 @@ class SkillExpert:
         names = frozenset(filter(None, found))
         wanted = read_sentence(goal, names)
         if wanted is None:
-            return SkillExpertMemory((), names, "this goal is in words that the expert cannot read")
+            return SkillExpertMemory((), names, lost="this goal is in words that the expert cannot read")
         todo: list[str] = []
         for thing, count in wanted.things.items():
             fetching = _text("find", thing), _text("pick up", thing), _text("find", wanted.place), _text("put down", thing)
@@ -44,15 +47,23 @@ class SkillExpert:
         if observation.accepted or _SO_ALREADY.fullmatch(observation.text):
             return replace(memory, todo=memory.todo[1:])
         if (found := _SHUT.fullmatch(observation.text)) is not None:
-            kind = found["where"] or found["thing"]
-            # Classes that are called alike have themselves for a name.
-            opening = _text("open", kind if kind in memory.names else spoken(kind))
+            opening = _text("open", _name(memory, found["where"] or found["thing"]))
             if opening not in memory.todo[:2]:
                 return replace(memory, todo=(opening, *memory.todo))
+        elif (found := _FAR.fullmatch(observation.text)) is not None:
+            # The door of a closet is not where a box in it is.
+            name = _name(memory, found["thing"])
+            if name not in memory.again:
+                return replace(memory, todo=(_text("find", name), *memory.todo), again=memory.again | {name})
         return replace(memory, todo=(), lost=f"{memory.todo[0]} is refused: {observation.text}")
 
     def decide(self, memory: SkillExpertMemory) -> tuple[str | None, str, SkillExpertMemory]:
         return (memory.todo[0], "", memory) if memory.todo else (None, memory.lost, memory)
+
+
+def _name(memory: SkillExpertMemory, kind: str) -> str:
+    """What a class is called in skills: classes that are called alike have themselves for a name."""
+    return kind if kind in memory.names else spoken(kind)
 
 
 def _text(verb: SkillVerb, name: str) -> str:

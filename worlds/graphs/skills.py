@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from worlds.base import Step
-from worlds.graphs.actions import Action, problem
+from worlds.graphs.actions import Action, Verb, problem
 from worlds.graphs.env import GraphEnv, Moment
 from worlds.graphs.graph import Apartment, Graph
 from worlds.graphs.sentences import spoken
@@ -27,6 +27,13 @@ _NEEDED: Mapping[SkillVerb, str] = {
     "open": "CAN_OPEN",
     "close": "CAN_OPEN",
     "switch on": "HAS_SWITCH",
+}
+_DONE_BY: Mapping[SkillVerb, Verb] = {
+    "find": "walk to",
+    "pick up": "grab",
+    "open": "open",
+    "close": "close",
+    "switch on": "switch on",
 }
 _VERBS: tuple[SkillVerb, ...] = ("find", *_NEEDED)
 TURNS = 30
@@ -85,9 +92,10 @@ class SkillEnv(GraphEnv):
 
     _found: int | None = None
     _put: frozenset[int] = frozenset()
+    _used: frozenset[int] = frozenset()
 
     def reset(self) -> Step:
-        self._found, self._put = None, frozenset()
+        self._found, self._put, self._used = None, frozenset(), frozenset()
         return super().reset()
 
     def step(self, command: str) -> Step:
@@ -104,6 +112,7 @@ class SkillEnv(GraphEnv):
             self._found = action.thing
         elif step.observation.accepted and verb == "put down":
             self._put |= {action.thing}
+            self._used |= {cast("int", action.where)}
         return step
 
     def admissible_commands(self) -> tuple[str, ...]:
@@ -113,7 +122,7 @@ class SkillEnv(GraphEnv):
     def copy(self) -> SkillEnv:
         other = super().copy()
         assert isinstance(other, SkillEnv)
-        other._found, other._put = self._found, self._put
+        other._found, other._put, other._used = self._found, self._put, self._used
         return other
 
     def _opening(self, moment: Moment) -> str:
@@ -138,15 +147,9 @@ class SkillEnv(GraphEnv):
         if verb == "put down":
             return self._putting(graph, kind)
         needed = _NEEDED.get(verb)
-        alike = [id for id in graph.apartment.kinds[kind] if needed is None or needed in graph.node(id).properties]
-        id = self._meant(graph, verb, alike)
-        match verb:
-            case "find":
-                return Action("walk to", id)
-            case "pick up":
-                return Action("grab", id)
-            case "open" | "close" | "switch on":
-                return Action(verb, id)
+        alike = (id for id in graph.apartment.kinds[kind] if needed is None or needed in graph.node(id).properties)
+        done_by = _DONE_BY[verb]
+        return min((Action(done_by, id) for id in alike), key=lambda action: self._order(graph, action))
 
     def _putting(self, graph: Graph, kind: str) -> Action | str:
         held = next((id for id in graph.held if graph.node(id).kind == kind), None)
@@ -159,16 +162,18 @@ class SkillEnv(GraphEnv):
         inside = "CONTAINERS" in properties and not (shut and "SURFACES" in properties)
         return Action("put in" if inside else "put on", held, self._found)
 
-    def _meant(self, graph: Graph, verb: SkillVerb, alike: list[int]) -> int:
-        """Which of several things of one class: to go to one that nothing hides, else one within reach, which alone will do.
+    def _order(self, graph: Graph, action: Action) -> tuple[bool | int, ...]:
+        """Which of several things of one class: to go to the one where something was put down before, else to one that nothing
+        hides; for the rest one with which it can be done now, and of these the one that the robot went to.
 
         What is in a hand or was put down before is neither found nor picked up again while there is another one.
         """
-        here, find = graph.room_of(graph.robot), verb == "find"
-
-        def order(id: int) -> tuple[bool, bool, bool, bool, int]:
-            done = verb in ("find", "pick up") and (id in graph.held or id in self._put)
-            hidden, far = graph.enclosed(id), not graph.reached(id)
-            return done, *((hidden, far) if find else (far, hidden)), graph.room_of(id) != here, id
-
-        return min(alike, key=order)
+        verb, id, _ = action
+        brought = id in graph.held or id in self._put
+        hidden, far, away = graph.enclosed(id), not graph.reached(id), graph.room_of(id) != graph.room_of(graph.robot)
+        if verb == "walk to":
+            return brought, id not in self._used, hidden, far, away, id
+        refused = problem(graph, action) is not None
+        elsewhere = self._found is None or id not in (self._found, graph.door(self._found))
+        near = graph.close.get(graph.robot, frozenset())
+        return brought and verb == "grab", refused, far, elsewhere, id not in near, hidden, away, id

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from worlds.graphs.actions import Action, Verb
 from worlds.graphs.graph import HOLDING, Graph
@@ -52,9 +53,11 @@ def written(graph: Graph, action: Action) -> str:
 
 
 def told_opening(graph: Graph) -> str:
-    """The apartment's rooms, and what is seen at first."""
+    """The apartment's rooms, what is seen at first, and what is held."""
     names = graph.apartment.names
-    return f"You are in an apartment with {_listed([_a(names[id]) for id in graph.apartment.rooms])}. {told_room(graph)}"
+    parts = [f"You are in an apartment with {_listed([_a(names[id]) for id in graph.apartment.rooms])}.", told_room(graph)]
+    parts += [told_held(graph)] if graph.held else []
+    return " ".join((*parts, *(told for id in graph.held for told in _told_load(graph, id, visible(graph), empty=False))))
 
 
 def told_room(graph: Graph) -> str:
@@ -81,8 +84,7 @@ def told_thing(graph: Graph, id: int) -> str:
         return told_room(graph)
     states, seen = _states(graph, id), shown_by(graph, id)
     parts = [f"The {graph.apartment.names[id]} is {' and '.join(states)}."] if states else []
-    holding = graph.node(id).furniture and not HOLDING.isdisjoint(graph.node(id).properties)
-    parts += _told_contents(graph, id, seen, empty=holding)
+    parts += _told_load(graph, id, seen, empty=graph.node(id).furniture)
     return " ".join(parts) or f"There is nothing special about the {graph.apartment.names[id]}."
 
 
@@ -101,7 +103,7 @@ def told_done(before: Graph, action: Action, now: Graph) -> str:
             where = lies(before, action.thing)
             return f"You grab {the}{'' if where is None else f' from the {before.apartment.names[where[1]]}'}."
         case "open":
-            return " ".join((f"You open {the}.", *_told_contents(now, action.thing, shown_by(now, action.thing), empty=True)))
+            return " ".join((f"You open {the}.", *_told_load(now, action.thing, shown_by(now, action.thing), empty=True)))
         case "close" | "switch on" | "switch off" as verb:
             return f"You {verb} {the}."
         case "put in" | "put on" as verb:
@@ -124,6 +126,13 @@ def _tells_nothing(graph: Graph, id: int) -> bool:
     return not graph.node(id).furniture and not _states(graph, id)
 
 
+def _told_load(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) -> Iterator[str]:
+    """What lies on and in a thing, and on and in that."""
+    yield from _told_contents(graph, id, seen, empty=empty)
+    for one in chain.from_iterable(beside(graph, id, seen)):
+        yield from _told_load(graph, one, seen, empty=False)
+
+
 def _told_contents(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) -> Iterator[str]:
     """What lies on and in a thing; that nothing does only if it is open, or is asked for where it ``empty``."""
     name, properties = graph.apartment.names[id], graph.node(id).properties
@@ -135,9 +144,9 @@ def _told_contents(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) 
         yield f"In the {name}, you see {_listed([_shown(graph, one) for one in inside])}."
     if shut or on or inside or graph.enclosed(id):
         return
-    if "CAN_OPEN" in properties:
+    if {"CAN_OPEN", "CONTAINERS"} <= properties:
         yield f"In the {name}, you see nothing."
-    elif empty:
+    elif empty and not HOLDING.isdisjoint(properties - {"CAN_OPEN"}):
         yield f"{'In' if 'SURFACES' not in properties else 'On'} the {name}, you see nothing."
 
 

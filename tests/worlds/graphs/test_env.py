@@ -36,7 +36,10 @@ def test_a_task_is_played_from_the_first_look_to_the_end() -> None:
     )
     answers = (
         ("grab plate 1", "You are not close to the plate 1; go to it first."),
-        ("walk to kitchentable 1", "You walk to the kitchentable 1. On the kitchentable 1, you see a plate 1."),
+        (
+            "walk to kitchentable 1",
+            "You walk to the kitchentable 1. On the kitchentable 1, you see a plate 1. On the plate 1, you see a cupcake 1.",
+        ),
         ("grab cupcake 1", "You are not close to the cupcake 1; go to it first."),
         ("walk to plate 1", "You walk to the plate 1."),
         ("grab plate 1", "You grab the plate 1 from the kitchentable 1."),
@@ -126,21 +129,106 @@ def test_what_is_opened_through_a_wall_is_seen_as_it_is() -> None:
     assert "fridge" not in game.step("look").observation.text
 
 
-def test_of_what_is_opened_behind_a_closed_door_nothing_is_said() -> None:
+def test_nothing_is_done_with_what_is_behind_a_closed_door() -> None:
+    """VirtualHome's graphs let one open it, and put things on it, through the door."""
     table = home()
     table["nodes"].append({"id": 24, "class_name": "safe", "category": "Furniture", "properties": ["CAN_OPEN", "CONTAINERS"]})
+    table["nodes"].append({"id": 25, "class_name": "tray", "category": "Props", "properties": ["GRABBABLE", "SURFACES"]})
+    table["nodes"].append({"id": 26, "class_name": "radio", "category": "Props", "properties": ["GRABBABLE", "HAS_SWITCH"]})
+    table["edges"] += [{"from_id": id, "relation_type": "INSIDE", "to_id": to} for id in (24, 25, 26) for to in (20, 10)]
+    table["edges"] += [{"from_id": 30, "relation_type": "INSIDE", "to_id": 24}]
+    game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
+    game.reset()
+    for command in ("walk to plate 1", "grab plate 1", "walk to fridge 1", "open fridge 1"):
+        assert game.step(command).observation.accepted or command == "open fridge 1"
+    commands = ("open safe 1", "switch on radio 1", "put plate 1 on tray 1")
+    assert set(commands) <= set(game.admissible_commands())
+    game.step("close fridge 1")
+    for command in commands:
+        step = game.step(command)
+        assert not step.observation.accepted
+        assert step.observation.text.endswith(" is in the fridge 1, which is closed; open that first.")
+        assert command not in game.admissible_commands()
+
+
+def test_the_opening_tells_what_the_robot_holds_and_what_lies_on_that() -> None:
+    table = home()
+    table["edges"] = [one for one in table["edges"] if one["from_id"] not in (31, 33)]
     table["edges"] += [
-        {"from_id": 24, "relation_type": "INSIDE", "to_id": 20},
-        {"from_id": 24, "relation_type": "INSIDE", "to_id": 10},
-        {"from_id": 30, "relation_type": "INSIDE", "to_id": 24},
+        {"from_id": 1, "relation_type": "HOLDS_LH", "to_id": 31},
+        {"from_id": 33, "relation_type": "ON", "to_id": 31},
+    ]
+    game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
+    opening = game.reset().observation
+    assert "a kitchentable 1. You hold a plate 1. On the plate 1, you see a cupcake 1.\n" in opening.text
+    belief = begin(opening)
+    assert belief.carried == ("plate 1",)
+    assert {one.name: (one.where, one.inside) for one in belief.items}["plate 1"] == (None, ("cupcake 1",))
+    assert game.step("walk to cupcake 1").observation.accepted
+
+
+def test_whatever_can_be_named_was_told_of() -> None:
+    """A cupcake on a plate in a fridge is told of with the fridge."""
+    table = home()
+    table["edges"] = [one for one in table["edges"] if one["from_id"] != 31]
+    table["edges"] += [{"from_id": 31, "relation_type": "INSIDE", "to_id": to} for to in (10, 20)]
+    game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
+    assert "cupcake" not in game.reset().observation.text
+    game.step("walk to fridge 1")
+    told = "In the fridge 1, you see an apple 1 and a plate 1. On the plate 1, you see a cupcake 1."
+    assert game.step("open fridge 1").observation.text == f"You open the fridge 1. {told}"
+    assert told in game.step("examine fridge 1").observation.text
+    assert "walk to cupcake 1" in game.admissible_commands()
+
+
+def test_of_what_opens_and_holds_nothing_nobody_says_that_it_is_empty() -> None:
+    table = home()
+    table["nodes"].append({"id": 24, "class_name": "curtains", "category": "Decor", "properties": ["CAN_OPEN"]})
+    table["edges"].append({"from_id": 24, "relation_type": "INSIDE", "to_id": 10})
+    game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
+    belief = begin(game.reset().observation)
+    answers = {
+        "walk to curtains 1": "You walk to the curtains 1. The curtains 1 is closed.",
+        "open curtains 1": "You open the curtains 1.",
+    }
+    for command, answer in answers.items():
+        step = game.step(command)
+        belief = update(belief, command, step.observation)
+        assert step.observation.text == answer
+    opened = belief.receptacle("curtains 1")
+    assert opened is not None and (opened.openness, opened.contents) == ("open", ())
+    assert game.step("examine curtains 1").observation.text == "The curtains 1 is open."
+
+
+def test_furniture_on_furniture_stays_in_its_room_and_what_leaves_a_plate_is_no_longer_on_it() -> None:
+    table = home()
+    table["nodes"] += [
+        {"id": 24, "class_name": "rug", "category": "Decor", "properties": ["GRABBABLE", "SURFACES"]},
+        {"id": 25, "class_name": "kitchencounter", "category": "Furniture", "properties": ["SURFACES"]},
+        {"id": 26, "class_name": "microwave", "category": "Appliances", "properties": ["CAN_OPEN", "CONTAINERS"]},
+    ]
+    table["edges"] += [
+        {"from_id": id, "relation_type": how, "to_id": to}
+        for id, how, to in (
+            (24, "INSIDE", 10),
+            (25, "INSIDE", 10),
+            (26, "INSIDE", 10),
+            (21, "ON", 24),
+            (26, "ON", 25),
+            (33, "INSIDE", 10),
+        )
     ]
     game = GraphEnv(Task("t", "household-graph", "x", 1, "t", "t"), parse_apartment(written(table), "home"), PLATES)
     belief = begin(game.reset().observation)
-    for command in ("walk to fridge 1", "open fridge 1", "close fridge 1", "open safe 1"):
-        step = game.step(command)
-        belief = update(belief, command, step.observation)
-    assert step.observation.text == "You open the safe 1."
-    assert {one.name: one.contents for one in belief.receptacles}.get("safe 1") is None
+    for name in ("kitchentable 1", "microwave 1", "kitchencounter 1"):
+        assert belief.room_of(name) == "kitchen 1"
+    counter = belief.receptacle("kitchencounter 1")
+    assert counter is not None and counter.contents == ("microwave 1",)
+    on_plate = [("cupcake 1",), (), ("cupcake 1",)]
+    for expected, command in zip(on_plate, ("walk to plate 1", "grab cupcake 1", "put cupcake 1 on plate 1"), strict=True):
+        belief = update(belief, command, game.step(command).observation)
+        plate = belief.item("plate 1")
+        assert plate is not None and (plate.inside or ()) == expected
 
 
 def test_what_lies_on_a_carried_thing_goes_along() -> None:

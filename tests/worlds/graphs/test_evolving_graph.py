@@ -107,11 +107,11 @@ VERDICTS: dict[str, Callable[[Case], bool]] = {
     "what is held is not grabbed again: evolving_graph moves it to the other hand": lambda case: (
         _only_ours_refuses(case) and case.action.verb == "grab" and case.thing in case.graph.held
     ),
-    "what is on or in something behind a closed door is behind it too: evolving_graph looks at the thing's own edge alone": (
+    "nothing is reached through a closed door: evolving_graph looks at it for grabbing alone, and at the thing's own edge": (
         lambda case: (
             _only_ours_refuses(case)
-            and case.action.verb in ("grab", "put in")
-            and case.graph.enclosed(case.thing if case.action.verb == "grab" else case.where)
+            and case.action.verb != "walk to"
+            and case.graph.enclosed(case.where if case.action.verb in ("put in", "put on") else case.thing)
         )
     ),
     "what is ON can be opened: Unity and LoTa-Bench's wrapper do not look, and every fridge is ON": lambda case: (

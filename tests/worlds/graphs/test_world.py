@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -230,7 +231,7 @@ def test_classes_that_are_called_alike_have_skills_of_their_own(tmp_path: Path) 
     assert won == [False, False, False, True]
 
 
-def with_things(tmp_path: Path, things: dict[int, tuple[str, str]], placed: tuple[tuple[int, str, int], ...]) -> World:
+def with_things(tmp_path: Path, things: Mapping[int, tuple[str, str]], placed: tuple[tuple[int, str, int], ...]) -> World:
     """The skills of a task that wants an apple on the kitchen table, in a home with more things: class and properties by id."""
     table = home()
     table["edges"] = [one for one in table["edges"] if one["from_id"] != 30]
@@ -251,14 +252,49 @@ def test_the_expert_opens_what_is_called_as_something_else_is(tmp_path: Path) ->
     assert play(there, "test:1", 30) == (True, 6, "")
 
 
-def test_of_things_of_one_class_the_one_within_reach_is_opened(tmp_path: Path) -> None:
-    """A box in a closet that is closed is hidden, but the robot has gone to it; the other one is too far away."""
-    things = {id: (kind, "CAN_OPEN CONTAINERS") for id, kind in ((60, "box"), (61, "box"), (62, "closet"))}
-    there = with_things(tmp_path, things, ((30, "INSIDE", 61), (61, "INSIDE", 62)))
+def test_of_things_of_one_class_the_one_is_opened_that_can_be_and_that_the_robot_went_to(tmp_path: Path) -> None:
+    """Four boxes within reach of each other: the first is open already, and the apple is in the third."""
+    things = dict.fromkeys(range(60, 64), ("box", "CAN_OPEN CONTAINERS"))
+    near = tuple((one, "CLOSE", other) for one in things for other in things if one != other)
+    there = with_things(tmp_path, things, ((30, "INSIDE", 62), *near))
     env = there.open(there.task("test:1"))
     env.reset()
-    answers = [env.step(skill).observation.text for skill in ("find an apple", "pick up the apple", "open the box")]
-    assert answers[1:] == ["The apple 1 is in the box 2, which is closed; open that first.", "You open the box 2."]
+    env.step("find a box")
+    assert env.step("open the box").observation.text.startswith("You open the box 1.")
+    env.step("find an apple")
+    answers = [
+        env.step("open the box").observation.text for _ in range(4) if "open the box" in (env.admissible_commands() or ())
+    ]
+    assert answers[0] == "You open the box 3. In the box 3, you see an apple 1."
+    assert len(answers) == 3
+    assert env.step("close the box").observation.text == "You close the box 3."
+
+
+def test_the_expert_of_skills_opens_a_closet_to_open_a_box_in_it(tmp_path: Path) -> None:
+    things = {id: (kind, "CAN_OPEN CONTAINERS") for id, kind in ((60, "box"), (61, "box"), (62, "closet"))}
+    there = with_things(tmp_path, things, ((30, "INSIDE", 61), (61, "INSIDE", 62)))
+    assert play(there, "test:1", 30)[0]
+
+
+def test_of_two_tables_things_are_put_on_the_one_that_has_some(tmp_path: Path) -> None:
+    """The second table is nearer to where the second thing is found."""
+    table = home()
+    table["nodes"].append({"id": 60, "class_name": "kitchentable", "category": "Furniture", "properties": ["SURFACES"]})
+    table["edges"].append({"from_id": 60, "relation_type": "INSIDE", "to_id": 11})
+    one = task(init_graph=table, task_goal={"on_apple_kitchentable": 1, "on_plate_kitchentable": 2}, nl_instructions=[])
+    (tmp_path / "wah_nl_test.json").write_text(written([one]), "utf-8")
+    assert play(world(data=str(tmp_path), skills="oracle"), "test:1", 30)[0]
+
+
+def test_the_shortest_way_leads_to_what_lies_on_a_plate_in_a_closed_fridge(tmp_path: Path) -> None:
+    table = home()
+    table["edges"] = [one for one in table["edges"] if one["from_id"] != 31]
+    table["edges"] += [{"from_id": 31, "relation_type": "INSIDE", "to_id": to} for to in (10, 20)]
+    one = task(init_graph=table, init_room="kitchen", task_goal={"on_cupcake_kitchentable": 1}, nl_instructions=[])
+    (tmp_path / "wah_nl_test.json").write_text(written([one]), "utf-8")
+    there = world(data=str(tmp_path))
+    assert there.shortest(there.task("test:1")) == 5
+    assert play(there, "test:1")[0]
 
 
 def test_the_expert_of_skills_reads_what_people_call_things() -> None:
