@@ -378,7 +378,7 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, runtime: str) -> None:
     for name, why in (
         ("none.gguf", r"The adapter .*No such file"),
         ("text.gguf", "is not a GGUF file"),
-        ("tiny.gguf", "no adapter"),
+        ("tiny.gguf", "is not an adapter"),
     ):
         with pytest.raises(ConfigurationError, match=why):
             use(tiny, f"runtime={runtime}&threads=1&lora={tmp_path / name}", ask)
