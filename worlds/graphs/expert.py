@@ -11,7 +11,7 @@ from typing import NamedTuple
 from worlds.base import Observation
 from worlds.graphs.houses import LYING, STANDING, written_counts
 from worlds.graphs.reader import begin, refused, update
-from worlds.graphs.sentences import Wanted, read_sentence, spoken
+from worlds.graphs.sentences import Wanted, modern, read_sentence, spoken
 from worlds.household.belief import Belief, Receptacle, kind
 from worlds.household.search import SearchPrior, drawn, salt_of
 
@@ -186,9 +186,9 @@ class _Decision:
         """The order of a search: cost over chance."""
         if self.search != "counts":
             return 0.0 if self.search == "name" else float(int(drawn(self.memory.salt, one.name)[:12], 16)), _by_name(one.name)
-        counts = written_counts()
-        chance = sum(float(_ROOMS.get(each) == one.kind) + 0.01 for each in kinds if each not in LYING)
-        chance += sum(counts.chance(each, one.kind, ROOM) for each in kinds if each in LYING)
+        counts, place, known = written_counts(), modern(one.kind), [modern(each) for each in kinds]
+        chance = sum(float(_ROOMS.get(each) == place) + 0.01 for each in known if each not in LYING)
+        chance += sum(counts.chance(each, place, ROOM) for each in known if each in LYING)
         return self._cost(one) / chance, _by_name(one.name)
 
     def _cost(self, one: Receptacle) -> float:

@@ -9,7 +9,7 @@ from worlds.errors import KnowledgeError, shown
 from worlds.graphs import reader
 from worlds.graphs.graph import Classes
 from worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
-from worlds.graphs.sentences import Wanted, read_sentence
+from worlds.graphs.sentences import Wanted, modern, read_sentence
 from worlds.household.base import Household, Terms
 from worlds.household.commands import CommandForm, Commands
 from worlds.household.counts import Counts
@@ -113,7 +113,8 @@ class GraphHousehold:
 
 def _family(wanted: Wanted) -> str | None:
     """The family of tasks in which these things are wanted at this place; None if none or several are."""
-    at = [name for name, one in FAMILIES.items() if one.place == wanted.place and wanted.things.keys() <= set(one.things)]
+    things, place = set(map(modern, wanted.things)), modern(wanted.place)
+    at = [name for name, one in FAMILIES.items() if one.place == place and things <= set(one.things)]
     return at[0] if len(at) == 1 else None
 
 

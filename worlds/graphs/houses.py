@@ -7,7 +7,7 @@ what each is about are those of Watch-And-Help (Puig et al., ICLR 2021) in LoTa-
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from random import Random
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from worlds.errors import ConfigurationError
 from worlds.graphs.goals import Condition, GraphGoal, How, met
 from worlds.graphs.graph import HOLDING, ROOMS, Apartment, Classes, Graph, Node, Placing
+from worlds.graphs.sentences import modern
 from worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount
 
 VERSION = "1"
@@ -45,6 +46,8 @@ FAMILIES: Mapping[str, Family] = {
     "prepare_snack": Family("on", "coffeetable", ("apple", "chips", "cupcake", "juice", "pudding", "wine"), most=3),
 }
 """The families of tasks by name."""
+LAID_OUT: Classes = {kind: frozenset({"GRABBABLE"}) for family in FAMILIES.values() for kind in family.things}
+"""What `make_task` lays out in apartments that lack it."""
 
 
 class Furniture(NamedTuple):
@@ -158,22 +161,51 @@ def make_apartment(seed: int) -> House:
 
 
 def make_task(graph: Graph, seed: int) -> House:
-    """A task of one of the families in somebody's own apartment. Raises ``ConfigurationError`` if it allows of none."""
+    """A task of one of the families in somebody's own apartment, where classes may have the names of older graphs; food and
+    dishes are laid out if there are too few. Raises ``ConfigurationError`` if the furniture allows of no task.
+    """
     dice = Random(f"household-graph {VERSION} {seed}")
     kinds = graph.apartment.kinds
     for type in dice.sample(list(FAMILIES), len(FAMILIES)):
-        family = FAMILIES[type]
-        places = frozenset(kinds.get(family.place, ()))
+        family = _family_in(graph.apartment, FAMILIES[type])
+        if family is None:
+            continue
+        places = frozenset(kinds[family.place])
         there = {kind: sum(_free(graph, id, places) for id in kinds.get(kind, ())) for kind in family.things}
         there = {kind: number for kind, number in there.items() if number}
-        if places and len(there) >= family.least:
-            goal = _goal(dice, family, there)
-            if met(goal, graph)[0] < goal.total:
-                return House(graph, type, goal)
+        lacking = [kind for kind in family.things if kind not in kinds] if len(there) < family.least else []
+        there |= dict.fromkeys(lacking, 2)
+        if len(there) < family.least:
+            continue
+        goal = _goal(dice, family, there)
+        if lacking:
+            builder = _Builder(dice, graph)
+            builder.strew(goal, lacking)
+            graph = builder.graph()
+        if met(goal, graph)[0] < goal.total:
+            return House(graph, type, goal)
     wanted = ", ".join(sorted({family.place for family in FAMILIES.values()}))
     raise ConfigurationError(
-        f"Nothing can be wanted in this apartment: there must be a {wanted}, and food or dishes elsewhere."
+        f"Nothing can be wanted in this apartment: it has no {wanted}, by these names or those of older graphs, in which or on "
+        "which things can be put."
     )
+
+
+def _family_in(apartment: Apartment, family: Family) -> Family | None:
+    """A family of tasks with the classes that an apartment has; None if it lacks the furniture."""
+    needed = {"SURFACES" if family.how == "on" else "CONTAINERS", *(("HAS_SWITCH",) if family.switched else ())}
+
+    def called(kind: str, needed: Set[str]) -> list[str]:
+        found = [one for one, has in apartment.properties.items() if modern(one) == kind and needed <= has]
+        return sorted(found, key=lambda one: (one != kind, one))
+
+    places = [
+        kind for kind in called(family.place, needed) if any(apartment.nodes[id].furniture for id in apartment.kinds[kind])
+    ]
+    if not places:
+        return None
+    things = tuple(next(iter(called(kind, {"GRABBABLE"})), kind) for kind in family.things)
+    return family._replace(place=places[0], things=things)
 
 
 def _free(graph: Graph, id: int, places: frozenset[int]) -> bool:
@@ -192,19 +224,26 @@ def _goal(dice: Random, family: Family, there: Mapping[str, int]) -> GraphGoal:
 
 
 class _Builder:
-    """An apartment in the making. What lies at a place is close to it, and nothing is close to anything else."""
+    """An apartment in the making, or one ``before`` more was laid out in it. What is laid at a place is close to it, and to
+    nothing else."""
 
-    def __init__(self, dice: Random) -> None:
+    def __init__(self, dice: Random, before: Graph | None = None) -> None:
         self.dice = dice
-        self.nodes: dict[int, Node] = {}
-        self.placed: dict[int, frozenset[tuple[Placing, int]]] = {}
-        self.close: dict[int, frozenset[int]] = {}
-        self.states: dict[int, frozenset[str]] = {}
-        self.rooms: dict[str, int] = {}
+        self.robot = 1 if before is None else before.robot
+        self.hands = (None, None) if before is None else before.hands
+        self.nodes: dict[int, Node] = {} if before is None else dict(before.apartment.nodes)
+        self.placed: dict[int, frozenset[tuple[Placing, int]]] = {} if before is None else dict(before.placed)
+        self.close: dict[int, frozenset[int]] = {} if before is None else dict(before.close)
+        self.states: dict[int, frozenset[str]] = {} if before is None else dict(before.states)
+        self.holding: dict[int, int] = {}
+        """The furniture that things can be laid in or on, each with its room."""
+        for id in () if before is None else sorted(self.nodes):
+            if self.nodes[id].furniture and (room := before.room_of(id)) is not None:
+                self._stands(id, room)
 
     def add(self, kind: str, category: str, properties: Sequence[str] = (), *placed: tuple[Placing, int]) -> int:
         """A new node, with its id."""
-        id = len(self.nodes) + 1
+        id = max(self.nodes, default=0) + 1
         self.nodes[id] = Node(id, kind, category, frozenset(properties))
         if placed:
             self.placed[id] = frozenset(placed)
@@ -217,29 +256,40 @@ class _Builder:
     def furnish(self) -> None:
         """The robot, the rooms and what stands in them."""
         robot = self.add("character", "Characters")
-        for kind in STANDING:
-            self.rooms[kind] = self.add(kind, ROOMS)
-        self.placed[robot] = frozenset({("INSIDE", self.rooms[self.dice.choice(list(STANDING))])})
+        rooms = {kind: self.add(kind, ROOMS) for kind in STANDING}
+        self.placed[robot] = frozenset({("INSIDE", rooms[self.dice.choice(list(STANDING))])})
         for kind, standing in STANDING.items():
             for one in standing:
                 for _ in range(self.dice.randint(one.least, one.most)):
-                    self.add(one.kind, "Furniture", one.properties, ("INSIDE", self.rooms[kind]))
+                    self._stands(self.add(one.kind, "Furniture", one.properties, ("INSIDE", rooms[kind])), rooms[kind])
 
-    def strew(self, goal: GraphGoal) -> None:
-        """What lies about: at least what the goal wants, and none of that where it is wanted."""
+    def _stands(self, id: int, room: int) -> None:
+        if not self.nodes[id].properties.isdisjoint({"CONTAINERS", "SURFACES"}):
+            self.holding[id] = room
+
+    def strew(self, goal: GraphGoal, kinds: Iterable[str] = LYING) -> None:
+        """What lies about of ``kinds``: at least what the goal wants, and none of that where it is wanted.
+
+        Where an apartment has none of the furniture that the habits name, things lie at any other, and without any on the
+        floor.
+        """
         wanted = {one.kind: one.count for one in goal.conditions if one.where}
-        for kind, places in LYING.items():
+        for kind in kinds:
+            habits = LYING[kind]
             number = max(self.dice.choices(list(_NUMBERS), list(_NUMBERS.values()))[0], wanted.get(kind, 0))
+            free = {id: modern(self.nodes[id].kind) for id in self.holding}
+            free = {id: one for id, one in free.items() if not (kind in wanted and self.nodes[id].kind == goal.at.at)}
+            weights = {id: habits[one] for id, one in free.items() if one in habits} or dict.fromkeys(free, 1)
             for _ in range(number):
-                known = [node.id for node in self.nodes.values() if node.kind in places]
-                known = [id for id in known if not (kind in wanted and self.nodes[id].kind == goal.at.at)]
-                weights = [places[self.nodes[id].kind] for id in known]
-                self._lay(kind, self.dice.choices(known, weights)[0])
+                if weights:
+                    self._lay(kind, self.dice.choices(list(weights), list(weights.values()))[0])
+                else:
+                    rooms = [node.id for node in self.nodes.values() if node.room]
+                    self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", self.dice.choice(rooms)))
 
     def _lay(self, kind: str, where: int) -> None:
-        properties = self.nodes[where].properties
+        properties, room = self.nodes[where].properties, self.holding[where]
         inside = "CONTAINERS" in properties and ("SURFACES" not in properties or self.dice.random() < 0.5)
-        room = next(room for _, room in self.placed[where])
         id = self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", room), ("INSIDE" if inside else "ON", where))
         self.close[id] = frozenset({where})
         self.close[where] = self.close.get(where, frozenset()) | {id}
@@ -250,7 +300,7 @@ class _Builder:
         for id, above in self.placed.items():
             for _, other in above:
                 holds[other] = holds.get(other, frozenset()) | {id}
-        return Graph(Apartment(self.nodes, robot=1), self.placed, holds, self.close, self.states)
+        return Graph(Apartment(self.nodes, self.robot), self.placed, holds, self.close, self.states, self.hands)
 
 
 def counts_of(classes: Classes) -> Counts:
@@ -262,7 +312,11 @@ def counts_of(classes: Classes) -> Counts:
     places = {kind: one for kind, one in room.receptacles.items() if kind in holding or kind in STANDING}
     places |= {kind: ReceptacleCount(1, 1, int("CAN_OPEN" in has), 1, 1) for kind, has in holding.items()}
     unknown = ObjectCount(1, 1, {})
-    objects = {kind: room.objects.get(kind, unknown) for kind in classes}
+    objects: dict[str, ObjectCount] = {}
+    for kind in classes:
+        known = room.objects.get(modern(kind), unknown)
+        called = {place: known.places[modern(place)] for place in standing if modern(place) in known.places}
+        objects[kind] = replace(known, places={**known.places, **called})
     can: dict[str, tuple[str, ...]] = {}
     for kind, has in classes.items():
         able = ("pickupable",) if "GRABBABLE" in has else ("toggleable",) if "HAS_SWITCH" in has else ()

@@ -52,6 +52,16 @@ _ALSO = {
     "refrigerator": "fridge",
 }
 """What else people call things; a "glass" or a "table" may be two, and so is neither."""
+_OLDER = {
+    "couch": "sofa",
+    "dining_table": "kitchentable",
+    "drinking_glass": "waterglass",
+    "fork": "cutleryfork",
+    "freezer": "fridge",
+    "phone": "cellphone",
+    "table": "kitchentable",
+}
+"""What VirtualHome's older graphs call classes, but for the _ between words."""
 _CLASSES = {words: kind for kind, words in _SPOKEN.items()}
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SWITCHING = re.compile(r"\b(?:switch|turn)\w*\b[^.]*\bon\b|\b(?:run|start)\b")
@@ -79,6 +89,11 @@ class Wanted:
 def spoken(kind: str) -> str:
     """A class in words: "wine glass"."""
     return _SPOKEN.get(kind, kind.replace("_", " "))
+
+
+def modern(kind: str) -> str:
+    """What a class of VirtualHome's older graphs, such as ``coffee_table`` or ``freezer``, is called in WAH-NL's."""
+    return _OLDER.get(kind, kind.replace("_", ""))
 
 
 def sentence(goal: GraphGoal) -> str:
@@ -125,7 +140,7 @@ def read_sentence(said: str, kinds: Collection[str]) -> Wanted | None:
     things.pop(place, None)
     if not place or not things:
         return None
-    at = _CLASSES.get(place, place)
+    at = modern(_CLASSES.get(place, place))
     switched = at in _RUN and _SWITCHING.search(words) is not None
     return Wanted(things, "inside" if at in _INSIDE else "on", place, switched)
 

@@ -69,9 +69,10 @@ def test_tasks_of_the_users_files_are_splits_with_an_instruction_chosen_by_numbe
 def test_tasks_are_made_in_a_graph_of_virtualhome(tmp_path: Path) -> None:
     path = tmp_path / "graph.json"
     table = home()
+    furniture = (20, 21, 22)
     bare = {
-        "nodes": [one for one in table["nodes"] if one["class_name"] != "cupcake"],
-        "edges": [one for one in table["edges"] if one["from_id"] != 33],
+        "nodes": [one for one in table["nodes"] if one["id"] not in furniture],
+        "edges": [one for one in table["edges"] if not {one["from_id"], one["to_id"]} & {*furniture}],
     }
     path.write_text(written(bare), "utf-8")
     with pytest.raises(ConfigurationError, match="Nothing can be wanted in this apartment"):
@@ -83,6 +84,51 @@ def test_tasks_are_made_in_a_graph_of_virtualhome(tmp_path: Path) -> None:
     for seed in range(5):
         assert play(there, f"generated:{seed}")[0]
     assert there.fingerprint("generated") != world().fingerprint("generated")
+
+
+def test_food_and_dishes_are_laid_out_in_a_graph_with_older_names_that_has_none(tmp_path: Path) -> None:
+    """VirtualHome's public example has a freezer and tables, and nothing to eat."""
+    rooms = ((1, "bathroom"), (2, "dining_room"), (3, "home_office"))
+    standing = (
+        (10, "bathroom_cabinet", "CAN_OPEN CONTAINERS SURFACES", 1),
+        (11, "table", "SURFACES MOVABLE", 2),
+        (12, "kitchen_counter", "SURFACES", 2),
+        (13, "freezer", "CAN_OPEN CONTAINERS HAS_SWITCH", 2),
+        (14, "table", "SURFACES", 3),
+        (15, "phone", "GRABBABLE HAS_SWITCH", 2),
+    )
+    table = {
+        "nodes": [
+            *({"id": id, "class_name": kind, "category": "Rooms"} for id, kind in rooms),
+            *(
+                {"id": id, "class_name": kind, "category": "Furniture", "properties": has.split()}
+                for id, kind, has, _ in standing
+            ),
+        ],
+        "edges": [{"from_id": id, "relation_type": "INSIDE", "to_id": room} for id, _, _, room in standing],
+    }
+    path = tmp_path / "older.json"
+    path.write_text(written(table), "utf-8")
+    there, again = world(apartment=str(path)), world(apartment=str(path))
+    types, places = set[str](), set[str]()
+    for seed in range(20):
+        one = there.task(f"generated:{seed}")
+        types.add(one.type)
+        assert one.goal == again.task(one.id.replace("/", ":")).goal
+        assert play(there, f"generated:{seed}")[0], one.goal
+        env = there.open(one)
+        env.reset()
+        assert isinstance(env, GraphEnv)
+        graph = env.moment.graph
+        for id, node in graph.apartment.nodes.items():
+            if node.carried and node.kind != "phone":
+                places.add(graph.node(next(other for other in graph.parents(id) if not graph.node(other).room)).kind)
+    assert types == {"setup_table", "put_fridge", "prepare_food"}
+    assert {"kitchen_counter", "freezer", "table"} <= places
+    assert "bathroom_cabinet" not in places
+    assert play(world(apartment=str(path), skills="oracle"), "generated:1", 30)[0]
+    household = there.household
+    assert household is not None and household.steps("put two apples in the freezer.") is not None
 
 
 def test_what_is_not_there_is_refused_with_a_way_out(tmp_path: Path) -> None:
