@@ -46,8 +46,6 @@ FAMILIES: Mapping[str, Family] = {
     "prepare_snack": Family("on", "coffeetable", ("apple", "chips", "cupcake", "juice", "pudding", "wine"), most=3),
 }
 """The families of tasks by name."""
-LAID_OUT: Classes = {kind: frozenset({"GRABBABLE"}) for family in FAMILIES.values() for kind in family.things}
-"""What `make_task` lays out in apartments that lack it."""
 
 
 class Furniture(NamedTuple):
@@ -177,18 +175,25 @@ def make_task(graph: Graph, seed: int) -> House:
         there |= dict.fromkeys(lacking, 2)
         if len(there) < family.least:
             continue
-        goal = _goal(dice, family, there)
+        goal, laid = _goal(dice, family, there), graph
         if lacking:
             builder = _Builder(dice, graph)
             builder.strew(goal, lacking)
-            graph = builder.graph()
-        if met(goal, graph)[0] < goal.total:
-            return House(graph, type, goal)
+            laid = builder.graph()
+        if met(goal, laid)[0] < goal.total:
+            return House(laid, type, goal)
     wanted = ", ".join(sorted({family.place for family in FAMILIES.values()}))
     raise ConfigurationError(
         f"Nothing can be wanted in this apartment: it has no {wanted}, by these names or those of older graphs, in which or on "
         "which things can be put."
     )
+
+
+def laid_out(apartment: Apartment) -> Classes:
+    """The classes that `make_task` may lay out in an apartment, each with its properties."""
+    families = (_family_in(apartment, family) for family in FAMILIES.values())
+    kinds = (kind for family in families if family for kind in family.things if kind not in apartment.kinds)
+    return dict.fromkeys(kinds, frozenset({"GRABBABLE"}))
 
 
 def _family_in(apartment: Apartment, family: Family) -> Family | None:
@@ -237,9 +242,10 @@ class _Builder:
         self.states: dict[int, frozenset[str]] = {} if before is None else dict(before.states)
         self.holding: dict[int, int] = {}
         """The furniture that things can be laid in or on, each with its room."""
-        for id in () if before is None else sorted(self.nodes):
-            if self.nodes[id].furniture and (room := before.room_of(id)) is not None:
-                self._stands(id, room)
+        if before is not None:
+            for id in sorted(self.nodes):
+                if self.nodes[id].furniture and (room := before.room_of(id)) is not None:
+                    self._stands(id, room)
 
     def add(self, kind: str, category: str, properties: Sequence[str] = (), *placed: tuple[Placing, int]) -> int:
         """A new node, with its id."""

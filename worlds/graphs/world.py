@@ -18,7 +18,7 @@ from worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
 from worlds.graphs.goals import GraphGoal
 from worlds.graphs.graph import Classes, Graph
 from worlds.graphs.household import HOUSEHOLD, GraphHousehold
-from worlds.graphs.houses import LAID_OUT, SEEDS, VERSION, House, make_apartment, make_task
+from worlds.graphs.houses import SEEDS, VERSION, House, laid_out, make_apartment, make_task
 from worlds.graphs.metrics import METRICS
 from worlds.graphs.planner import plan
 from worlds.graphs.sentences import sentence
@@ -205,7 +205,8 @@ class GraphWorld(World):
     def _classes(self) -> Classes:
         """The classes of the user's apartments, all together: of a single one, it would tell what is hidden there."""
         files = [self._file(path).properties for split, path in self._paths.items() if split != EXAMPLE]
-        own = [] if self._apartment is None else [read_apartment(self._apartment).apartment.properties, LAID_OUT]
+        apartment = None if self._apartment is None else read_apartment(self._apartment).apartment
+        own = [] if apartment is None else [apartment.properties, laid_out(apartment)]
         found: dict[str, frozenset[str]] = {}
         for kind, has in chain.from_iterable(one.items() for one in (*files, *own)):
             found[kind] = found.get(kind, frozenset()) | has
