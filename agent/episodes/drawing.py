@@ -6,7 +6,7 @@ true state is for people who watch. Nothing here draws by itself: ``Scene.pictur
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.episodes.events import Event, Started, Stepped, TurnSpent
@@ -15,6 +15,7 @@ from worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Trans
 from worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from worlds.household.belief import Belief, kind
 from worlds.household.enacted import Enacted, Move, enacting
+from worlds.options import Scalar
 from worlds.registry import household, make_world, world_class
 from worlds.rooms.apartment import as_known
 from worlds.rooms.frame import Frame
@@ -241,8 +242,11 @@ class EpisodeReplay:
             self._cameras.append((camera, names.union(self._cameras[-1][1] if self._cameras else ())))
 
 
-def draw_episode(started: Started, game: tuple[World, Task] | None = None) -> EpisodeDrawing:
-    """The drawing of the episode that ``started`` begins. ``game`` is what is played; for a record, it is looked up.
+def draw_episode(
+    started: Started, game: tuple[World, Task] | None = None, options: Mapping[str, Scalar] | None = None
+) -> EpisodeDrawing:
+    """The drawing of the episode that ``started`` begins. ``game`` is what is played; for a record, it is looked up in its
+    world with the ``options`` of its run.
 
     Where the game is not here, or has other receptacles than the opening names, the plan is made up. Finding a recorded game
     may take a second, so call this in a thread. Raises ``Unsupported``, with a sentence for people, if nothing can be drawn.
@@ -250,7 +254,7 @@ def draw_episode(started: Started, game: tuple[World, Task] | None = None) -> Ep
     reader = household(started.world)
     opening = reader.begin(Observation(started.opening)) if reader else Belief()
     names = [one.name for one in opening.receptacles]
-    if reader is None and (pictured := _pictured_episode(started, game)) is not None:
+    if reader is None and (pictured := _pictured_episode(started, game, options)) is not None:
         return pictured
     if not names:
         raise Unsupported(
@@ -260,7 +264,7 @@ def draw_episode(started: Started, game: tuple[World, Task] | None = None) -> Ep
         )
     kinds = goal_kinds(started.world, started.goal, tuple(dict.fromkeys(map(kind, names))))
     try:
-        world, task = game or recorded_game(started)
+        world, task = game or recorded_game(started, options)
         room = world.room(task)
     except HousequestError as error:  # the record itself can still be drawn
         return EpisodeDrawing(_made_up(names), kinds, missing=str(error))
@@ -271,10 +275,12 @@ def draw_episode(started: Started, game: tuple[World, Task] | None = None) -> Ep
     return EpisodeDrawing(room, kinds, EpisodeReplay(world, task, room))
 
 
-def _pictured_episode(started: Started, game: tuple[World, Task] | None) -> EpisodeDrawing | None:
+def _pictured_episode(
+    started: Started, game: tuple[World, Task] | None, options: Mapping[str, Scalar] | None
+) -> EpisodeDrawing | None:
     """The drawing of an episode in a world of pictures that has rooms; None in any other, and where its game is not here."""
     try:
-        world, task = game or recorded_game(started)
+        world, task = game or recorded_game(started, options)
         room = world.room(task)
         if room is None or not isinstance(world.sandbox(task), Pictured):
             return None
@@ -309,9 +315,11 @@ def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:
                 pass
 
 
-def recorded_game(started: Started) -> tuple[World, Task]:
-    """The game of a record among the listed ones: an id may be a path, and a record somebody else's, so none is opened."""
-    world = make_world(started.world, **world_class(started.world).options_of(started.engine))
+def recorded_game(started: Started, options: Mapping[str, Scalar] | None = None) -> tuple[World, Task]:
+    """The game of a record among the listed ones of its world with these ``options``: an id may be a path, and a record
+    somebody else's, so none is opened.
+    """
+    world = make_world(started.world, **{**world_class(started.world).options_of(started.engine), **(options or {})})
     if started.split in world.endless_splits:
         return world, world.task(f"{started.split}:{started.number}")
     tasks = world.tasks(started.split) if started.split in world.splits() else ()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tui.episode.labels import LabelKind
     from tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
     from worlds.base import Reach, Task, World
+    from worlds.options import Scalar
     from worlds.rooms.view import Drawing
 
 ViewMode = Literal["off", "camera", "house", "eyes", "plan", "text"]
@@ -77,6 +78,8 @@ class ViewPane(LinesPane):
         super().__init__()
         self.watched = False
         """Whether the true state may be shown: nobody plays who would learn from it."""
+        self.options: Mapping[str, Scalar] = {}
+        """The options of the world in which a record was played."""
         self.glimpses: Mapping[int, Glimpse] = {}
         """What an agent by a camera made of its pictures, by the event after which each was seen."""
         self.pictured = game is not None and game[0].pictured
@@ -275,7 +278,7 @@ class ViewPane(LinesPane):
         if self._artist is None:
             from tui.episode.view_drawing import ViewArtist
 
-            self._artist = ViewArtist(self._game)
+            self._artist = ViewArtist(self._game, self.options)
         return self._artist.draw(wish)
 
     def _take(self, drawn: Drawn) -> None:

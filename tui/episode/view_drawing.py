@@ -23,6 +23,7 @@ from tui.widgets.lines import flat, hung
 from worlds.base import Observation, Reach, Reaching, Task, Transition, World
 from worlds.errors import HousequestError, Unsupported
 from worlds.household.enacted import Move, moves_in_words
+from worlds.options import Scalar
 from worlds.rooms.view import Drawing, text_plan
 
 if TYPE_CHECKING:
@@ -86,10 +87,12 @@ class Drawn:
 
 
 class ViewArtist:
-    """Draws the moments of episodes, each episode in one room. ``game`` is what is played; a record says what was."""
+    """Draws the moments of episodes, each episode in one room. ``game`` is what is played; a record says what was, and its run
+    with which ``options`` of the world."""
 
-    def __init__(self, game: tuple[World, Task] | None = None) -> None:
+    def __init__(self, game: tuple[World, Task] | None = None, options: Mapping[str, Scalar] | None = None) -> None:
         self._game = game
+        self._options = options
         self._episode: tuple[Started, EpisodeDrawing] | None = None
         self._busy = Lock()
 
@@ -163,7 +166,7 @@ class ViewArtist:
         if moment.started is None:
             raise Unsupported("The house is drawn here once it is open.")
         if self._episode is None or self._episode[0] != moment.started:
-            self._episode = moment.started, draw_episode(moment.started, self._game)
+            self._episode = moment.started, draw_episode(moment.started, self._game, self._options)
         return self._episode[1]
 
 

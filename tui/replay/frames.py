@@ -90,7 +90,7 @@ def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tup
     moments = [recording.state.moments[stop.id] for stop in recording.branches[-1].stops]
     started = moments[0].started
     assert started is not None, "a recording begins with its start"
-    drawing = draw_episode(started)
+    drawing = draw_episode(started, options=recording.options)
     for moment in moments:
         answers = [(entry, Observation(entry.observation, entry.accepted, entry.explanation)) for entry in moment.story]
         turns = [Transition(entry.command, answer) for entry, answer in answers if entry.command is not None]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent.episodes.events import CallTiming, Event, ModelCall, Started, Stepped, TurnSpent, branches
 from agent.episodes.record import read_clocks, read_episode
 from agent.evaluation.analysis.failures import Failure, failure_of
+from agent.evaluation.runs.folder import RunFolder
 from tui.episode.state import ViewState, replayed
 from worlds.errors import ConfigurationError
+from worlds.options import Scalar
 
 EPISODES = "episodes"
 TIMING = "timing.jsonl"
@@ -49,7 +51,7 @@ class ReplayBranch:
 class Recording:
     """An episode read back. ``branches`` are in the order in which they were left; the last is the one that was played on.
 
-    ``faults`` say what could not be read, and how far it went.
+    ``faults`` say what could not be read, and how far it went. ``options`` are those of its run's world.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class Recording:
     branches: tuple[ReplayBranch, ...]
     faults: tuple[str, ...]
     events: tuple[Event, ...] = ()
+    options: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
 
     def spot(self, event: int) -> tuple[int, int] | None:
         """The branch and the stop of the turn that ``event`` spent, on the last branch that has it; None where none does."""
@@ -83,7 +86,16 @@ def read_recording(path: Path) -> Recording:
         # A run keeps the clocks of every attempt at an episode: what was no call this time has none.
         if isinstance(event.body, ModelCall) and event.id in clocks:
             timed.append(clocks[event.id])
-    return Recording(path, replayed(timed), tuple(map(_branch, branches(events))), tuple(faults), tuple(events))
+    found = tuple(map(_branch, branches(events)))
+    return Recording(path, replayed(timed), found, tuple(faults), tuple(events), _options(path))
+
+
+def _options(path: Path) -> Mapping[str, Scalar]:
+    """The options of the world in which the run was played whose folder the episode lies in; none elsewhere."""
+    try:
+        return RunFolder(path.parent.parent).manifest().configuration.world_options if path.parent.name == EPISODES else {}
+    except ConfigurationError:  # a record alone can be shown too
+        return {}
 
 
 def _sound(path: Path, faults: list[str]) -> Iterator[Event]:

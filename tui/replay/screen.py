@@ -244,6 +244,7 @@ class ReplayScreen(PaneScreen):
         self._branch = min(self._branch, last) if self.stops else last
         first, self._recording = not self._recording.events, recording
         started = recording.state.moment.started
+        self.view.options = recording.options
         if started is not None:
             self.view.enacts = await self.in_thread(partial(enacts, started.world, started.engine))
         if started is not None and shows_pictures(started.world):
