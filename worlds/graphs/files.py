@@ -30,11 +30,13 @@ _HOW: Mapping[str, How] = {"on": "on", "inside": "inside", "turnon": "turnOn"}
 
 @dataclass(frozen=True, slots=True)
 class WahTask:
-    """A task of WAH-NL without its graph: ``place`` is where it stands in the text of its file."""
+    """A task of WAH-NL without its graph: ``place`` is where it stands in the text of its file, ``keys`` where each condition
+    of its goal stands in it."""
 
     id: str
     name: str
     goal: GraphGoal
+    keys: tuple[Keys, ...]
     instructions: tuple[str, ...]
     place: Place
 
@@ -66,12 +68,9 @@ class TaskFile:
         value = self.source.value(task.place)
         try:
             graph = read_graph(value.get("init_graph"), ("init_graph",), room=value.get("init_room"))
-            for number, one in enumerate(task.goal.conditions):
-                for kind in (one.kind, one.at):
-                    if kind not in graph.apartment.classes:
-                        raise Fault(("task_goal",), f"condition {number + 1} wants a {kind}, which is not in the graph")
-                    if kind not in graph.apartment.kinds:
-                        raise Fault(("task_goal",), f"condition {number + 1} wants a {kind}, with which nothing can be done")
+            for one, key in zip(task.goal.conditions, task.keys, strict=True):
+                if (why := _out_of_question(one, graph)) is not None:
+                    raise Fault(key, why)
         except Fault as fault:
             raise self.source.refused(task.place, fault) from None
         return graph
@@ -190,7 +189,7 @@ def _settled(
 ) -> Graph:
     """The graph, once nothing is in itself and the robot is in one room; into any but its own it walks."""
     robot = apartment.robot
-    named = apartment.classes.get(room, ()) if isinstance(room, str) else (room,)
+    named = apartment.classes.get(room, ()) if isinstance(room, str) else (room,) if type(room) is int else ()
     rooms = [id for id in apartment.rooms if id in named]
     if room is not None and not rooms:
         raise Fault((*where[:-1], "init_room"), f"there is no room {shown(room)}")
@@ -259,8 +258,8 @@ def _task(value: object, place: Place) -> WahTask:
     for number, one in enumerate(list_at(told, ("nl_instructions",), 1_000)):
         if not isinstance(one, str):
             raise Fault(("nl_instructions", number), f"{shown(one)} is no sentence")
-    goal = _goal(table.get("task_goal"), ("task_goal",), _kinds(table.get("init_graph")))
-    return WahTask(str(id), name, goal, tuple(cast("list[str]", told)), place)
+    goal, keys = _goal(table.get("task_goal"), ("task_goal",), _kinds(table.get("init_graph")))
+    return WahTask(str(id), name, goal, keys, tuple(cast("list[str]", told)), place)
 
 
 def _kinds(graph: object) -> frozenset[str]:
@@ -271,17 +270,46 @@ def _kinds(graph: object) -> frozenset[str]:
     return frozenset(kind.lower() for kind in found if isinstance(kind, str))
 
 
-def _goal(value: object, where: Keys, kinds: frozenset[str]) -> GraphGoal:
-    """``{"on_apple_coffeetable": 1}``, or the same as the goal of agent 0, as Watch-And-Help has it; what is wanted 0 times is
-    not.
+def _goal(value: object, where: Keys, kinds: frozenset[str]) -> tuple[GraphGoal, tuple[Keys, ...]]:
+    """``{"on_apple_coffeetable": 1}``, or the same as the goal of agent 0, as Watch-And-Help has it, and the way to each
+    condition; what is wanted 0 times is not.
     """
     table = table_at(value, where)
     if isinstance(table.get("0"), dict):
         where, table = (*where, "0"), table_at(table["0"], where)
-    found = tuple(_condition(key, count, (*where, key), kinds) for key, count in table.items() if count != 0)
+    keys = tuple((*where, key) for key, count in table.items() if count != 0)
+    found = tuple(_condition(str(key[-1]), table[key[-1]], key, kinds) for key in keys)
     if not 0 < len(found) <= MOST_CONDITIONS:
         raise Fault(where, f"a goal has 1 to {MOST_CONDITIONS} conditions, and this has {len(found)}")
-    return GraphGoal(found)
+    return GraphGoal(found), keys
+
+
+def _out_of_question(one: Condition, graph: Graph) -> str | None:
+    """Why nobody can ever meet a condition in this apartment; None if it may be possible."""
+    for kind in (one.kind, one.at):
+        if kind not in graph.apartment.classes:
+            return f"a {kind} is wanted, which is not in the graph"
+        if kind not in graph.apartment.kinds:
+            return f"a {kind} is wanted, with which nothing can be done"
+    places = [graph.node(id) for id in graph.apartment.kinds[one.at]]
+    if one.how == "turnOn":
+        if one.count > 1:
+            return f"{one.count} are wanted, and a goal is measured at one {one.kind}"
+        can = any("HAS_SWITCH" in place.properties or "ON" in graph.state(place.id) for place in places)
+        return None if can else f"no {one.kind} has a switch"
+    how: Placing = "ON" if one.how == "on" else "INSIDE"
+    needed, word = ("SURFACES", "on") if one.how == "on" else ("CONTAINERS", "in")
+    things = graph.apartment.kinds[one.kind]
+    most = 0
+    for place in places:
+        there = [id for id in things if (how, place.id) in graph.placed.get(id, ())]
+        carried = [id for id in things if graph.node(id).carried and id != place.id] if needed in place.properties else []
+        most = max(most, len({*there, *carried}))
+    if most >= one.count:
+        return None
+    if not any(needed in place.properties for place in places):
+        return f"nothing can be put {word} a {one.at}, which is not among {needed}"
+    return f"{one.count} of {one.kind} are wanted, and there are {most} that can be {word} a {one.at}"
 
 
 def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> Condition:

@@ -62,6 +62,8 @@ class JsonText:
             if self.text[end : end + 1] not in (",", "]"):
                 raise self._broken(end, place, "a comma or the end of the list is missing")
             at = self._skip(end + 1) if self.text[end] == "," else end
+            if self.text[end] == "," and self.text[at : at + 1] == "]":
+                raise self._broken(end, place, "a comma comes before the end of the list")
         self._ends(at + 1)
 
     def whole(self) -> tuple[Place, Any]:

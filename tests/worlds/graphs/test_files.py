@@ -161,10 +161,10 @@ def test_a_damaged_task_is_refused_with_the_line(changed: dict[str, Any], says: 
 
 def test_a_task_is_refused_that_asks_for_what_is_not_there_and_two_of_one_id() -> None:
     file = parse_tasks(written([task(task_goal={"on_dragon_sofa": 1})]), "wah")
-    with pytest.raises(GameError, match="wants a dragon, which is not in the graph"):
+    with pytest.raises(GameError, match=r"task_goal\.on_dragon_sofa: a dragon is wanted, which is not in the graph"):
         file.graph(file.tasks[0])
     file = parse_tasks(written([task(task_goal={"on_wall_sofa": 1})]), "wah")
-    with pytest.raises(GameError, match="wants a wall, with which nothing can be done"):
+    with pytest.raises(GameError, match="a wall is wanted, with which nothing can be done"):
         file.graph(file.tasks[0])
     with pytest.raises(GameError, match="there is no room 'attic'"):
         (file := parse_tasks(written([task(init_room="attic")]), "wah")).graph(file.tasks[0])
@@ -178,6 +178,7 @@ def test_a_task_is_refused_that_asks_for_what_is_not_there_and_two_of_one_id() -
         ("", "line 1, column 1: this is no JSON"),
         ("\n[]", "line 2: the list is empty, so there is no task to play"),
         ("[\n{},", "line 2"),
+        (f"[{json.dumps(task())},\n]", r"line 1, column \d+, task 1: a comma comes before the end of the list"),
         ("[\n{}\n{}]", "line 2, task 1, task_id: None is no task_id"),
         ("[" * 100_000, "nested too deeply"),
         (written(task())[:-1] + "]", r"line \d+, column 1: this is no JSON"),
@@ -198,6 +199,18 @@ def test_what_is_no_json_is_refused_with_the_line(text: str, says: str) -> None:
         ({"task_goal": {"on_apple": 1}}, r"task 2, task_goal\.on_apple: 'on_apple' does not say"),
         ({"task_goal": {"0": {"fly to": 1}}}, r"task 2, task_goal\.0\['fly to'\]: 'fly to' is no condition"),
         ({"nl_instructions": ["Wash.", 3]}, r"task 2, nl_instructions\[1\]: 3 is no sentence"),
+        (
+            {"task_goal": {"turnOn_dishwasher": 3}},
+            r"task 2, task_goal\.turnOn_dishwasher: 3 are wanted, and a goal is measured",
+        ),
+        ({"task_goal": {"turnOn_plate": 1}}, r"task 2, task_goal\.turnOn_plate: no plate has a switch"),
+        ({"task_goal": {"inside_plate_sofa": 1}}, r"task 2, task_goal\.inside_plate_sofa: nothing can be put in a sofa"),
+        ({"task_goal": {"on_plate_fridge": 1}}, r"task 2, task_goal\.on_plate_fridge: nothing can be put on a fridge"),
+        (
+            {"task_goal": {"0": {"on_plate_sofa": 99}}},
+            r"task 2, task_goal\.0\.on_plate_sofa: 99 of plate are wanted, and there are 2",
+        ),
+        ({"init_room": True}, "task 2, init_room: there is no room True"),
         ({"init_room": "attic"}, "task 2, init_room: there is no room 'attic'"),
         ({"init_graph": {**home(), "edges": [{"from_id": 1}]}}, r"task 2, init_graph\.edges\[0\]\.to_id: None is no id"),
     ],
