@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,6 +82,17 @@ def test_workers_are_episodes_in_flight(tmp_path: Path, server: Server) -> None:
     server.behave(meeting, meeting, meeting)
     summary = play(plan(tmp_path, agent="react", model=server.model(), max_steps=1), tmp_path / "run", workers=3)
     assert (summary.overall.lost, summary.overall.calls) == (3, 3)
+
+
+def test_cycles_are_searched_for_less_often_while_a_batch_is_played(tmp_path: Path) -> None:
+    before, seen = gc.get_threshold(), set[int]()
+
+    def watch(progress: RunProgress) -> None:
+        seen.add(gc.get_threshold()[0])
+
+    play(plan(tmp_path), tmp_path / "run", watcher=watch)
+    assert seen == {100_000}
+    assert gc.get_threshold() == before
 
 
 def test_clocks_lie_apart(tmp_path: Path, server: Server) -> None:
