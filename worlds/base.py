@@ -230,6 +230,8 @@ class World(ABC):
     """Splits that make tasks on demand (``SPLIT:SEED``). `splits` does not list them."""
     first_task: str | None = None
     """The task for somebody who plays for the first time; None for the first of `example_split`."""
+    prior: ClassVar[str] = "counts of where things were in train"
+    """What a search by ``counts`` knows of places before anything was seen, for reports."""
     get_data: ClassVar[str] = ""
     """How to get the published splits: one sentence for people."""
     metrics: tuple[Metric, ...] = ()

@@ -14,9 +14,10 @@ from agent.agents.registry import agent_names, resolve_settings
 from agent.config import Settings, SettingsSource, configure
 from agent.evaluation.analysis import card as cards
 from agent.evaluation.analysis.card import card_differences
+from agent.evaluation.analysis.ceilings import CeilingFigures
 from agent.evaluation.analysis.compare import compare
 from agent.evaluation.render.comparison import ComparisonReport
-from agent.evaluation.render.report import RunReport
+from agent.evaluation.render.report import RunReport, ceiling_words
 from agent.evaluation.runs.selection import select
 from agent.evaluation.runs.spec import Manifest, make_run_spec
 from agent.protocols import ANY, PROTOCOLS
@@ -281,6 +282,10 @@ def test_thoughts_among_the_turns_and_the_prior_of_each_kind(tmp_path: Path) -> 
     assert card(manifest(tmp_path / "b"))["prior"] == "none but the model's"
     assert card(manifest(tmp_path / "e", model=None))["prior"] == "the player's own"
     assert card(manifest(tmp_path / "f", model=None, world="alfworld"))["prior"] == "counts of where things were in train"
+    graphs = manifest(tmp_path / "g", world="household-graph", settings={"search": "counts"})
+    assert card(graphs)["prior"] == "written habits of where things lie, counted nowhere"
+    nobody = CeilingFigures("counts", 4, 0, None)
+    assert "searching by written habits of where things lie, counted nowhere" in ceiling_words(nobody, graphs)
     assert card(manifest(tmp_path / "c", settings={"order": "name"}))["prior"] == "none, places are searched by name"
     assert card(manifest(tmp_path / "d", settings={"shots": 5, "examples": "train"}))["examples"] == "5 of train"
 

@@ -36,7 +36,9 @@ SETTINGS = {
     "limit": Flag("N", "Only the first N tasks.", int),
     "sample": Flag("N", "Only N tasks, drawn with --seed.", int),
     "goals": Flag(
-        "WHOSE", "template, human, human:N or human:seed=N, or human+steps [template]; for alfred also every [human]."
+        "WHOSE",
+        "template, human, human:N or human:seed=N, or human+steps [template]; for alfred also every [human], for "
+        "household-graph [human].",
     ),
     "habits": Flag("FILE", "A YAML file that says where things lie in made-up houses."),
     "world_option": Flag("KEY=VALUE", "An option of the world; repeatable.", list[str]),

@@ -84,6 +84,7 @@ class GraphWorld(World):
     published_splits = PUBLISHED
     endless_splits = (GENERATED,)
     first_task: str | None = f"{EXAMPLE}:1"
+    prior = "written habits of where things lie, counted nowhere"
     get_data = GET_DATA
 
     def __init__(

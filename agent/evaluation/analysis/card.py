@@ -8,16 +8,16 @@ from agent.agents.registry import WEIGHTS, agent_spec, learned_prior
 from agent.evaluation.runs.selection import MANY, selection_text
 from agent.evaluation.runs.spec import Manifest, RunConfig
 from agent.protocols import PROTOCOLS
+from worlds.base import World
 from worlds.errors import ConfigurationError, shown
 from worlds.registry import DEFAULT_WORLD, world_class
 
 _PRIORS: Mapping[object, str] = {
-    "counts": "counts of where things were in train",
     "llm": "the agent's own model",
     "random": "none, places are searched at random",
     "name": "none, places are searched by name",
 }
-"""What is known of places before anything was seen, by the setting that says how places are searched."""
+"""What is known of places before anything was seen, by the setting that says how places are searched; but for counts."""
 
 
 def card(manifest: Manifest, asked: str) -> dict[str, str]:
@@ -44,7 +44,7 @@ def card(manifest: Manifest, asked: str) -> dict[str, str]:
         "rules": config.rules.label if config.rules else "none",
         "weights": _weights(manifest),
         "sees": f"what its camera shows, by perception {perception}" if perception else "text",
-        "prior": _PRIORS["counts"] if perception else _prior(config),  # of which closed receptacle to open
+        "prior": counted_prior(config) if perception else _prior(config),  # of which closed receptacle to open
         "data": manifest.data[:16],
         "engine": manifest.engine,
     }
@@ -96,12 +96,22 @@ def _perception(config: RunConfig) -> str:
     return str(config.settings.get("seeing", "truth")) if seeing else ""
 
 
+def counted_prior(config: RunConfig) -> str:
+    """What a search by counts knows of places in a run's world."""
+    try:
+        return world_class(config.world).prior
+    except ConfigurationError:  # a run of a plugin that is not here
+        return World.prior
+
+
 def _prior(config: RunConfig) -> str:
     settings = config.settings
     how = settings.get("search", settings.get("order", learned_prior(config.agent, settings)))
     if how is None and config.model is None:
         # The expert's settings are its world's, whose defaults a run does not keep.
-        return _PRIORS["counts"] if config.world == DEFAULT_WORLD else "the player's own"
+        return counted_prior(config) if config.world == DEFAULT_WORLD else "the player's own"
+    if how == "counts":
+        return counted_prior(config)
     return _PRIORS.get(how, shown(how)[1:-1]) if how is not None else "none but the model's"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from agent.evaluation.analysis.card import card
+from agent.evaluation.analysis.card import card, counted_prior
 from agent.evaluation.analysis.ceilings import CeilingFigures, named_by_model, prior_of
 from agent.evaluation.analysis.compare import PriceList, read_for_comparison
 from agent.evaluation.analysis.failures import FailureKind
@@ -327,7 +327,7 @@ def ceiling_data(ceiling: CeilingFigures | None) -> dict[str, object] | None:
     return {**plain_data(ceiling, "prior", "tasks", "won", "success", "turns", "missing"), **counted}
 
 
-_SEARCHING = {"counts": "by the counts over train", "random": "in one order drawn at random", "name": "by name"}
+_SEARCHING = {"random": "in one order drawn at random", "name": "by name"}
 
 
 def ceiling_words(ceiling: CeilingFigures | None, manifest: Manifest) -> str:
@@ -338,12 +338,13 @@ def ceiling_words(ceiling: CeilingFigures | None, manifest: Manifest) -> str:
             "the report where they are."
         )
     missing = f" Of {ceiling.missing} tasks it is not known: their games are not here." if ceiling.missing else ""
-    how = _SEARCHING[ceiling.prior]
+    by_counts = f"by {counted_prior(manifest.configuration)}"
+    how = _SEARCHING.get(ceiling.prior, by_counts)
     if not named_by_model(manifest.configuration):
         return f"Ceiling: without any model, the expert wins {_reached(ceiling)}, searching {how}, as this agent does.{missing}"
     counted = ""
     if ceiling.counted is not None:
-        counted = f"; it wins {_reached(ceiling.counted)}, searching {_SEARCHING['counts']}"
+        counted = f"; it wins {_reached(ceiling.counted)}, searching {by_counts}"
     return (
         f"Without any word on places, the expert, which has no model, wins {_reached(ceiling)}, searching {how}{counted}. "
         f"This agent's model names the places: guessing reaches the first mark, knowing houses well the second.{missing}"
