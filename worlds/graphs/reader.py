@@ -162,6 +162,9 @@ class _Reading:
         contents = known.contents if openness == "closed" else ()
         self._places[name] = replace(known, openness=openness, contents=contents)
         self._told.add(name)
+        for room in self._rooms:  # who carries a rug carries what stands on it
+            if room != self._room and name in (there := self._places[room].contents or ()):
+                self._change(room, contents=tuple(other for other in there if other != name))
         self._add(self._room, name)
         if not {"on", "off"}.isdisjoint(states):
             self._learn(name, lit="on" in states, where=self._room)

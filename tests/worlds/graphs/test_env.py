@@ -229,6 +229,10 @@ def test_furniture_on_furniture_stays_in_its_room_and_what_leaves_a_plate_is_no_
         belief = update(belief, command, game.step(command).observation)
         plate = belief.item("plate 1")
         assert plate is not None and (plate.inside or ()) == expected
+    # Who carries a rug carries the table on it.
+    for command in ("walk to rug 1", "grab rug 1", "walk to livingroom 1"):
+        belief = update(belief, command, game.step(command).observation)
+    assert belief.room_of("kitchentable 1") == "livingroom 1"
 
 
 def test_what_lies_on_a_carried_thing_goes_along() -> None:
