@@ -114,15 +114,19 @@ def _round(terminal: Terminal) -> Iterator[float]:
 
 def _typed(place: Path) -> list[str]:
     out = place / "pauses.json"
+    seen = False
     with _terminal(place, "typed", str(out)) as terminal:
         for number in range(KEYS):
             if number == KEYS // 4:  # from here on the other plays as fast as it goes
-                terminal.until("your turn")
+                if not seen:
+                    terminal.until("your turn")
                 terminal.press(b"\x15\x1b")
                 terminal.rest(0.5)
                 terminal.press(b"l:")
             terminal.press(_WORDS[number % len(_WORDS)].encode())
             terminal.rest(0.05)
+            # A key forgets what was drawn before it.
+            seen = seen or "your turn" in terminal.drawn
     longest = json.loads(out.read_text("utf-8"))
     return [
         f"the longest pause of the event loop while {KEYS} keys are typed, and the game opens and the model that ships plays: "

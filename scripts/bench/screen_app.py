@@ -121,7 +121,7 @@ def typed(out: str) -> None:
             pause = {"processor": time.process_time() - used, "clock": time.perf_counter() - began - BEAT}
             if any(pause[each] > longest[each] for each in longest):
                 longest = {each: max(pause[each], longest[each]) for each in longest}
-                Path(out).write_text(json.dumps(longest), "utf-8")  # noqa: ASYNC240 (a few bytes, and rarely)
+                await asyncio.to_thread(Path(out).write_text, json.dumps(longest), "utf-8")
 
     class Beating(HousequestApp):
         def on_ready(self) -> None:

@@ -43,9 +43,8 @@ NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "
 KEYS = named(
     "home",
     (
-        Binding(
-            "enter", "start", "play", priority=True, show=False, tooltip="Play the chosen game"
-        ),  # a line of its own says what it does
+        # A line of its own says what Enter does.
+        Binding("enter", "start", "play", priority=True, show=False, tooltip="Play the chosen game"),
         Binding("slash", "search", "find", key_display="/", tooltip="Find a game by words or a number"),
         Binding("escape", "leave", "back", key_display="esc", tooltip="Go back to the games"),
         Binding("t", "type", "type", tooltip="Show the next type of task alone"),
