@@ -135,7 +135,7 @@ def parse_check(text: str) -> Check:
     before = _facts(parts[1], "when", variables) if len(parts) == 3 else ()
     wrong = next((fact for fact in before if fact.relation in {"refused", "says"}), None)
     if wrong is not None:
-        raise KnowledgeError(f"{str(wrong)!r} is no fact before the command; write it after `then`.")
+        raise KnowledgeError(f"{str(wrong)!r} cannot hold before the command; write it after `then`.")
     return Check(command, before, _facts(parts[-1], "then", variables))
 
 
@@ -186,7 +186,7 @@ def _described(text: str, variables: tuple[str, ...]) -> Fact:
     subject, verb, rest = text.partition(" is ")
     if not verb:
         raise KnowledgeError(
-            f"{shown(text)} is no fact; write `holding THING`, `at THING`, `THING is ...`, `refused` or `says`."
+            f"{shown(text)} is not a fact; write `holding THING`, `at THING`, `THING is ...`, `refused` or `says`."
         )
     if rest.startswith("not "):
         fact = _described(f"{subject} is {rest.removeprefix('not ')}", variables)
@@ -205,7 +205,7 @@ def _described(text: str, variables: tuple[str, ...]) -> Fact:
 def _term(text: str, variables: tuple[str, ...]) -> Term:
     if found := _VARIABLE.fullmatch(text):
         if found[1] not in variables:
-            raise KnowledgeError(f"{text} is no variable of the command.{nearest(found[1], variables)}")
+            raise KnowledgeError(f"{text} is not in the command; write it there too.{nearest(found[1], variables)}")
         return Term("variable", (found[1],))
     if _NAME.fullmatch(text):
         return Term("name", (text,))
@@ -226,7 +226,7 @@ def _pattern(text: str, variables: tuple[str, ...]) -> str:
     pattern = text[1:-1]
     unknown = next((name for name in cast("list[str]", _VARIABLE.findall(pattern)) if name not in variables), None)
     if unknown is not None:
-        raise KnowledgeError(f"{{{unknown}}} is no variable of the command.{nearest(unknown, variables)}")
+        raise KnowledgeError(f"{{{unknown}}} is not in the command; write it there too.{nearest(unknown, variables)}")
     if pattern.count(ANYTHING) > MOST_GAPS:
         raise KnowledgeError(f"what the game says has at most {MOST_GAPS} gaps ({ANYTHING}).")
     return pattern

@@ -171,7 +171,7 @@ def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
         try:
             found.append(_example(json.loads(line)))
         except (ValueError, RecursionError) as error:
-            raise KnowledgeError(f"{shown(origin)}:{number}: this is no example: {error} {way_out}") from error
+            raise KnowledgeError(f"{shown(origin)}:{number}: this is not an example: {error} {way_out}") from error
     if not found:
         raise KnowledgeError(f"{shown(origin)}: there is no example in it. {way_out}")
     return tuple(found)
@@ -179,16 +179,16 @@ def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
 
 def _example(value: object) -> Example:
     if not isinstance(value, dict):
-        raise ValueError("the line is no JSON object.")
+        raise ValueError("the line is not a JSON object.")
     fields = cast("dict[str, object]", value)
     steps = fields.get("steps")
     if not isinstance(steps, list) or not 0 < len(cast("list[object]", steps)) <= MAX_STEPS:
-        raise ValueError(f"'steps' is no list of 1 to {MAX_STEPS} commands with their answers.")
+        raise ValueError(f"'steps' is not a list of 1 to {MAX_STEPS} commands with their answers.")
     transitions: list[Transition] = []
     for step in cast("list[object]", steps):
         pair = cast("list[object]", step) if isinstance(step, list) else []
         if len(pair) != 2:
-            raise ValueError("a step is no command with its answer.")
+            raise ValueError("a step is not a command with its answer.")
         transitions.append(Transition(_text("command", pair[0]), Observation(_text("answer", pair[1]))))
     opening, origin, task_type, goal = (_text(key, fields.get(key)) for key in ("opening", "origin", "type", "goal"))
     return Example(origin, task_type, Trajectory(goal, Observation(opening), tuple(transitions)))

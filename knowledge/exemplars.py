@@ -72,7 +72,7 @@ def parse_exemplars(content: bytes, origin: str, household: Household) -> Exempl
     except (ValueError, RecursionError) as error:
         raise wrong(f"it is not JSON: {error}.") from error
     if not isinstance(value, dict):
-        raise wrong("it is no JSON object.")
+        raise wrong("it is not a JSON object.")
     found: dict[str, dict[int, str]] = {}
     for key, text in cast("dict[str, object]", value).items():
         named = _KEY.fullmatch(key)

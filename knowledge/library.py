@@ -47,7 +47,7 @@ class RuleLibrary:
             return Path(name).expanduser()
         except (RuntimeError, ValueError):
             raise KnowledgeError(
-                f"{shown(name)} is no file, or begins with a home that is not known; write the whole path."
+                f"{shown(name)} is not a path, or begins with a home folder that is not known; write the whole path."
             ) from None
 
     def open(self, name: str) -> Rulebook:
@@ -66,7 +66,7 @@ class RuleLibrary:
         Raises ``KnowledgeError``, also if the book is about another world.
         """
         if not name or not name.isprintable():
-            raise KnowledgeError(f"{shown(name)} is no name of a rulebook; give letters and digits, or a file.")
+            raise KnowledgeError(f"{shown(name)} is not the name of a rulebook; give letters and digits, or a file.")
         path = Path(name)
         if _NAME.fullmatch(name) and not path.exists() and name not in self.names():
             return new_book(self.own / f"{name}{SUFFIX}", world)

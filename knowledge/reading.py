@@ -342,7 +342,7 @@ def _date(node: YamlNode) -> datetime.date:
         # Python accepts more forms of dates; other programs may not.
         return datetime.date.fromisoformat(text if _DATE.fullmatch(text) else "")
     except ValueError:
-        raise _Wrong(node, f"{shown(text)} is no date such as 2026-01-31") from None
+        raise _Wrong(node, f"{shown(text)} is not a date such as 2026-01-31") from None
 
 
 def _edit(node: YamlNode) -> Edit:

@@ -121,7 +121,7 @@ def read_book(path: Path) -> Rulebook:
     try:
         content = read_file(path, LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "that is no path"
+        reason = error.strerror if isinstance(error, OSError) else "that is not a path"
         raise KnowledgeError(f"The rulebook {shown(str(path))[1:-1]} cannot be read: {reason}.") from error
     if len(content) > LARGEST_FILE:
         raise KnowledgeError(f"The rulebook {path} is too large: at most {LARGEST_FILE:,} bytes are read; split it.")

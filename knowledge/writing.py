@@ -121,7 +121,7 @@ def _loaded(text: str) -> list[Any] | dict[str, Any]:
     except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
         raise KnowledgeError(" ".join(str(error).split())[:200]) from None
     if loaded is not None and not isinstance(loaded, list | dict):
-        raise KnowledgeError("it is no list")
+        raise KnowledgeError("it is not a list")
     return cast("list[Any] | dict[str, Any]", loaded) if loaded is not None else []
 
 

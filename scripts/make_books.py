@@ -86,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     for rule in against:
         print(f"human: {rule.id} is {rule.standing}: {', '.join(rule.evidence.against)}", file=sys.stderr)
     for witness in missing:
-        print(f"human: {witness.origin} is no witness: {witness.reason}", file=sys.stderr)
+        print(f"human: {witness.origin} is not a witness: {witness.reason}", file=sys.stderr)
     return 1 if against or missing or (given.check and (changed or others)) else 0
 
 

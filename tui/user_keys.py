@@ -88,7 +88,7 @@ def _check(chosen: Mapping[str, object], path: Path, text: str) -> None:
                 f"{where}: there is no such key.{nearest(name, sorted(known))} docs/reference/keys.md lists them all."
             )
         if not isinstance(key, str) or not all(map(_is_key, key.split(","))):
-            raise ConfigurationError(f"{where}: {shown(str(key))} is no key; give one such as s, ?, f5, ctrl+s or shift+up.")
+            raise ConfigurationError(f"{where}: {shown(str(key))} is not a key; give one such as s, ?, f5, ctrl+s or shift+up.")
     app = places[0]
     for place in places:
         # A key of the app counts on every screen.

@@ -230,7 +230,7 @@ class _Check:
             for odd in _ODD:
                 step = env.step(odd)
                 if step.observation.accepted:
-                    yield f"{shown(odd, 40)} is accepted, which is no command"
+                    yield f"{shown(odd, 40)} is accepted, and is not a command"
                 if step.done or (env.admissible_commands(), env.goal_conditions()) != before:
                     yield f"{shown(odd, 40)} is refused and changes the game"
 

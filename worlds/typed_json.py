@@ -32,7 +32,7 @@ def read_json(kind: type[T], value: object, name: str) -> T:
 def as_table(value: object, name: str) -> dict[str, object]:
     """``value`` as a JSON object. Raises ``ValueError``."""
     if not isinstance(value, dict):
-        raise ValueError(f"{shown(name)} is no table.")
+        raise ValueError(f"{shown(name)} is not a table.")
     return cast("dict[str, object]", value)
 
 
@@ -48,7 +48,7 @@ def _read(kind: Any, value: object, name: str) -> object:
         return value
     if origin is tuple:
         if not isinstance(value, list):
-            raise ValueError(f"{shown(name)} is no list.")
+            raise ValueError(f"{shown(name)} is not a list.")
         return tuple(_read(args[0], one, name) for one in cast("list[object]", value))
     table = as_table(value, name)
     if origin is Mapping:
@@ -66,7 +66,7 @@ def _key(kind: Any, key: str, name: str) -> str | int:
     if kind is str:
         return key
     if not (key.isascii() and key.isdecimal() and len(key) < 4):
-        raise ValueError(f"{shown(name)} has the key {shown(key)}, which is no number of things.")
+        raise ValueError(f"{shown(name)} has the key {shown(key)}, which is not a number of things.")
     return int(key)
 
 

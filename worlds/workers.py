@@ -186,7 +186,7 @@ class Worker:
             case {"number": int(number), "answer": outcome}:
                 pass
             case _:
-                raise WorkerError(f"answers with what is no answer: {shown(line[:100])}")
+                raise WorkerError(f"gave an answer that cannot be read: {shown(line[:100])}")
         with self._lock:
             answer = self._ready if number == 0 else self._waiting.pop(number, None)
         if answer is not None:

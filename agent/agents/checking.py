@@ -42,7 +42,7 @@ class _Asked:
         if not isinstance(body, get_args(AgentEvent)):
             self.wrong = f"{type(body).__name__} is none of them"
         if not isinstance(timing, Timing | None):  # pyright: ignore[reportUnnecessaryIsInstance]
-            self.wrong = f"{type(timing).__name__} is no Timing"
+            self.wrong = f"{type(timing).__name__} is not a Timing"
         self.events.append(body)
 
 

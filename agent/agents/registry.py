@@ -140,7 +140,7 @@ def make_agent(
         )
     if spec.needs_household and world.household is None and not able:
         raise Unsupported(
-            f"The agent {name!r} plays households, and the world {shown(world.name)} is none; play a household, or take react."
+            f"The agent {name!r} plays households, and the world {shown(world.name)} is not one; take a household, or react."
         )
     return spec.make(AgentParts(name, world, read, seed, model, question, worked))
 

@@ -260,7 +260,7 @@ def draw_episode(
         raise Unsupported(
             f"There is no room to draw: the texts of the world {shown(started.world)} name no furniture."
             if reader
-            else f"There is no room to draw: the world {shown(started.world)} is no household."
+            else f"There is no room to draw: the world {shown(started.world)} is not a household."
         )
     kinds = goal_kinds(started.world, started.goal, tuple(dict.fromkeys(map(kind, names))))
     try:

@@ -129,7 +129,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             for number in count(1):
                 line = file.readline(LONGEST_LINE)
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
-                    raise ConfigurationError(f"{path}:{number}: a line of more than {LONGEST_LINE} bytes; no record.")
+                    raise ConfigurationError(f"{path}:{number} has more than {LONGEST_LINE} bytes, so this is not a record.")
                 if not line.endswith(b"\n"):
                     return
                 yield number, line

@@ -241,7 +241,7 @@ def named_steps(steps: Sequence[str]) -> tuple[str, ...]:
 def _fault(statement: str, steps: Sequence[str]) -> str:
     """Why ``statement`` cannot be a rule; empty if it can."""
     if not any(character.isalpha() for character in statement):
-        return "it is no statement in words"
+        return "it is not a statement in words"
     if len(statement) > LONGEST_STATEMENT:
         return f"it has more than {LONGEST_STATEMENT} characters"
     if not statement.isprintable():

@@ -112,7 +112,9 @@ def _named(model: Model) -> Finding:
         if any(word in key.upper() for word in ("KEY", "TOKEN", "SECRET", "PASSWORD")) and len(value) >= _SHORTEST_SECRET
     ]
     leaks = any(secret in text for secret in secrets for text in (model.name, repr(model)))
-    wrong = "it holds a key of the environment" if leaks else "" if model.name.isprintable() and model.name else "it is no text"
+    wrong = (
+        "it holds a key of the environment" if leaks else "" if model.name.isprintable() and model.name else "it is not text"
+    )
     return Finding("the name is printable text without a secret", not wrong, wrong or model.name)
 
 

@@ -109,7 +109,7 @@ class EndpointEmbedder:
 
 
 def _no_vectors(what: str) -> Failure:
-    return Failure(f"answered with what are no vectors to choose by ({what})", _WAY_OUT, "no vectors")
+    return Failure(f"answered without vectors to choose by ({what})", _WAY_OUT, "no vectors")
 
 
 class LocalEmbedder:
@@ -143,7 +143,9 @@ class LocalEmbedder:
         try:
             return cast("Any", StaticModel).from_pretrained(path)
         except (OSError, ValueError, KeyError) as error:
-            raise ConfigurationError(f"{self.name}: this is no model2vec model: {shown(error)}") from error
+            raise ConfigurationError(
+                f"{self.name}: this is not a model2vec model ({shown(error)}); give a folder with one."
+            ) from error
 
 
 Embedder = EndpointEmbedder | LocalEmbedder
@@ -180,7 +182,7 @@ def _vectors(value: object, number: int) -> list[Vector]:
         index, given = at(entry, "index"), listed(at(entry, "embedding"))
         vector = tuple(one for each in given if (one := finite(each)) is not None)
         if not vector or len(vector) != len(given):
-            raise ValueError("an embedding is no list of numbers")
+            raise ValueError("an embedding is not a list of numbers")
         found[index if isinstance(index, int) else place] = vector
     if set(found) != set(range(number)):
         raise ValueError(f"{len(entries)} for {number} texts")

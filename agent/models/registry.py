@@ -46,7 +46,7 @@ def provider(kind: str) -> ModelProvider:
     found = load_plugin("housequest.models", kind, "kind of model")
     if not (isinstance(found, type) and issubclass(found, ModelProvider)):
         what = f"The entry point of the model kind {shown(kind)}"
-        raise ConfigurationError(f"{what} is no subclass of ModelProvider; uninstall it.")
+        raise ConfigurationError(f"{what} is not a subclass of ModelProvider; correct its package, or uninstall it.")
     return found()
 
 

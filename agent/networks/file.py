@@ -77,7 +77,7 @@ class WeightsFormat(Generic[S, V]):
             raise self._refused(file, "its vocabulary holds what cannot be shown")
         flat = np.frombuffer(values, "<f2").astype(np.float32)
         if not np.isfinite(flat).all():
-            raise self._refused(file, "some of its weights are no numbers")
+            raise self._refused(file, "some of its weights are not numbers")
         parts = np.split(flat, np.cumsum([prod(size) for size in sizes.values()])[:-1])
         return shape, vocabulary, {name: part.reshape(sizes[name]) for name, part in zip(sizes, parts, strict=True)}
 

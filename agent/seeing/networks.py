@@ -37,8 +37,8 @@ def read_onnx(path: Path, classes: int) -> Network:
     session: Any = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     if len(session.get_inputs()) != 1 or len(session.get_outputs()) != _OUTPUTS:
         raise ConfigurationError(
-            f"{shown(str(path), 400)} is no detector as torchvision exports it, with one input, and boxes, labels, scores and "
-            "masks as outputs."
+            f"{shown(str(path), 400)} is not a detector as torchvision exports it; give one with one input, and boxes, labels, "
+            "scores and masks as outputs."
         )
     taken = session.get_inputs()[0]
 
@@ -89,7 +89,8 @@ def _rows(weights: Any, name: str, path: Path) -> int:
     shape = getattr(known.get(name), "shape", ())
     if not shape:
         raise ConfigurationError(
-            f"{shown(str(path), 400)} has no {name}, so it is no state dict of torchvision's Mask R-CNN with a ResNet-50."
+            f"{shown(str(path), 400)} has no {name}, so it is not a state dict of torchvision's Mask R-CNN with a ResNet-50; "
+            "give one."
         )
     return int(shape[0])
 

@@ -38,5 +38,5 @@ def _pairs(text: str, whole: str) -> dict[str, str]:
     parts = (part.partition("=") for part in text.split(",") if part)
     pairs = {name: value for name, _, value in parts}
     if text and not all(name and value for name, value in pairs.items()):
-        raise ConfigurationError(f"{shown(whole)} is no perception; write name=value after the colon, with commas between.")
+        raise ConfigurationError(f"{shown(whole)} is not a perception; write name=value after the colon, with commas between.")
     return {name.strip(): value.strip() for name, value in pairs.items()}

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     planned = plan(given.trials, given.only or tuple(KINDS), given.trial)
     if not given.command.is_file():
-        print(f"{given.command} is no command; name the installed one with --command.", file=sys.stderr)
+        print(f"{given.command} is not a command; name the installed one with --command.", file=sys.stderr)
         return 2
     began = time.monotonic()
     with TemporaryDirectory(prefix="torture-", ignore_cleanup_errors=True) as folder:

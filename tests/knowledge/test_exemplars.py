@@ -80,7 +80,7 @@ def test_without_thoughts_the_commands_are_left() -> None:
     ("content", "told"),
     [
         (b"", "not JSON"),
-        (b"[]", "no JSON object"),
+        (b"[]", "not a JSON object"),
         (b"[" * 100_000, "not JSON"),
         (b"\xff{}", "not JSON"),
         (b" " * (MAX_FILE + 1), "at most"),

@@ -49,8 +49,8 @@ def test_unknown_words_are_wrong_usage(arguments: tuple[str, ...], call: Run) ->
             ("export", "x", "--out"),
             "housequest: Option '--out' requires an argument. `housequest export -h` shows what there is.\n",
         ),
-        (("eval", "--limit", "abc"), "housequest: --limit: 'abc' is not a whole number.\n"),
-        (("eval", "--timeout", "soon"), "housequest: --timeout: 'soon' is not a number.\n"),
+        (("eval", "--limit", "abc"), "housequest: --limit: 'abc' is not a whole number; give one such as 10.\n"),
+        (("eval", "--timeout", "soon"), "housequest: --timeout: 'soon' is not a number; give one such as 2.5.\n"),
         (
             ("eval", "--model", "gpt-4"),
             "housequest: There is no kind of model 'gpt-4'. Did you mean 'openai:gpt-4'? Name",
@@ -164,13 +164,13 @@ def test_a_broken_configuration_names_its_file(call: Run, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("command", "text", "said"),
     [
-        ("play {}", '{"pddl_problem": 3}', "so it is no game."),
+        ("play {}", '{"pddl_problem": 3}', "so it is not a game."),
         (
             "play --world household-graph --world-option data={}",
             '[\n{"task_id": 1}\n]',
             "line 2, task 1, task_goal: 'task_goal' is missing.",
         ),
-        ("eval --world household-graph --world-option data={}", "[\n\n{", "line 3, column 2, task 1: this is no JSON"),
+        ("eval --world household-graph --world-option data={}", "[\n\n{", "line 3, column 2, task 1: this is not JSON"),
     ],
 )
 def test_a_damaged_file_of_tasks_cannot_be_used(command: str, text: str, said: str, call: Run, tmp_path: Path) -> None:

@@ -38,8 +38,8 @@ def test_the_ways_of_writing_mean_the_same(text: str) -> None:
     ("text", "said"),
     [
         ('# mine\n[keys]\nplay.stop = "j"\n', ":3: play.stop: there is no such key. Did you mean 'play.step'?"),
-        ('[keys]\n\nplay.step = "ctrl+"\n', ":3: play.step: 'ctrl+' is no key"),
-        ("[keys]\nplay.step = 7\n", ":2: play.step: '7' is no key"),
+        ('[keys]\n\nplay.step = "ctrl+"\n', ":3: play.step: 'ctrl+' is not a key"),
+        ("[keys]\nplay.step = 7\n", ":2: play.step: '7' is not a key"),
         ('[keys]\nplay.step = "a"\n', ":2: play.step: the key 'a' is taken by play.auto"),
         ('[keys.play]\nstep = "?"\n', ":2: play.step: the key 'question_mark' is taken by play.hint"),
         ('[keys]\nhome.watch = "ctrl+q"\n', ":2: home.watch: the key 'ctrl+q' is taken by app.quit"),

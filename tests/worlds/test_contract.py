@@ -155,7 +155,7 @@ BROKEN: dict[str, tuple[Wrap, str]] = {
     ),
     "whatever is said is accepted": (
         lambda env: Altered(env, lambda step: replace(step, observation=replace(step.observation, accepted=True))),
-        "is accepted, which is no command",
+        "is accepted, and is not a command",
     ),
     "a win that goes on": (lambda env: Altered(env, lambda step: replace(step, terminated=False)), "terminated is False"),
     "a copy that is shared": (Shared, "stepping a copy changes its original"),

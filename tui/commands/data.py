@@ -74,7 +74,7 @@ def download(
         try:
             refused |= _imported(archive, data, force, meter)
         except WorldError as error:
-            raise WorldError(f"What {meter.name} sent is no use: {error}") from error
+            raise WorldError(f"What {meter.name} sent cannot be used: {error}") from error
         finally:
             archive.unlink(missing_ok=True)
     terminal.note("Check them with `housequest data check`.")

@@ -98,7 +98,8 @@ def _number(flag: str, kind: type[int] | type[float], text: str) -> float:
     try:
         return kind(text)
     except ValueError:
-        raise ConfigurationError(f"{flag}: {shown(text)} is not a {'whole ' if kind is int else ''}number.") from None
+        wanted = "a whole number; give one such as 10" if kind is int else "a number; give one such as 2.5"
+        raise ConfigurationError(f"{flag}: {shown(text)} is not {wanted}.") from None
 
 
 def value(flag: str, metavar: str, help: str, **more: Any) -> Any:
@@ -151,7 +152,7 @@ def read_size(flag: str, text: str) -> tuple[int, int]:
     """The width and the height that ``text`` gives, as 640x480. Raises ``ConfigurationError``."""
     found = re.fullmatch(r"([1-9]\d{0,4})x([1-9]\d{0,4})", text.strip().lower())
     if found is None:
-        raise ConfigurationError(f"{flag}: {shown(text)} is no size; give a width and a height, as in 640x480.")
+        raise ConfigurationError(f"{flag}: {shown(text)} is not a size; give a width and a height, as in 640x480.")
     return int(found[1]), int(found[2])
 
 

@@ -141,6 +141,8 @@ def _episode(path: Path, task: str | None) -> Path:
     tasks = run.manifest().tasks
     found = find_task(tasks, task)
     if found is None:
-        raise ConfigurationError(f"--task: {shown(task)} is no task of the run in {path}, which has {len(tasks)}.")
+        raise ConfigurationError(
+            f"--task: {shown(task)} is not a task of the run in {path}; name one by its number, for example {tasks[0].number}."
+        )
     finished, part = run.episode(found), run.part(found)
     return part if part.exists() and not finished.exists() else finished

@@ -42,7 +42,7 @@ def trust(
         named = _folder(revoke)
         if not store.revoke(named / FILE_NAME):
             raise ConfigurationError(f"You do not trust {named}; `housequest trust --list` shows what you trust.")
-        terminal.note(f"{named} is trusted no longer.")
+        terminal.note(f"{named} is no longer trusted.")
         return
     file = folder_file(folder and _folder(folder))
     if file is None:

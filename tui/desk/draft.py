@@ -68,10 +68,10 @@ class Draft:
             if len(words) > MOST_WORDS:
                 yield DraftFault(name, f"There are at most {MOST_WORDS} of them.")
             elif odd is not None:
-                yield DraftFault(name, f"{shown(odd, 40)} is no word: write short ones, with commas between them.")
+                yield DraftFault(name, f"{shown(odd, 40)} is not a word; write short ones, with commas between them.")
         unknown = next((word for word in _words(self.types) if word not in known and nearest(word, known)), None)
         if unknown is not None:
-            yield DraftFault("types", f"{shown(unknown)} is no task type.{nearest(unknown, known)}")
+            yield DraftFault("types", f"{shown(unknown)} is not a task type.{nearest(unknown, known)}")
         if self.check.strip():
             try:
                 parse_check(_line(self.check))

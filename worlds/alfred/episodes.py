@@ -109,11 +109,11 @@ def _action(action: Any) -> LowAction:
 
 def _metres(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or abs(value) > FAR:
-        raise ValueError(f"{value!r} is no coordinate of a room")
+        raise ValueError(f"{value!r} is not a coordinate of a room")
     return float(value)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_ID or not value.isprintable():
-        raise ValueError(f"{value!r} is no name")
+        raise ValueError(f"{value!r} is not a name")
     return value

@@ -183,11 +183,11 @@ def _touched(actions: list[Any]) -> list[Thing]:
 
 def _word(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{shown(value)} is no text")
+        raise TypeError(f"{shown(value)} is not text")
     return value
 
 
 def _kind(value: Any) -> str:
     if not isinstance(value, str) or not _KIND.fullmatch(value):
-        raise ValueError(f"{shown(value)} is no name of a kind")
+        raise ValueError(f"{shown(value)} is not the name of a kind")
     return value.casefold()

@@ -125,7 +125,7 @@ class AlfredWorld(World):
         self._data = alfworld_data() if data is None else Path(data)
         if data is not None and not self._data.joinpath(LAYOUT).is_dir():
             raise ConfigurationError(
-                f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is no data of ALFRED. {GET_DATA}"
+                f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is not ALFRED's data. {GET_DATA}"
             )
         self._failures = failures
         self.metrics = _of_simulator(METRICS, self._version)

@@ -99,7 +99,7 @@ class AlfworldWorld(World):
             self._workers = Workers()
         if data is not None and not self._index.there():
             raise ConfigurationError(
-                f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is no data of ALFWorld. {GET_DATA}"
+                f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is not ALFWorld's data. {GET_DATA}"
             )
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self._files: list[Task] = []

@@ -151,7 +151,7 @@ def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph
         start, end = (_id(edge.get(key), (*at, key)) for key in ("from_id", "to_id"))
         relation = edge.get("relation_type")
         if not isinstance(relation, str) or relation.upper() not in _RELATIONS:
-            raise Fault((*at, "relation_type"), f"{shown(relation)} is no relation of VirtualHome")
+            raise Fault((*at, "relation_type"), f"{shown(relation)} is not a relation of VirtualHome")
         for key, id in (("from_id", start), ("to_id", end)):
             if id not in nodes and id not in characters:
                 raise Fault((*at, key), f"no node has the id {id}")
@@ -231,9 +231,9 @@ def _depth(id: int, placed: Mapping[int, set[tuple[Placing, int]]], known: dict[
 def _node(table: Mapping[str, object], where: Keys) -> tuple[Node, frozenset[str]]:
     kind, category = table.get("class_name"), table.get("category")
     if not isinstance(kind, str) or not _KIND.fullmatch(kind):
-        raise Fault((*where, "class_name"), f"{shown(kind)} is no name of a class: letters, digits, _ and -")
+        raise Fault((*where, "class_name"), f"{shown(kind)} is not the name of a class; use letters, digits, _ and -")
     if category is not None and not isinstance(category, str):
-        raise Fault((*where, "category"), f"{shown(category)} is no category")
+        raise Fault((*where, "category"), f"{shown(category)} is not a category; give text")
     properties = _words(table.get("properties", []), (*where, "properties"))
     states = set(_words(table.get("states", []), (*where, "states")))
     if "CAN_OPEN" in properties and states.isdisjoint({"OPEN", "CLOSED"}):
@@ -250,14 +250,14 @@ def _task(value: object, place: Place) -> WahTask:
     table = table_at(value, ())
     id, name = table.get("task_id"), table.get("task_name", "task")
     if isinstance(id, bool) or not isinstance(id, int | str) or not 0 < len(str(id)) <= 80 or not str(id).isprintable():
-        raise Fault(("task_id",), f"{shown(id)} is no task_id")
+        raise Fault(("task_id",), f"{shown(id)} is not a task_id; give a number or a short text")
     if not isinstance(name, str) or not _KIND.fullmatch(name):
-        raise Fault(("task_name",), f"{shown(name)} is no task_name: letters, digits, _ and -")
+        raise Fault(("task_name",), f"{shown(name)} is not a task_name; use letters, digits, _ and -")
     told = table.get("nl_instructions", [])
     told = [told] if isinstance(told, str) else told
     for number, one in enumerate(list_at(told, ("nl_instructions",), 1_000)):
         if not isinstance(one, str):
-            raise Fault(("nl_instructions", number), f"{shown(one)} is no sentence")
+            raise Fault(("nl_instructions", number), f"{shown(one)} is not a sentence; give text")
     goal, keys = _goal(table.get("task_goal"), ("task_goal",), _kinds(table.get("init_graph")))
     return WahTask(str(id), name, goal, keys, tuple(cast("list[str]", told)), place)
 
@@ -316,7 +316,7 @@ def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> C
     word, _, rest = key.lower().partition("_")
     how = _HOW.get(word)
     if how is None:
-        raise Fault(where, f"{shown(key)} is no condition: on_THING_PLACE, inside_THING_PLACE or turnOn_THING")
+        raise Fault(where, f"{shown(key)} is not a condition; give on_THING_PLACE, inside_THING_PLACE or turnOn_THING")
     if type(count) is not int or not 0 < count <= MOST_WANTED:
         raise Fault(where, f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}")
     if how == "turnOn" and _KIND.fullmatch(rest):
@@ -346,11 +346,11 @@ def _words(value: object, where: Keys) -> frozenset[str]:
     words = list_at(value, where, 100)
     for number, one in enumerate(words):
         if not isinstance(one, str) or not _KIND.fullmatch(one):
-            raise Fault((*where, number), f"{shown(one)} is no word of VirtualHome")
+            raise Fault((*where, number), f"{shown(one)} is not a word of VirtualHome")
     return frozenset(str(one).upper() for one in words)
 
 
 def _id(value: object, where: Keys) -> int:
     if type(value) is not int or not 0 <= value <= 10**9:
-        raise Fault(where, f"{shown(value)} is no id")
+        raise Fault(where, f"{shown(value)} is not an id; give a whole number")
     return value

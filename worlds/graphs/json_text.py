@@ -89,7 +89,7 @@ class JsonText:
         try:
             return _DECODER.raw_decode(self.text, place.at)
         except json.JSONDecodeError as error:
-            raise self._broken(error.pos, place, f"this is no JSON: {error.msg}") from None
+            raise self._broken(error.pos, place, f"this is not JSON: {error.msg}") from None
         except (ValueError, RecursionError) as error:
             what = "it is nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
             raise self._error(place.at, (place.called,), what) from None
@@ -141,12 +141,14 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise GameError(f"{shown(str(path), 400)} cannot be read: {error.strerror}.") from error
     if len(content) > MOST_BYTES:
-        raise GameError(f"{shown(str(path), 400)} has more than {MOST_BYTES:,} bytes, so it is no file of tasks or of a graph.")
+        raise GameError(
+            f"{shown(str(path), 400)} has more than {MOST_BYTES:,} bytes, so it is not a file of tasks or of a graph."
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise GameError(f"{shown(str(path), 400)}, line {line}: this is no text in UTF-8.") from error
+        raise GameError(f"{shown(str(path), 400)}, line {line}: this is not UTF-8 text; save it as UTF-8.") from error
 
 
 def table_at(value: object, where: Keys) -> dict[str, Any]:
@@ -167,4 +169,4 @@ def list_at(value: object, where: Keys, most: int) -> list[object]:
 
 
 def _other(value: object, where: Keys, wanted: str) -> str:
-    return f"{where[-1]!r} is missing" if value is None and where else f"{shown(value)} is no {wanted}"
+    return f"{where[-1]!r} is missing" if value is None and where else f"{shown(value)} is not a {wanted}"

@@ -45,7 +45,7 @@ class _Refused(Exception):
 def perform(scene: Scene, state: State, action: str, arguments: Arguments) -> tuple[State, Outcome]:
     """Carry out an action; what is refused changes nothing. Raises ``ValueError`` for an action that is not known."""
     if action not in ACTIONS:
-        raise ValueError(f"{action!r} is no action of AI2-THOR's that the stand-in knows.{nearest(action, tuple(ACTIONS))}")
+        raise ValueError(f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{nearest(action, tuple(ACTIONS))}")
     try:
         after = ACTIONS[action](_Asked(scene, state, arguments))
     except _Refused as refused:
@@ -158,7 +158,7 @@ def _moved(quarters: int) -> Callable[[_Asked], _Done]:
         pose, size = asked.state.pose, asked.number("moveMagnitude", GRID)
         steps = round(size / GRID)
         if steps < 1 or abs(steps * GRID - size) > 1e-6:
-            raise _Refused(f"Move magnitude {size} is no multiple of the grid, {GRID}")
+            raise _Refused(f"Move magnitude {size} is not a multiple of the grid, {GRID}")
         dx, dz = AHEAD[(pose.quarter + quarters) % 4]
         x, z = pose.cell
         for step in range(1, steps + 1):
@@ -443,7 +443,7 @@ def _poses_set(asked: _Asked) -> _Done:
     for pose in listed:
         one = named.get(str(pose["objectName"]))
         if one is None:
-            raise _Refused(f"{pose['objectName']} is no name of an object in the scene")
+            raise _Refused(f"{pose['objectName']} is not the name of an object in the scene")
         at = cast("Mapping[str, float]", pose["position"])
         placed[one.id] = settled(asked.scene, one, Point(at["x"], at["y"], at["z"]))
     return asked.after(things=tuple(placed.values()))

@@ -148,7 +148,9 @@ def read_counts(path: Path) -> Counts:
 def parse_counts(content: bytes, origin: str) -> Counts:
     """Read a table; ``origin`` names it in errors. Raises ``KnowledgeError``."""
     if len(content) > MAX_FILE:
-        raise KnowledgeError(f"{shown(origin)}: {len(content):,} bytes are no table of counts; it has at most {MAX_FILE:,}.")
+        raise KnowledgeError(
+            f"{shown(origin)}: {len(content):,} bytes are too many for a table of counts; it has at most {MAX_FILE:,}."
+        )
     try:
         table = as_table(json.loads(content), "the file")
         counts = read_json(Counts, table | as_table(table.get("source"), "source"), "the file")
@@ -156,5 +158,5 @@ def parse_counts(content: bytes, origin: str) -> Counts:
             raise ValueError("it counts no room.")
     except (ValueError, RecursionError) as error:
         way_out = "Make it again with scripts/count_locations.py."
-        raise KnowledgeError(f"{shown(origin)}: this is no table of counts: {error} {way_out}") from error
+        raise KnowledgeError(f"{shown(origin)}: this is not a table of counts: {error} {way_out}") from error
     return counts

@@ -161,7 +161,7 @@ def _read(one: Any) -> SimulatedObject:
     low, high = ([pick(_number(corner[axis]) for corner in corners) for axis in range(3)] for pick in (min, max))
     at, warmth = one["position"], one.get("temperature", one.get("ObjectTemperature"))
     if warmth not in _TEMPERATURES:
-        raise ValueError(f"{warmth!r} is no temperature of AI2-THOR's")
+        raise ValueError(f"{warmth!r} is not a temperature of AI2-THOR's")
     return SimulatedObject(
         _text(one["objectId"]),
         _text(one["objectType"]),
@@ -187,11 +187,11 @@ def _read(one: Any) -> SimulatedObject:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return float(value)
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= 200:
-        raise ValueError(f"{value!r} is no name")
+        raise ValueError(f"{value!r} is not a name")
     return value

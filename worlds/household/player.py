@@ -81,7 +81,7 @@ class Player:
             case "Reset":
                 scene = str(arguments.get("sceneName"))
                 if scene not in self._tasks:
-                    raise _Wrong("InvalidArgument", f"{scene} is no scene of this player")
+                    raise _Wrong("InvalidArgument", f"{scene} is not a scene of this player")
                 self._scene = self._open(scene)
                 self._event = self._boxes.begin(self._scene)
                 return self._same(name)
@@ -98,7 +98,7 @@ class Player:
             case _ if name in ACTIONS:
                 return self._boxes.act(name, **arguments)
             case _:
-                raise _Wrong("InvalidAction", f"{name} is no action of this player; known: {', '.join(sorted(ACTIONS))}")
+                raise _Wrong("InvalidAction", f"{name} is not an action of this player; known: {', '.join(sorted(ACTIONS))}")
 
     def _same(self, action: str, *, ok: bool = True, message: str = "", returned: object = None) -> Event:
         """An event after which all is as before."""

@@ -78,7 +78,7 @@ class _Said:
             sent = len(self.images.get(name, b""))
             if sent != of_a_pixel * self.size[0] * self.size[1]:
                 wanted = f"{self.size[0]} x {self.size[1]} pixels"
-                raise WorldError(f"thor: its player sent {sent:,} bytes as the image {name}, which are no {wanted}.")
+                raise WorldError(f"thor: its player sent {sent:,} bytes as the image {name}, which is not {wanted}.")
         shape = self.size[1], self.size[0]
         rgb = np.frombuffer(self.images["rgb"], np.uint8).reshape(*shape, 3)
         depth = np.frombuffer(self.images["depth"], np.float32).reshape(shape)
@@ -234,7 +234,7 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
         case TimeoutError():
             return WorldError(f"thor: its process gave no answer within {seconds:g} seconds.")
         case KeyError() | ValueError() | TypeError() | IndexError() | AttributeError():
-            return WorldError(f"thor: its player answers with what is no event: {shown(str(error), 200)}.")
+            return WorldError(f"thor: its player answers with something that is not an event: {shown(str(error), 200)}.")
         case _:
             return error
 

@@ -169,7 +169,7 @@ class Lota:
         memory = replace(memory, listed=len(memory.ahead) > 1)
         if answer.value is None and self._selection == "list":
             # Nothing else would come of the same question.
-            return GiveUp(f"what it writes is no list of skills: {answer.reason}"), memory
+            return GiveUp(f"what it writes is not a list of skills: {answer.reason}"), memory
         return (None if answer.value else ParseFailure(NAME, answer.reason)), memory
 
     async def _able(self) -> Capabilities:

@@ -168,8 +168,8 @@ class AttemptsReport(SeriesReport):
         for row in self.rows:
             if errors := row.summary.overall.errors:
                 yield (
-                    f"Attempt {row.number} has {many(errors, 'errored episode')}. An error is no lost game: no further attempt "
-                    "begins before --retry errors has played it again, and what errors even then is left out of them."
+                    f"Attempt {row.number} has {many(errors, 'errored episode')}. An error is not a lost game: no further "
+                    "attempt begins before --retry errors has played it again, and what errors even then is left out of them."
                 )
             if row.number > 1 and (left := row.summary.overall.unfinished):
                 yield f"Attempt {row.number} has {many(left, 'episode')} left to play; the same command goes on."

@@ -111,7 +111,9 @@ class RunFolder:
 
     def manifest(self) -> Manifest:
         """The manifest of this run. Raises ``ConfigurationError`` where it is missing or damaged."""
-        content = read_bytes(self.manifest_file, LARGEST_MANIFEST, f"{self.path} is no run's folder; it has no run.json.")
+        content = read_bytes(
+            self.manifest_file, LARGEST_MANIFEST, f"{self.path} is not the folder of a run; it has no run.json."
+        )
         edition = parsed(_Edition, content, str(self.manifest_file), MANIFEST_WAY_OUT)
         if edition.family is not None:
             family = printable(edition.family[:40])
@@ -212,7 +214,7 @@ class RunFolder:
                 faults.append(Fault(where, words_of(error)))
                 continue
             if result.task not in selected:
-                faults.append(Fault(where, f"{shown(result.task)} is no task of this run"))
+                faults.append(Fault(where, f"{shown(result.task)} is not a task of this run"))
             elif strict and not has_digest:
                 faults.append(Fault(where, "it has lost its sha256"))
             else:
@@ -323,7 +325,7 @@ class RunFolder:
         ours = {lock, self.shard_file, *self.path.glob(".run.json.*.part"), *self.path.glob(".shard.json.*.part")}
         if self.path.is_dir() and not self.manifest_file.exists() and set(self.path.iterdir()) - ours:
             raise ConfigurationError(
-                f"{self.path} is not empty and holds no run, for there is no run.json; give --out a new folder."
+                f"{self.path} is not empty, and is not the folder of a run: it has no run.json; give --out a new folder."
             )
         self._refuse_links(lock)
         from filelock import FileLock, Timeout

@@ -51,7 +51,7 @@ def find_types(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
     for word in wanted:
         having = [word] if word in known else [kind for kind in known if word.lower() in kind.lower().split("_")]
         if len(having) != 1:
-            told = "is no task type" if not having else f"could be {' or '.join(having)}"
+            told = "is not a task type" if not having else f"could be {' or '.join(having)}"
             raise ConfigurationError(f"--type: {shown(word)} {told}; known: {', '.join(known)}.{nearest(word, list(known))}")
         found += having
     return tuple(sorted(set(found)))

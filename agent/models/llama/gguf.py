@@ -119,11 +119,13 @@ class _Reader:
         architecture = text("general.architecture")
         vocabulary = values.get("tokenizer.ggml.tokens")
         if not architecture:
-            raise self._error("does not say what architecture it has: it is no language model.")
+            raise self._error("does not say what architecture it has, so it is not a language model. Take another file.")
         if tensors == 0:
             raise self._error("holds a vocabulary and no weights. Take the whole model's file.")
         if not isinstance(vocabulary, range) or not vocabulary:
-            raise self._error("holds no vocabulary: it is part of a model (an adapter or a projector), not a whole one.")
+            raise self._error(
+                "holds no vocabulary: it is part of a model (an adapter or a projector). Take the whole model's file."
+            )
         context = values.get(f"{architecture}.context_length")
         context = context if type(context) is int and context > 0 else None
         template = text("tokenizer.chat_template") or None

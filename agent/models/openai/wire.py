@@ -158,7 +158,7 @@ def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: 
     try:
         answer: object = json.loads(body)
         if not _is_table(answer):
-            raise NotACompletion("answered with JSON that is no chat completion")
+            raise NotACompletion("answered with JSON that is not a chat completion")
         # There are thousands of these tokens, of which numbers alone are kept.
         tokens = read_tokens(answer)
         # Decoded first: JSON has many ways of writing a key.

@@ -159,7 +159,7 @@ def test_mistakes_are_told_in_words_and_change_nothing() -> None:
     within(EXAMPLE, play)
     with pytest.raises(Unsupported, match="plays by texts"):
         ServedTasks(WORLD, "example", grants=frozenset({"view"}))
-    with pytest.raises(ConfigurationError, match="no task type"):
+    with pytest.raises(ConfigurationError, match="not a task type"):
         Sessions(ServedTasks(WORLD, "example", ("swim",)))
 
 

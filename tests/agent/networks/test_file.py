@@ -156,7 +156,7 @@ def test_words_that_cannot_be_shown_are_refused(kind: Kind, tmp_path: Path, word
 def test_weights_that_are_no_numbers_are_refused(kind: Kind, tmp_path: Path) -> None:
     file = kind.write(tmp_path)
     file.write_bytes(file.read_bytes()[:-2] + np.array([np.nan], "<f2").tobytes())
-    with pytest.raises(ConfigurationError, match="no numbers"):
+    with pytest.raises(ConfigurationError, match="not numbers"):
         kind.format.read(file)
 
 

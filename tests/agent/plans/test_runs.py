@@ -223,7 +223,7 @@ def test_a_folder_holds_one_run(data: Path, tmp_path: Path) -> None:
         ({"set": {"pool": "many"}}, "The setting pool of the planner 'nearest' must be a whole number, not 'many'"),
         ({"set": {"pool": 0}}, "The setting pool of the planner 'nearest' must lie between 1 and"),
         ({"split": "valid_unseen"}, "There is no split 'valid_unseen'"),
-        ({"type": ("tidy",)}, "is no task type"),
+        ({"type": ("tidy",)}, "is not a task type"),
         ({"type": ("cool",)}, "No instruction is left"),
         ({"limit": 1, "sample": 1}, "cannot be given together"),
     ],

@@ -38,7 +38,7 @@ def test_what_cannot_be_compared_is_an_exit_code_of_two(call: Run, folders: tupl
     for arguments, why in (
         (("a", "c"), "split: 'demo' and 'other': these are other tasks"),
         (("a", "a"), "are the same run"),
-        (("a", "nowhere"), "is no run's folder"),
+        (("a", "nowhere"), "is not the folder of a run"),
         (("a",), "compare takes two runs, and was given 1"),
         (("a", "b", "c"), "compare them two by two"),
         (("a", "b", "--show", "9"), "is not a task of these runs"),

@@ -131,7 +131,7 @@ def test_a_download_that_is_no_use_is_dropped_and_named(data: Path) -> None:
     with serve(**{"my.zip": zipped({ANNOTATION: bytes(1000)})[:-40]}) as server:
         result = run("download", "--url", server.url("my.zip"), "--to", data)
     assert isinstance(result.exception, WorldError)
-    assert f"What {server.url('my.zip')} sent is no use" in str(result.exception)
+    assert f"What {server.url('my.zip')} sent cannot be used" in str(result.exception)
     assert list((cache_folder() / "downloads").iterdir()) == []
     assert not data.exists()
 

@@ -73,7 +73,7 @@ def test_the_book_under_each_acceptance_and_what_was_dropped_and_why(call: Run, 
     assert why[DRAWERS[:40]] == ("contradiction", f"{cabinets} excludes it and is right, the model says")
     assert why["Nothing shows this."] == why["This is not of here."] == ("malformed", "it names no step that it was read from")
     assert why["x" * 40 if "x" * 40 in why else "'" + "x" * 39] == ("malformed", "it has more than 400 characters")
-    assert why["..."] == ("malformed", "it is no statement in words")
+    assert why["..."] == ("malformed", "it is not a statement in words")
     (bad,) = report["checks"]
     assert (bad["statement"], "a check is COMMAND" in bad["why"]) == (LAMPS, True)
     notes = {found["statement"]: found["note"] for found in report["found"] if found["note"]}
@@ -264,8 +264,8 @@ def test_a_dry_run_says_what_rules_the_agent_is_told(call: Run, tmp_path: Path) 
         (("--split", "valid_seen"), "for evaluation"),
         (("--into", "broken.yaml"), "broken.yaml:1"),
         (("--into", "."), "it is a folder"),
-        (("--into", "no-such/\0"), "no name of a rulebook"),
-        (("--into", ""), "no name of a rulebook"),
+        (("--into", "no-such/\0"), "not the name of a rulebook"),
+        (("--into", ""), "not the name of a rulebook"),
         (("--distiller", "scripted:nowhere.yaml"), "nowhere.yaml"),
         (("--budget", "money=1", "--distiller", "openai:x@http://127.0.0.1:9/v1"), "price"),
     ],

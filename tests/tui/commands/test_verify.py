@@ -61,7 +61,7 @@ def test_what_is_no_run_is_refused(call: Run, tmp_path: Path) -> None:
     for name in ("empty", "nowhere"):
         done = call("verify", name)
         assert done.returncode == 2
-        assert f"{name} is no run's folder" in done.stderr
+        assert f"{name} is not the folder of a run" in done.stderr
 
 
 def test_a_sweep_and_the_files_of_learning(call: Run, tmp_path: Path) -> None:

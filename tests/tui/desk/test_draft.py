@@ -42,8 +42,8 @@ def test_whatever_is_typed_is_a_rule_that_a_book_holds_or_has_faults(draft: Draf
         (Draft("x" * 2_001), "statement", "at most 2,000"),
         (Draft("a\x07b"), "statement", "printed"),
         (Draft("a", types="pick_two_obj_and_plac"), "types", "Did you mean 'pick_two_obj_and_place'?"),
-        (Draft("a", objects="x" * 301), "objects", "no word"),
-        (Draft("a", check="open {x}; then refuse"), "check", "is no fact"),
+        (Draft("a", objects="x" * 301), "objects", "not a word"),
+        (Draft("a", check="open {x}; then refuse"), "check", "is not a fact"),
     ],
 )
 def test_a_fault_names_its_field_and_the_way_out(draft: Draft, field: str, words: str) -> None:

@@ -144,7 +144,7 @@ async def test_an_edit_is_refused_by_field_saved_and_undone(tmp_path: Path) -> N
         await pilot.press(*"mug", "comma", *"cup")
         await press(pilot, "tab")
         await type_in(pilot, "fly; then refuse")
-        await until(pilot, lambda: told(pilot, "is no fact"))
+        await until(pilot, lambda: told(pilot, "is not a fact"))
         await type_in(pilot, "d")
         await until(pilot, lambda: not dialog(pilot))
         rule = read_book(book.path).rule("walk")

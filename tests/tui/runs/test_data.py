@@ -134,7 +134,7 @@ def test_a_folder_that_is_no_run_or_a_damaged_one(name: str, content: bytes, exp
 def test_a_folder_without_a_manifest(tmp_path: Path) -> None:
     run = read_overview(tmp_path)
     assert isinstance(run, UnreadableRun)
-    assert "no run's folder" in run.reason
+    assert "not the folder of a run" in run.reason
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -36,7 +36,9 @@ def test_headers_say_what_simulated_and_compare_refuses_the_other(tmp_path: Path
     assert "engine: 'boxes 2' and 'ai2thor 5." in compared.stderr
 
 
-@pytest.mark.parametrize(("how", "told"), [("die", "the player ended with status 7"), ("lie", "what is no event")])
+@pytest.mark.parametrize(
+    ("how", "told"), [("die", "the player ended with status 7"), ("lie", "something that is not an event")]
+)
 def test_a_hostile_player_ends_each_episode_as_an_error_of_the_world(
     how: str, told: str, tmp_path: Path, alfworld_games: Path
 ) -> None:

@@ -108,7 +108,7 @@ def test_games_that_cannot_be_played_stay_in_the_split_and_say_why_when_opened(m
     ]
     with pytest.raises(GameError, match=f"{PLACE}.*older grammar.*housequest data download"):
         world.open(world.task("mine:1"))
-    with pytest.raises(GameError, match=f"{HEAT}.*no JSON"):
+    with pytest.raises(GameError, match=f"{HEAT}.*not JSON"):
         world.open(world.task("mine:2"))
     entries = Index(mine).entries("mine")
     assert [entry.trial for entry in entries if entry.status == "refused"] == [PLACE, HEAT]

@@ -110,13 +110,13 @@ def _edge(**changed: Any) -> Change:
     ("change", "part", "says"),
     [
         (_node(3, id=10), '"id": 10,\n   "class_name": "fridge"', "another node has the id 10"),
-        (_node(3, id=-1), '"id": -1', "-1 is no id"),
-        (_node(3, id=True), '"id": true', "True is no id"),
-        (_node(3, class_name="a\nb"), '"a\\nb"', "no name of a class"),
-        (_node(3, properties="CAN_OPEN"), '"properties": "CAN_OPEN"', "is no list"),
+        (_node(3, id=-1), '"id": -1', "-1 is not an id"),
+        (_node(3, id=True), '"id": true', "True is not an id"),
+        (_node(3, class_name="a\nb"), '"a\\nb"', "not the name of a class"),
+        (_node(3, properties="CAN_OPEN"), '"properties": "CAN_OPEN"', "is not a list"),
         (_node(3, states=["OPEN", "CLOSED"]), '"OPEN"', "it is both CLOSED and OPEN"),
         (_edge(to_id=99), '"to_id": 99', "no node has the id 99"),
-        (_edge(relation_type="UNDER"), '"UNDER"', "no relation of VirtualHome"),
+        (_edge(relation_type="UNDER"), '"UNDER"', "not a relation of VirtualHome"),
         (_edge(to_id=30), '"from_id": 30,\n   "relation_type": "ON",\n   "to_id": 30', "is ON itself"),
         (_edge(from_id=1, relation_type="HOLDS_RH", to_id=21), '"HOLDS_RH"', "cannot hold node 21"),
         (_edge(from_id=31, to_id=33), '"edges"', "on or inside of itself"),
@@ -140,13 +140,13 @@ def test_a_damaged_graph_is_refused_with_the_line(change: Change, part: str, say
     ("changed", "says"),
     [
         ({"task_goal": {}}, "a goal has 1 to"),
-        ({"task_goal": {"holds_book_character": 1}}, "is no condition"),
+        ({"task_goal": {"holds_book_character": 1}}, "is not a condition"),
         ({"task_goal": {"on_apple": 1}}, "does not say what is wanted where"),
         ({"task_goal": {"on_apple_sofa": -1}}, "is wanted -1 times"),
         ({"task_goal": {"on_apple_sofa": True}}, "is wanted True times"),
-        ({"nl_instructions": [3]}, "3 is no sentence"),
-        ({"task_id": None}, "None is no task_id"),
-        ({"task_name": "a b"}, "is no task_name"),
+        ({"nl_instructions": [3]}, "3 is not a sentence"),
+        ({"task_id": None}, "None is not a task_id"),
+        ({"task_name": "a b"}, "is not a task_name"),
     ],
 )
 def test_a_damaged_task_is_refused_with_the_line(changed: dict[str, Any], says: str) -> None:
@@ -175,17 +175,17 @@ def test_a_task_is_refused_that_asks_for_what_is_not_there_and_two_of_one_id() -
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "line 1, column 1: this is no JSON"),
+        ("", "line 1, column 1: this is not JSON"),
         ("\n[]", "line 2: the list is empty, so there is no task to play"),
         ("[\n{},", "line 2"),
         (f"[{json.dumps(task())},\n]", r"line 1, column \d+, task 1: a comma comes before the end of the list"),
-        ("[\n{}\n{}]", "line 2, task 1, task_id: None is no task_id"),
+        ("[\n{}\n{}]", "line 2, task 1, task_id: None is not a task_id"),
         ("[" * 100_000, "nested too deeply"),
-        (written(task())[:-1] + "]", r"line \d+, column 1: this is no JSON"),
+        (written(task())[:-1] + "]", r"line \d+, column 1: this is not JSON"),
         (f"[{json.dumps(task())}, {json.dumps(task(task_id=8))} 7]", r"line 1, column \d+, task 2: a comma or the end"),
         ('{"task_id": ' + "9" * 5_000 + "}", "too many digits"),
         ('{"task_id": 1} x', "there is more after the end"),
-        ("7", "line 1: 7 is no table"),
+        ("7", "line 1: 7 is not a table"),
     ],
 )
 def test_what_is_no_json_is_refused_with_the_line(text: str, says: str) -> None:
@@ -197,8 +197,8 @@ def test_what_is_no_json_is_refused_with_the_line(text: str, says: str) -> None:
     ("change", "says"),
     [
         ({"task_goal": {"on_apple": 1}}, r"task 2, task_goal\.on_apple: 'on_apple' does not say"),
-        ({"task_goal": {"0": {"fly to": 1}}}, r"task 2, task_goal\.0\['fly to'\]: 'fly to' is no condition"),
-        ({"nl_instructions": ["Wash.", 3]}, r"task 2, nl_instructions\[1\]: 3 is no sentence"),
+        ({"task_goal": {"0": {"fly to": 1}}}, r"task 2, task_goal\.0\['fly to'\]: 'fly to' is not a condition"),
+        ({"nl_instructions": ["Wash.", 3]}, r"task 2, nl_instructions\[1\]: 3 is not a sentence"),
         (
             {"task_goal": {"turnOn_dishwasher": 3}},
             r"task 2, task_goal\.turnOn_dishwasher: 3 are wanted, and a goal is measured",
@@ -212,7 +212,7 @@ def test_what_is_no_json_is_refused_with_the_line(text: str, says: str) -> None:
         ),
         ({"init_room": True}, "task 2, init_room: there is no room True"),
         ({"init_room": "attic"}, "task 2, init_room: there is no room 'attic'"),
-        ({"init_graph": {**home(), "edges": [{"from_id": 1}]}}, r"task 2, init_graph\.edges\[0\]\.to_id: None is no id"),
+        ({"init_graph": {**home(), "edges": [{"from_id": 1}]}}, r"task 2, init_graph\.edges\[0\]\.to_id: None is not an id"),
     ],
 )
 def test_in_a_file_of_one_line_the_task_and_the_key_are_named(change: dict[str, Any], says: str) -> None:
@@ -260,7 +260,7 @@ def test_a_goal_of_a_great_many_words_is_refused_at_once() -> None:
 def test_a_file_that_is_no_text_is_refused_with_the_line(tmp_path: Path) -> None:
     path = tmp_path / "wah_nl_test.json"
     path.write_bytes(b"[\n\xff]")
-    with pytest.raises(GameError, match="line 2: this is no text in UTF-8"):
+    with pytest.raises(GameError, match="line 2: this is not UTF-8 text"):
         read_tasks(path)
 
 

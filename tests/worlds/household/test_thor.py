@@ -125,7 +125,7 @@ def test_the_real_client_drives_our_player_through_all_actions_and_each_event_is
             refused += not event.ok
         assert used == set(ACTIONS)
         assert refused > 3
-        with pytest.raises(WorldError, match="Jump is no action"):
+        with pytest.raises(WorldError, match="Jump is not an action"):
             thor.act("Jump")
         same(thor.begin(floor_plan()), boxes.begin(floor_plan()))
     finally:
@@ -137,7 +137,7 @@ def test_the_real_client_drives_our_player_through_all_actions_and_each_event_is
     [
         ("die", "the player ended with status 7"),
         ("hang", "within 5 seconds"),
-        ("lie", "what is no event"),
+        ("lie", "something that is not an event"),
         ("babble", "does not answer as AI2-THOR 5 does"),
         ("skip", "does not answer as AI2-THOR 5 does: ValueError.*Sequence id mismatch"),
     ],

@@ -97,7 +97,7 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
     except _BROKEN as error:
         if isinstance(error, OSError) and error.filename:  # the disk's word, not the archive's
             raise WorldError(f"{shown(str(error.filename), 400)} cannot be looked at: {error.strerror}.") from error
-        raise WorldError(f"{_named(source)} is damaged or no archive ({shown(str(error))}); fetch it again.") from error
+        raise WorldError(f"{_named(source)} is damaged or not an archive ({shown(str(error))}); fetch it again.") from error
     if not (done.games or done.trajectories or done.kept or done.refused):
         raise WorldError(f"{_named(source)} holds nothing to import: no {LAYOUT}/<split>/<task>/<trial>/{GAME_FILE}.")
     return done
@@ -112,7 +112,7 @@ def _take(member: _Member, data: Path, force: bool, done: Imported) -> None:
     elif match is None:
         done.ignored += 1
     elif match["split"] in (EXAMPLE, FILE):
-        done.refused.append((member.name, f"{match['split']!r} is no name for a split"))
+        done.refused.append((member.name, f"{match['split']!r} cannot be the name of a split"))
     else:
         target = data.joinpath(LAYOUT, *match.group("split", "task", "trial", "file"))
         if not force and target.exists():

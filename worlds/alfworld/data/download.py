@@ -133,7 +133,7 @@ def _fetch(client: httpx2.Client, address: httpx2.URL, part: _Part, report: Call
         if response.status_code == 416 or (response.status_code == 206 and not resumed):
             part.file.unlink(missing_ok=True)
             part.version.unlink(missing_ok=True)
-            raise _Again("what arrived earlier is no part of what is there now")
+            raise _Again("what arrived earlier is not part of what is there now")
         if response.status_code not in (200, 206):
             status = f"{response.status_code} {response.reason_phrase}".strip()
             raise WorldError(f"{part.url} answered {status}; --source names another place to fetch from.")

@@ -143,7 +143,7 @@ def _entry(folder: Path, trial: str, status: os.stat_result, known: Entry | None
     if kind not in TASK_TYPES:
         return entry("left out", "its task is of none of the six types")
     if not stat.S_ISREG(status.st_mode):
-        return entry("refused", "it is no plain file")
+        return entry("refused", "it is not a plain file")
     if status.st_size > MAX_FILE:
         return entry("refused", f"it has more than {MAX_FILE:,} bytes")
     try:

@@ -11,6 +11,13 @@ from worlds.errors import ConfigurationError, nearest, shown
 
 _T = TypeVar("_T")
 _LARGEST_FILE = 1_000_000
+_WORDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    bool: "true or false",
+    Sequence: "a list",
+}
 
 
 def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
@@ -36,7 +43,9 @@ def read_config(file: Path) -> dict[str, Any]:
     name = f"The configuration {shown(str(file), 400)}"
     config = read_yaml(file, name, _LARGEST_FILE)
     if not isinstance(config, dict):
-        raise ConfigurationError(f"{name} is no mapping of settings.")
+        raise ConfigurationError(
+            f"{name} is not a mapping of settings; write lines such as `section:` and, indented, `key: value`."
+        )
     return cast("dict[str, Any]", config)
 
 
@@ -59,7 +68,7 @@ def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | N
         value = int(value)
     misread = (kind is int and isinstance(value, bool)) or (kind is Sequence and isinstance(value, str))
     if misread or not isinstance(value, kind):
-        raise ConfigurationError(f"{key} is {shown(value)}, which is no {'list' if kind is Sequence else kind.__name__}.")
+        raise ConfigurationError(f"{key} is {shown(value)}; give {_WORDS[kind]}.")
     return cast("_T", value)
 
 

@@ -203,7 +203,7 @@ def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameF
     if steps is not None and (
         listed is None or len(listed) > MAX_WALKTHROUGH or not all(isinstance(step, str) for step in listed)
     ):
-        raise GameError(f"{origin}: its walkthrough is no list of at most {MAX_WALKTHROUGH:,} commands.")
+        raise GameError(f"{origin}: its walkthrough is not a list of at most {MAX_WALKTHROUGH:,} commands.")
     walkthrough = None if listed is None else tuple(cast("list[str]", listed))
     game = GameFile(problem, _line(sentence, origin), domain, grammar, data.get("solvable") is True, walkthrough)
     if whole:
@@ -222,7 +222,7 @@ def parse_game(
 def _line(goal: str, origin: str) -> str:
     sentence = " ".join(goal.split())
     if not sentence or len(sentence) > MAX_GOAL or not sentence.isprintable():
-        raise GameError(f"{origin}: its goal {shown(goal)} is no line of printable text of 1 to {MAX_GOAL:,} characters.")
+        raise GameError(f"{origin}: its goal {shown(goal)} is not a line of printable text of 1 to {MAX_GOAL:,} characters.")
     return sentence
 
 
@@ -230,16 +230,16 @@ def _decode(content: bytes, origin: str) -> dict[str, Any]:
     try:
         data: object = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise GameError(f"{origin}: the file is no JSON ({shown(str(error))}); fetch it again.") from error
+        raise GameError(f"{origin}: the file is not JSON ({shown(str(error))}); fetch it again.") from error
     if not isinstance(data, dict):
-        raise GameError(f"{origin}: the file holds no JSON object, so it is no game.")
+        raise GameError(f"{origin}: the file is not a JSON object, so it is not a game.")
     return cast("dict[str, Any]", data)
 
 
 def _text(data: dict[str, Any], key: str, origin: str) -> str:
     value = data.get(key)
     if not isinstance(value, str):
-        raise GameError(f"{origin}: it has no text under {key!r}, so it is no game.")
+        raise GameError(f"{origin}: it has no text under {key!r}, so it is not a game.")
     return value
 
 

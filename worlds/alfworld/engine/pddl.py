@@ -153,7 +153,7 @@ def _things(pieces: list[str], origin: str) -> dict[str, str]:
             continue
         kind = next(words, "")
         if kind not in KINDS:
-            raise GameError(f"{origin}: {shown(kind)} is no kind of thing; known: {', '.join(KINDS)}.")
+            raise GameError(f"{origin}: {shown(kind)} is not a kind of thing; known: {', '.join(KINDS)}.")
         for thing in waiting:
             if thing in things:
                 raise GameError(f"{origin}: {shown(thing)} is declared twice.")
@@ -188,7 +188,7 @@ def _fault(predicate: str, arguments: Fact, things: dict[str, str], origin: str)
     kinds = PREDICATES.get(predicate)
     if kinds is None:
         hint = nearest(predicate, tuple(PREDICATES))
-        return GameError(f"{origin}: {shown(predicate)} is no predicate of the domain.{hint}")
+        return GameError(f"{origin}: {shown(predicate)} is not a predicate of the domain.{hint}")
     if len(arguments) != len(kinds):
         return GameError(f"{origin}: {predicate} takes one {' and one '.join(kinds)}, not {len(arguments)} things.")
     argument, kind = next(pair for pair in zip(arguments, kinds, strict=True) if things.get(pair[0]) != pair[1])

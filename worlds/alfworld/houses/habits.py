@@ -185,7 +185,7 @@ def _entries(value: object) -> list[tuple[str, object]]:
     """The entries of a mapping, sorted so that their order in the file does not matter; none for anything else."""
     said = cast("dict[object, object]", value) if isinstance(value, dict) else {}
     if odd := [name for name in said if not isinstance(name, str)]:
-        raise ConfigurationError(f"{shown(odd[0])} is no name of a kind; write it as a word.")
+        raise ConfigurationError(f"{shown(odd[0])} is not the name of a kind; write it as a word.")
     return sorted(cast("dict[str, object]", said).items())
 
 
@@ -194,7 +194,7 @@ def _read_weights(thing: str, places: object) -> dict[str, int]:
     said = _entries(places)
     if not said:
         raise ConfigurationError(
-            f"{shown(thing)} has {shown(places)}, which is no place to lie in; give each its weight, for example {{safe: 1}}."
+            f"{shown(thing)} has {shown(places)} instead of places; give each place its weight, for example {{safe: 1}}."
         )
     weights: dict[str, int] = {}
     for place, weight in said:

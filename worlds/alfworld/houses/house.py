@@ -71,7 +71,7 @@ def make_house(seed: int, habits: Habits | None = None) -> House:
         try:
             game = parse_game(problem, sentence, f"generated:{seed}")
         except GameError as error:
-            raise ConfigurationError(f"These habits make a house that is no game: {error}") from error
+            raise ConfigurationError(f"These habits make a house that cannot be played: {error}") from error
         found = plan(game)
         if isinstance(found, Solution) and found.commands:
             return House(seed, name, draft.goal, sentence, problem, game, found.commands, draws)

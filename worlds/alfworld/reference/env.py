@@ -60,7 +60,7 @@ class GameWorker(workers.Worker):
                 return GameOutput(text, won, tuple(commands))
             case _:
                 self.stop()
-                raise WorkerError(f"answers with what is no answer: {shown(str(answer)[:100])}")
+                raise WorkerError(f"gave an answer that cannot be read: {shown(str(answer)[:100])}")
 
 
 class Workers:

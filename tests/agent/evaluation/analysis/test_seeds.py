@@ -47,7 +47,7 @@ def test_other_differences_are_refused(tmp_path: Path) -> None:
         ("configuration.max_turns: 50 is now 9", recorded(tmp_path / "b", 1, "won", max_turns=9)),
         ("tasks", recorded(tmp_path / "c", 1, "won", "won")),
         ("the same seed, 0", recorded(tmp_path / "d", 0, "won")),
-        ("no run's folder", RunFolder(tmp_path)),
+        ("not the folder of a run", RunFolder(tmp_path)),
     ):
         with pytest.raises(ConfigurationError, match=name):
             read_seeds([first, other])

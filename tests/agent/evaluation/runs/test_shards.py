@@ -88,7 +88,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
         ([*places, other], r"are of different runs, and were not merged:\n  configuration.max_turns: 50 is now 7"),
         ([*places, tmp_path / "copy"], r"0000-generated-0 is both in .*shard-1-of-2 and in .*copy"),
         ([places[0], places[0]], "is given twice"),
-        ([*places, tmp_path / "nowhere"], "nowhere is no run's folder"),
+        ([*places, tmp_path / "nowhere"], "nowhere is not the folder of a run"),
     ]:
         with pytest.raises(ConfigurationError, match=told):
             merge(given, tmp_path / "run")

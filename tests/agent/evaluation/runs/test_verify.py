@@ -215,7 +215,7 @@ def test_a_manifest_of_which_too_little_is_left_is_refused(run: Path) -> None:
             play(run)
     (run / "run.json").unlink()
     assert [fault.what.partition(".")[0] for fault in verify_run(RunFolder(run)).faults] == ["it is gone"]
-    with pytest.raises(ConfigurationError, match=r"no run's folder"):
+    with pytest.raises(ConfigurationError, match=r"not the folder of a run"):
         verify_run(RunFolder(run.parent))
 
 

@@ -102,8 +102,8 @@ def test_what_the_model_said_is_a_reply(body: bytes, text: str, finish: str) -> 
     [
         (b"", "0 bytes of text/html that are not JSON"),
         (b"<html>", "not JSON"),
-        (b"[1]", "no chat completion"),
-        (b"null", "no chat completion"),
+        (b"[1]", "not a chat completion"),
+        (b"null", "not a chat completion"),
         (b"{}", "no choices"),
         (b'{"choices": []}', "no choices"),
         (b'{"choices": {}}', "no choices"),

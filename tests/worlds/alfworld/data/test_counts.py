@@ -140,13 +140,13 @@ PLACED = {"mug": {"games": 1, "number": 1, "in": {"desk": {"instances": 1, "hold
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ([], "no table"),
-        ({}, "'source' is no table"),
+        ([], "not a table"),
+        ({}, "'source' is not a table"),
         ({"source": SOURCE, "rooms": {}}, "no room"),
         ({"source": SOURCE | {"games": -1}, "rooms": {"kitchen": ROOM}}, "'games' is -1"),
         ({"source": SOURCE | {"games": True}, "rooms": {"kitchen": ROOM}}, "'games' is True"),
         ({"source": SOURCE | {"split": "\x1b[2J"}, "rooms": {"kitchen": ROOM}}, "not a word"),
-        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"objects": {"mug": 3}}}}, "'mug' is no table"),
+        ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"objects": {"mug": 3}}}}, "'mug' is not a table"),
         ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"receptacles": {"bed": {"games": 1}}}}}, "'number' is None"),
         ({"source": SOURCE, "rooms": {"kitchen": ROOM | {"scenes": 10**400}}}, "not a count"),
     ],

@@ -77,10 +77,10 @@ def test_what_alfworld_leaves_out_is_left_out_unread(tmp_path: Path, trial: str,
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "no JSON"),
-        (b"\xff\xfe\x00", "no JSON"),
-        (b"[" * 100_000, "no JSON"),
-        (b"[]", "no JSON object"),
+        (b"", "not JSON"),
+        (b"\xff\xfe\x00", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "not a JSON object"),
         (b"{}", "pddl_problem"),
         (encoded(OLDER), "older grammar"),
         (encoded(OLDER | {"grammar": '"Your task is to: put a mug in desk."'}), "grammar"),
@@ -106,7 +106,7 @@ def test_no_content_breaks_the_index(tmp_path_factory: pytest.TempPathFactory, c
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     put(tmp_path, "train", PLACE, b"").unlink()
     os.mkfifo(tmp_path / "json_2.1.1" / "train" / PLACE / "game.tw-pddl")
-    assert entry(tmp_path).reason == "it is no plain file"
+    assert entry(tmp_path).reason == "it is not a plain file"
 
 
 def test_a_folder_that_goes_away_is_an_error_that_names_it(tmp_path: Path) -> None:

@@ -92,5 +92,5 @@ def test_a_file_that_cannot_be_read_or_is_far_too_large_is_refused(file: Path) -
 def test_a_setting_has_its_kind() -> None:
     assert setting({"a": {"b": 0}}, "a.b", float) == 0.0
     assert setting({}, "a.b", int, -1) == -1
-    with pytest.raises(ConfigurationError, match=r"a\.b is True, which is no int"):
+    with pytest.raises(ConfigurationError, match=r"a\.b is True; give a whole number"):
         setting({"a": {"b": True}}, "a.b", int)

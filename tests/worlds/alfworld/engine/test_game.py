@@ -72,17 +72,17 @@ def swap(old: str, new: str) -> Callable[[], str]:
         (lambda: "(define (:init) (:init))", "two ':init'"),
         (swap("Apple", "Äpple"), "non-ASCII"),
         (lambda: "(define" + "x" * 3_000_000, "at most"),
-        (swap("(pickupable ", "(pickable "), "no predicate of the domain. Did you mean 'pickupable'"),
+        (swap("(pickupable ", "(pickable "), "not a predicate of the domain. Did you mean 'pickupable'"),
         (swap("(pickupable ", "(pickupable agent1 "), "takes one object, not 2"),
         (swap("(pickupable Knife", "(pickupable Fork"), "needs a declared object"),
         (swap("(inReceptacle ", "(objectAtLocation "), "needs a declared location"),
-        (swap("(:init", "(:init (not (opened x))"), "'not' is no predicate"),
-        (swap("(:init", "(:init ()"), "is no predicate"),
+        (swap("(:init", "(:init (not (opened x))"), "'not' is not a predicate"),
+        (swap("(:init", "(:init ()"), "is not a predicate"),
         (swap("(:init", "(:init opened"), "stray 'opened'"),
         (swap("agent1 - agent", "agent1 agent2 - agent"), "it has 2 agents"),
         (swap("agent1 - agent", "agent1 - agent agent1 - agent"), "declared twice"),
-        (swap("agent1 - agent", "agent1 - person"), "no kind of thing"),
-        (swap("agent1 - agent", "agent1"), "declared|no kind|cut off|needs a declared"),
+        (swap("agent1 - agent", "agent1 - person"), "not a kind of thing"),
+        (swap("agent1 - agent", "agent1"), "declared|not a kind|cut off|needs a declared"),
         (swap("agent1 - agent", "agent1 - agent (either a b) - object"), "stray bracket"),
         (swap("(atLocation agent1", "(examined"), "0 of them somewhere|it has 1 agents|takes one"),
         (swap("(:objects", "(:objects " + " ".join(f"x{n}" for n in range(MAX_THINGS + 1)) + " - object "), "more than"),
@@ -243,5 +243,5 @@ def test_damaged_published_games_are_refused(alfworld_games: Path, tmp_path: Pat
     text = original.read_bytes()
     for end in range(0, len(text), len(text) // 40):
         path.write_bytes(text[:end])
-        with pytest.raises(GameError, match="no JSON"):
+        with pytest.raises(GameError, match="not JSON"):
             load_game(path)

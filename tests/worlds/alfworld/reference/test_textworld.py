@@ -131,8 +131,8 @@ BREAKING = [
     ("fail", "ended with status 1, saying .*KeyError: 'fell down'"),
     ("exit", "ended with status 1, saying 'out of eggs'"),
     ("babble", "answers with something that is not JSON"),
-    ("answer otherwise", "answers with what is no answer"),
-    ("answer with a number", "answers with what is no answer"),
+    ("answer otherwise", "gave an answer that cannot be read"),
+    ("answer with a number", "gave an answer that cannot be read"),
     ("talk without end", "talks without end"),
 ]
 
