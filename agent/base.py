@@ -1,4 +1,4 @@
-"""The contract of an agent: it has a name, begins an episode and decides turn by turn. Read this file first."""
+"""The contract of an agent: it has a name, begins an episode, and decides turn by turn. Read this file first."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ AgentEvent = Thought | Planned | Progressed | Judged | RulesShown | ModelCall | 
 
 
 class Emitter(Protocol):
-    """Emits an agent's event while it decides; ``timing`` goes with a model call."""
+    """Emits an event while the agent decides. Give ``timing`` with a model call."""
 
     def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An episode of the same task before this one, which was not won: what happened in it, in order (commands with their
-    answers, thoughts, replies that could not be read), and what the agent said of the episode before it (the thought of a role
-    ``reflection``).
+    """An earlier episode of the same task that was not won.
+
+    ``played`` is what happened in it, in order: commands with their answers, thoughts, and replies that could not be read.
+    ``reflection`` is what the agent said about the episode before it.
     """
 
     played: tuple[Transition | Thought | ParseFailed, ...]
@@ -43,9 +44,9 @@ class Attempt:
 class Grants:
     """What a configuration lets the agent see beyond text.
 
-    ``task_type`` is the type itself where it is granted, else None. Admissible commands come with each turn. ``attempts`` are
-    those at the same task before this one, where lost tasks are played again. ``plan`` is the annotated plan where it is
-    granted: subgoals, each an action with its names.
+    ``task_type`` is the type if it is granted, else None. Admissible commands come with each turn. ``attempts`` are earlier
+    ones at the same task, if lost tasks are played again. ``plan`` is the annotated plan if it is granted: subgoals, each an
+    action with its names.
     """
 
     admissible: bool = False
@@ -60,11 +61,11 @@ class Turn:
     """What an agent gets when it decides.
 
     ``number`` counts turns from 1; ``left`` are the turns that remain. ``transitions`` are the commands executed since the
-    agent was last asked, whoever chose them: none on the first turn and after an unreadable reply. ``rules`` are all rules that
-    may be shown to a model by now; the agent emits ``RulesShown`` for those it shows, and repeating one does no harm.
-    ``declined`` are its proposals of this turn in whose place a person asked for something else.
-    ``image`` is what the agent sees now, where the view is granted: it goes into messages through `agent.roles.base.ask`.
-    ``frame`` is what its camera sees in a world that shows pictures, if it asks for them (`Seeing`), and ``pose`` where it is.
+    agent was last asked, whoever chose them: none on the first turn and after an unreadable reply. ``hints`` are what a person
+    said since then. ``declined`` are proposals of this turn that a person did not want. ``rules`` may be shown to a model; the
+    agent emits ``RulesShown`` for those that it shows, and may repeat one. ``image`` is what the agent sees if the view is
+    granted; it goes into messages through `agent.roles.base.ask`. ``frame`` is what its camera sees in a world that shows
+    pictures, if it asks for them (`Seeing`), and ``pose`` is where it stands.
     """
 
     number: int
@@ -88,7 +89,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class ParseFailure:
-    """The model's reply could not be read, nor a second one; the turn is used up."""
+    """Neither the model's reply nor a second one could be read. The turn is used up."""
 
     role: str
     reason: str
@@ -110,7 +111,7 @@ class Leave:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """Execute nothing: the agent's choice cannot be carried out, for this reason; the turn is used up."""
+    """Execute nothing, because the agent's choice cannot be carried out. The turn is used up."""
 
     reason: str
 
@@ -119,15 +120,15 @@ Decision = Act | ParseFailure | Idle | GiveUp | Leave
 
 
 AskPerson = Callable[[Turn], Awaitable[str | None]]
-"""Asks a person for a command; None means that they leave."""
+"""Asks a person for a command; the answer None means that they leave."""
 
 
 @runtime_checkable
 class RequiresCapabilities(Protocol):
-    """An agent that may need a model that can do more than chat."""
+    """An agent whose model may have to do more than chat."""
 
     async def check(self) -> None:
-        """Raise ``Unsupported`` if the model cannot do what the agent needs. Called before anything is played."""
+        """Raise ``Unsupported`` if the model cannot do what the agent needs. It is called before the first episode."""
         ...
 
 
@@ -137,12 +138,12 @@ class Seeing(Protocol):
 
     @property
     def picture_size(self) -> tuple[int, int] | None:
-        """Columns and rows of the pictures that it wants; None for none."""
+        """Columns and rows of the pictures that it wants; None if it wants none."""
         ...
 
 
 class Agent(Protocol):
-    """A way of playing. One agent plays many episodes at once, so all of its state is in the memory."""
+    """A way of playing. One agent plays many episodes at once, so keep all state of an episode in its memory."""
 
     @property
     def name(self) -> str:
@@ -156,7 +157,7 @@ class Agent(Protocol):
     async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
         """The next decision and the new memory. If the call is cancelled, the old memory stays valid.
 
-        Raises ``ModelError`` when a model failed. One that is ``fatal``, whatever model the agent called, stops a run and
-        leaves the episode unfinished; elsewhere it is the episode's, as the others are.
+        Raises ``ModelError`` if a model fails: the episode then ends with an error. In a run, a ``fatal`` one stops the run
+        instead, and leaves the episode unfinished.
         """
         ...

@@ -4,7 +4,7 @@ A *world* is a family of tasks with one way of acting. A *task* is one problem; 
 is the text that a player reads, never hidden state. A *household* world also reads its texts into values of
 `worlds.household`.
 
-A world that somebody else adds is a subclass of `World`, declared as an entry point in the group ``housequest.worlds``.
+To add a world, write a subclass of `World` and declare it as an entry point in the group ``housequest.worlds``.
 `worlds.checking.check_world` says whether it keeps the contract.
 """
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One problem of a world; ``wording`` says whose sentence the goal is, ``template`` or ``human:N`` for annotator N.
+    """One problem of a world.
 
-    ``id``, ``number`` and ``source`` are for people and records: they can encode the goal's solution, so an agent sees only
-    ``goal``, and ``type`` where that is granted.
+    ``wording`` says who worded the goal: ``template``, or ``human:N`` for annotator N. ``id``, ``number`` and ``source`` are
+    for people and records; they can give the solution away, so an agent sees only ``goal``, and ``type`` if it is granted.
     """
 
     id: str
@@ -52,10 +52,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The text after a command, or at the start; nothing in it is hidden state.
+    """The text after a command, or at the start. It never shows hidden state.
 
-    ``accepted`` is False if the world refused the command, which the text itself says ("Nothing happens."). ``explanation`` is
-    the diagnosis of a refusal if the player was granted one.
+    ``accepted`` is False if the world refused the command; the text says so too ("Nothing happens."). ``explanation`` is the
+    diagnosis of a refusal, if the player was granted one.
     """
 
     text: str
@@ -68,7 +68,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One answer of an env. ``terminated``: the game ended by its own rules; ``truncated``: a limit ended it."""
+    """What an env answers to a command. ``terminated``: the game ended by its own rules; ``truncated``: a limit ended it."""
 
     observation: Observation
     won: bool = False
@@ -77,7 +77,7 @@ class Step:
 
     @property
     def done(self) -> bool:
-        """Whether no further step is allowed."""
+        """Whether the game is over, so that no further step is allowed."""
         return self.terminated or self.truncated
 
 
@@ -116,40 +116,40 @@ class Env(Protocol):
         ...
 
     def admissible_commands(self) -> tuple[str, ...] | None:
-        """The commands that would be accepted now, sorted; None where the world cannot list them."""
+        """The commands that would be accepted now, sorted; None if the world cannot list them."""
         ...
 
     def goal_conditions(self) -> tuple[int, int] | None:
-        """(met, total) of the goal's conditions: for the recorder alone, never for an agent."""
+        """How many of the goal's conditions are met, and how many there are; for the recorder, never for an agent."""
         ...
 
     def copy(self) -> Env:
-        """An independent env in the same state. Raises ``Unsupported`` where that is impossible."""
+        """An independent env in the same state. Raises ``Unsupported`` if that is impossible."""
         ...
 
     def close(self) -> None:
-        """Release what the env holds; it is not used again."""
+        """Release what the env holds. It is not used afterwards."""
         ...
 
 
 @runtime_checkable
 class Pictured(Protocol):
-    """An env that shows a picture beside its text: what the player's camera sees, and so nothing that is hidden."""
+    """An env that also shows what the player's camera sees; like the text, the picture shows nothing hidden."""
 
     def frame(self, size: tuple[int, int] = (300, 300)) -> Frame:
-        """What is seen now, in so many columns and rows of pixels; its names are those that commands take."""
+        """What the camera sees now; ``size`` is columns and rows of pixels. Things have the names that commands take."""
         ...
 
     def pose(self) -> Pose:
-        """Where the player stands and looks, which a robot knows of itself."""
+        """Where the player stands and looks: a robot knows this about itself."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What can be done with what is in the middle of the picture, and nothing that the picture does not show.
+    """What can be done with the thing in the middle of the picture.
 
-    ``commands`` are what may be tried, the likeliest first; where there are none, ``why`` says so in a few words.
+    ``commands`` may be tried, the likeliest first; if there are none, ``why`` says why in a few words.
     """
 
     commands: tuple[str, ...]
@@ -158,18 +158,18 @@ class Reach:
 
 @runtime_checkable
 class Reaching(Protocol):
-    """An env that is `Pictured` in which people may act on what is in the middle of the picture, by one key."""
+    """A `Pictured` env in which people can act on the thing in the middle of the picture with one key."""
 
     def reach(self) -> Reach:
-        """What can be done now with what is in the middle."""
+        """What can be done now with the thing in the middle."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CommandKey:
-    """A key that sends a ``command``, for people who play as in a game; ``about`` is a word for it.
+    """A key on the screen that sends ``command``; ``about`` is a word for it.
 
-    ``key`` is as Textual names it, such as ``shift+up``. A key that the screen has a use for keeps that.
+    ``key`` is Textual's name of it, such as ``shift+up``. A key that the screen itself uses keeps that use.
     """
 
     key: str
@@ -178,11 +178,10 @@ class CommandKey:
 
 
 class Policy(Protocol):
-    """A player without a language model, deciding from goal and observations alone.
+    """A player without a language model, which decides from the goal and the observations alone.
 
-    One that plays a benchmark's own demonstrations gives up where somebody else has acted.
-
-    ``memory`` is immutable plain data of the policy's own, so that an episode can be rewound.
+    A policy that replays a benchmark's own demonstration gives up once somebody else has acted. ``memory`` is immutable plain
+    data of the policy's own, so that an episode can be rewound.
     """
 
     def begin(self, goal: str, observation: Observation) -> Any:
@@ -196,14 +195,14 @@ class Policy(Protocol):
     def decide(self, memory: Any) -> tuple[str | None, str, Any]:
         """The next command, the thought behind it in a few words, and the memory after choosing it.
 
-        A command of None gives up; the thought says why.
+        The command is None if it gives up; the thought says why.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class NoOptions:
-    """The options of a world that has none."""
+    """The options of a world without any."""
 
 
 class World(ABC):
@@ -219,27 +218,27 @@ class World(ABC):
     Options: ClassVar[type[Any]] = NoOptions
     """A frozen dataclass with the options that can be set; see `worlds.options`."""
     household: Household | None = None
-    """Reads its texts; None if no belief can be formed from them."""
+    """Reads its texts into a belief; None if it is not a household."""
     preamble: ClassVar[str] = "a world"
     """What prompts call this world: a noun with its article, such as "a household"."""
     task_types: ClassVar[Mapping[str, str]] = {}
-    """Its task types in display order, each with a short word for it. Needed by endless splits alone."""
+    """Its task types in display order, each with a short word for it. Only endless splits need them."""
     published_splits: ClassVar[Mapping[str, int]] = {}
     """The published splits in display order, with the number of tasks of each, whether they are installed or not."""
     endless_splits: ClassVar[tuple[str, ...]] = ()
     """Splits that make tasks on demand (``SPLIT:SEED``). `splits` does not list them."""
     first_task: str | None = None
-    """The task for somebody who plays for the first time; None for the first of `example_split`."""
+    """The task for a person's first game; None for the first task of `example_split`."""
     prior: ClassVar[str] = "counts of where things were in train"
-    """What a search by ``counts`` knows of places before anything was seen, for reports."""
+    """What a search by ``counts`` goes by before it has seen anything; reports say it."""
     get_data: ClassVar[str] = ""
     """How to get the published splits: one sentence for people."""
     metrics: tuple[Metric, ...] = ()
-    """What its benchmark computes of a run, beside success (`worlds.metrics`): reports show it in place of their own means."""
+    """What its benchmark computes beside success (`worlds.metrics`); reports show it instead of their own means."""
     max_turns: int = 50
-    """Turns until an episode is lost, if nobody says otherwise."""
+    """Turns of an episode by default."""
     skills: tuple[str, ...] = ()
-    """Commands that are whole skills, where the world itself carries them out; planners select from `skills_at`."""
+    """Its commands if they are whole skills that the world carries out; planners select from `skills_at`."""
     pictured: ClassVar[bool] = False
     """Whether its envs show pictures (`Pictured`)."""
     enacts: bool = False
@@ -249,32 +248,32 @@ class World(ABC):
     keys: tuple[CommandKey, ...] = ()
     """Keys that send a command, for people who play on the screen."""
     manual: str = ""
-    """How to act: the forms of the commands, one a line, for people and prompts."""
+    """How to act: the forms of the commands, one on each line, for people and prompts."""
 
     @classmethod
     def from_options(cls, options: Any) -> Self:
-        """Make the world with ``options``, an instance of ``Options``; they are its keyword arguments unless overridden."""
+        """Make the world with ``options``, an instance of ``Options``. By default its fields become keyword arguments."""
         return cls(**{name: getattr(options, name) for name in cls.Options.__dataclass_fields__})
 
     @classmethod
     def options_of(cls, engine: str) -> dict[str, str]:
-        """The options under which a record was played that names this ``engine``, as far as its replay has a use for them."""
+        """The options that the replay of a record needs, found out from the ``engine`` that the record names."""
         del engine
         return {}
 
     @property
     def engine(self) -> str:
-        """What steps its envs, with the version; recorded in every run."""
+        """The program that steps its envs, with its version; every run records it."""
         return f"{self.name} {self.version}"
 
     @property
     def default_split(self) -> str:
-        """The split that is evaluated if none is named."""
+        """The split that an evaluation plays if none is named."""
         return self.splits()[0]
 
     @property
     def example_split(self) -> str:
-        """The split that is played if none is named; it must need no download."""
+        """The split that a person plays if none is named. It must not need a download."""
         return self.splits()[0]
 
     @property
@@ -292,7 +291,7 @@ class World(ABC):
 
     @abstractmethod
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        """A new env over ``task``; with ``diagnosis``, it explains refused commands from what was observed.
+        """A new env for ``task``; with ``diagnosis``, it explains refused commands from what was observed.
 
         Raises ``GameError`` if the task cannot be played and ``Unsupported`` if the world has no diagnosis.
         """
@@ -313,12 +312,12 @@ class World(ABC):
         raise Unsupported(f"The world {self.name!r} has no expert.")
 
     def skills_at(self, opening: str) -> tuple[str, ...]:
-        """The skills of the task with this opening text: ``skills``, unless they are not the same in all tasks."""
+        """The skills of the task with this opening text; by default ``skills``, the same for all tasks."""
         del opening
         return self.skills
 
     def sandbox(self, task: Task) -> Env:
-        """A quick env over ``task`` in this process, to try commands beside the game.
+        """A quick env for ``task`` in this process, to try commands without touching the game.
 
         Raises what `open` raises, and ``Unsupported`` if there is none.
         """
@@ -327,10 +326,10 @@ class World(ABC):
         return self.open(task)
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        """The number of commands in the shortest solution; None if there is none or it is not known.
+        """Hidden: the number of commands in the shortest solution; None if there is none or it is not known.
 
-        This is hidden knowledge, for metrics and for people after a game. The search ends after the world's own limit, or
-        ``seconds``; as it may take a second or two, call it in a thread. Raises ``GameError``.
+        It is for metrics, and for people after a game. The search ends after ``seconds``, or at the world's own limit. It may
+        take a second or two, so call it in a thread. Raises ``GameError``.
         """
         del task, seconds
         return None
@@ -344,8 +343,9 @@ class World(ABC):
         return None
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
-        """Hidden: the subgoals by which people did ``task``, each an action with its names (``PutObject``, ``apple``,
-        ``fridge``); None if nobody annotated any. Raises ``GameError``.
+        """Hidden: the subgoals that people annotated for ``task``, each an action with its names.
+
+        An example is ``("PutObject", "apple", "fridge")``. None if nobody annotated any. Raises ``GameError``.
         """
         del task
         return None
@@ -367,7 +367,7 @@ class World(ABC):
         return None
 
     def situation(self, env: Env, room: Room) -> Situation | None:
-        """Hidden: all that is so in ``env`` now, to be drawn for people who watch; None if the world cannot tell.
+        """Hidden: the true state of ``env``, to be drawn for people who watch; None if the world cannot tell.
 
         What a player may see is drawn from its belief instead (`worlds.rooms.room.believed`).
         """
@@ -375,7 +375,7 @@ class World(ABC):
         return None
 
     def fingerprint(self, split: str) -> str:
-        """A SHA-256 in hexadecimal over all that decides what the tasks of ``split`` are. Raises ``TaskNotFound``."""
+        """A SHA-256, in hexadecimal, that changes whenever the tasks of ``split`` change. Raises ``TaskNotFound``."""
         import hashlib
 
         lines = (f"{task.id} {task.type} {task.goal}" for task in self.tasks(split))

@@ -1,4 +1,4 @@
-"""Whether a world keeps its contract (`worlds.base`): each demand in words, found out by playing."""
+"""Checks by playing whether a world keeps its contract (`worlds.base`), and says each demand in words."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class ContractReport:
 
 
 def check_world(world: World, *, split: str | None = None, wrap: Wrap = lambda env: env) -> ContractReport:
-    """Play one task of each type of ``split`` and check every demand of the contract.
+    """Play one task of each type of ``split``, and report which demands of the contract are not met.
 
-    ``split`` is the default split if it is installed, else the example split. ``wrap`` is put round each env, to check a
-    wrapper as well. A demand that raises is not met; nothing is raised.
+    ``split`` is the default split if it is installed, else the example split. ``wrap`` wraps each env, to check a wrapper as
+    well. Nothing is raised: a demand whose check raises is not met.
     """
     report: dict[str, str] = {}
     check = _Check(world, split, wrap)

@@ -29,23 +29,23 @@ class HousequestError(Exception):
 
 
 class WorldError(HousequestError):
-    """An environment could not be made or stepped."""
+    """An env could not be made or stepped."""
 
 
 class GameError(WorldError):
-    """A game file cannot be played: damaged, of another grammar, or too large."""
+    """A game cannot be played: its file is damaged, too large, or written for another grammar."""
 
 
 class OrderError(WorldError):
-    """An environment was stepped before a reset, or after the end of its episode."""
+    """An env was stepped before a reset, or after the end of its episode."""
 
 
 class ModelError(HousequestError):
-    """A language model could not be reached, refused, or answered outside its protocol.
+    """A language model could not be reached, refused a call, or gave an answer that breaks its protocol.
 
-    ``fatal``: every other call would fail too, so a run should stop. Nothing answers at the address, the key or the model's
-    name is refused, or the account has no credit. ``kind`` is the same for failures of one sort, such as a status; by default
-    it is the message for records.
+    ``fatal``: every other call would fail too, so a run should stop; nothing answers at the address, the key or the model's
+    name is refused, or the account has no credit. Failures of one sort, such as a status, share a ``kind``; by default it is
+    the message for records.
     """
 
     boundary: ClassVar[Boundary] = "model"

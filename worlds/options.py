@@ -31,8 +31,8 @@ def option(
 ) -> Any:
     """A field of an options dataclass, with a line of ``help`` and the bounds of a number.
 
-    ``later``: records that were kept before there was this option mean its default, or ``before`` where that is given
-    (`kept_options`).
+    Set ``later`` on an option that you add after a release: records without it then mean its default. If they mean another
+    value, give that as ``before``.
     """
     meaning = {"later": later or before is not None, "before": default if before is None else before}
     return dataclasses.field(default=default, metadata={"help": help, "least": least, "most": most, **meaning})

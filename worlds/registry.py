@@ -37,9 +37,9 @@ def world_class(name: str) -> type[World]:
 
 
 def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
-    """Make the world ``name`` with its ``options`` (see its ``Options``).
+    """Make the world ``name``; ``options`` are those that its ``Options`` declare.
 
-    Raises ``ConfigurationError`` for an unknown world, an option that it does not have, and a value that it refuses.
+    Raises ``ConfigurationError`` for an unknown world or option, and for a value that the world refuses.
     """
     found = world_class(name)
     return found.from_options(read_options(found.Options, options, owner=f"The world {name!r}"))

@@ -124,9 +124,9 @@ def make_agent(
 ) -> Agent:
     """Make the agent ``name`` for ``world``.
 
-    ``settings`` are read by `resolve_settings`, ``seed`` goes to the model, ``question`` asks a person, and ``worked`` has
-    examples for a model that continues plain text. Raises
-    ``ConfigurationError``, and ``Unsupported`` if the agent needs a household and the world is none.
+    ``settings`` are the agent's, by name. ``seed`` goes to the model, ``question`` asks a person for a command, and ``worked``
+    has example replies for a model that continues plain text. Raises ``ConfigurationError``, and ``Unsupported`` if the agent
+    needs a household and the world is not one.
     """
     spec = agent_spec(name)
     read = spec.read_settings(settings or {})

@@ -42,7 +42,7 @@ Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
 
 @dataclass(frozen=True, slots=True)
 class NoSettings:
-    """The settings of an agent that has none."""
+    """The settings of an agent without any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class ExampleSettings(ModelSettings):
 class AgentParts(Generic[S_co]):
     """What an agent is made from.
 
-    ``asks`` asks a person for a command; only ``housequest play`` gives one. ``worked`` has examples of replies, for a model
-    that continues plain text.
+    ``asks`` asks a person for a command; only ``housequest play`` sets it. ``worked`` has example replies for a model that
+    continues plain text.
     """
 
     name: str
@@ -86,7 +86,7 @@ class AgentParts(Generic[S_co]):
 
     @property
     def model(self) -> Model:
-        """The language model. Raises ``ConfigurationError`` where none was given."""
+        """The language model. Raises ``ConfigurationError`` if none was given."""
         if self.given_model is None:
             raise ConfigurationError(needs_a_model(self.name))
         return self.given_model
@@ -95,7 +95,7 @@ class AgentParts(Generic[S_co]):
     def sampling(self) -> Sampling:
         """The sampling of model calls, from `ModelSettings` and the seed.
 
-        ``max_tokens`` limits all roles where it is another than the agent's default, which yields to a role's ``reply_tokens``.
+        A ``max_tokens`` other than the agent's default limits every role. Otherwise a role's own ``reply_tokens`` comes first.
         """
         from agent.roles.base import Sampling
 
@@ -109,7 +109,7 @@ class AgentParts(Generic[S_co]):
 
     @property
     def household(self) -> Household:
-        """Reads the world's texts. Only for agents that declare ``needs_household``: other worlds refuse those."""
+        """Reads the world's texts. Only for agents that declare ``needs_household``: they play in no other world."""
         found = self.world.household
         assert found is not None
         return found
@@ -121,23 +121,25 @@ def _unmade(parts: AgentParts[Any]) -> Agent:
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """An agent as it is registered.
+    """What a package registers for an agent.
+
+    Use it as a decorator of the function that makes the agent from its parts. Import the agent's code inside that function, so
+    that listing agents stays cheap.
 
     ``about``: one line for people. ``settings``: a frozen dataclass of ``worlds.options``; None if the world's expert declares
-    them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``wraps``: the agents through which
-    it may play. ``takes_rules``: rules can change what it does. ``takes_images``: the picture of a turn reaches its model,
-    unless one of the settings ``text_only`` is given. ``needs_household``: worlds that are no household refuse it, but where it
-    ``takes_skills``, for those whose commands are whole skills (`World.skills`), or plays ``by_camera``, for those that show
-    pictures.
-    ``needs_admissible``: it plays only where admissible commands are granted.
-    ``builtin``: the built-in model can play it in a household. ``rerenders``: its prompts do not only grow; its docstring says
-    what that costs. ``searches``: its skills may ask the model where to look (`agent.skills.searcher`).
-    ``alone``: a setting and its value with which it carries out the annotated plan and needs no model. ``weights``: the file
-    of the network that it plays with, by its settings or by those of an agent that plays through it. ``prior``: by what that
-    network learned to search, where it is one of the expert's ways.
+    them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``wraps``: the agents that it can
+    play through. ``takes_rules``: rules can change what it does. ``takes_images``: its model gets the picture of a turn, unless
+    one of the settings ``text_only`` is given. ``builtin``: the built-in model can play it in a household.
 
-    As a decorator it takes the function that makes the agent from its parts. That function imports the agent's code itself, so
-    that listing agents stays cheap.
+    ``needs_admissible``: admissible commands must be granted. ``needs_household``: it plays only in households. There are two
+    exceptions: with ``takes_skills`` it also plays worlds whose commands are whole skills (`World.skills`), and with
+    ``by_camera`` worlds that show pictures.
+
+    ``rerenders``: it rewrites earlier parts of its prompts, so a cache of prompt prefixes helps less; its docstring says what
+    that costs. ``searches``: its skills may ask the model where to look (`agent.skills.searcher`). ``alone``: a setting and the
+    value with which it carries out the annotated plan and needs no model. ``weights``: finds the file of the network that it
+    plays with, from its settings or from those of an agent that plays through it. ``prior``: how that network learned to
+    search, if that is one of the expert's ways.
     """
 
     name: str
@@ -165,22 +167,22 @@ class AgentSpec:
         return replace(self, make=make)
 
     def needs_model_with(self, settings: Mapping[str, object]) -> bool:
-        """Whether it needs a model with these ``settings``."""
+        """Whether it needs a model if it has these ``settings``."""
         return self.needs_model and not self.alone_with(settings)
 
     def alone_with(self, settings: Mapping[str, object]) -> bool:
-        """Whether it carries out the annotated plan with these ``settings``, without a model."""
+        """Whether it carries out the annotated plan without a model if it has these ``settings``."""
         return self.alone is not None and settings.get(self.alone[0]) == self.alone[1]
 
     def read_settings(self, given: Mapping[str, object]) -> Any:
-        """The settings with those ``given``, each read as its field's type. Raises ``ConfigurationError``."""
+        """All settings, those ``given`` read as the types of their fields. Raises ``ConfigurationError``."""
         if self.settings is None:
             return dict(given)
         return read_options(self.settings, given, owner=f"The agent {self.name!r}", word="setting")
 
 
 declare_agent = AgentSpec
-"""Decorates the function that makes an agent from its parts, and so gives its `AgentSpec`."""
+"""Decorates the function that makes an agent from its parts; the result is an `AgentSpec`."""
 
 
 def needs_a_model(agent: str) -> str:

@@ -2,7 +2,7 @@
 
 Live play and replay differ only in where the events come from. Every event has an id, counted from 0 in order, and the id of
 its parent, so that the branches of a rewound episode form a tree. Timings and cache counts are not events: they are sent and
-recorded separately, as ``CallTiming``, so that two equal episodes have equal bytes.
+recorded separately, as ``CallTiming``, so that equal episodes have equal bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Started(_Frozen):
 
 
 POLICY = "policy"
-"""The role of an action policy, whose thoughts say what went wrong, each beginning with its error mode."""
+"""The role of an action policy. Its thoughts say what went wrong, and begin with the error mode."""
 
 
 class Thought(_Frozen):
@@ -77,7 +77,7 @@ class Planned(_Frozen):
 
 
 class Progressed(_Frozen):
-    """The plan's present step is now ``step``, counted from 0."""
+    """The plan has reached ``step``, counted from 0."""
 
     kind: Literal["progressed"] = "progressed"
     role: str
@@ -85,7 +85,7 @@ class Progressed(_Frozen):
 
 
 class PromptMessage(_Frozen):
-    """One message of a prompt; ``image`` is the digest of its picture, which is not recorded but can be drawn again."""
+    """One message of a prompt. ``image`` is the digest of its picture, which can be drawn again and is not recorded."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -98,7 +98,7 @@ class PromptMessage(_Frozen):
 
     @property
     def text(self) -> str:
-        """The message for people: its content, and that a picture came with it."""
+        """The message for people: its content, and a note if a picture came with it."""
         return self.content if self.image is None else f"{self.content}\n\n[a picture of what it sees, {self.image[:12]}]"
 
 
@@ -110,22 +110,22 @@ class Candidate(_Frozen):
 
 
 Count = Annotated[int | None, AfterValidator(believed)]
-"""A count that a model stated; None where it did not, or is not `believed`, also in a record of an earlier version."""
+"""A count that a model stated; None if it stated none, or one that cannot be true (`believed`)."""
 
 
 Held = Literal["kept", "cut", "broken", "refused"]
-"""What came of a reply that was to be held to its form."""
+"""Whether a held reply kept its form (see `ModelCall`)."""
 
 
 class ModelCall(_Frozen):
     """A role called its model.
 
-    The first ``kept`` messages are those of the role's previous call with its reply, and ``added`` follow them, so the whole
-    prompt can be rebuilt without being stored at every step. If given texts were scored, ``reply`` is the selected one,
-    ``candidates`` are the best, and ``calls`` is the number of calls if more than one. If a verdict was taken by probability,
-    ``candidates`` are the possible first words of the reply. ``plain`` is set where the model continued plain text, and was not
-    asked as a chat. ``held`` says what came of a reply that was to be held to its form: it kept the form, its budget cut it
-    off, it broke the form all the same, or the model refused to be held to it.
+    The prompt is the first ``kept`` messages of the role's previous conversation, reply included, and then ``added``. So it can
+    be rebuilt without being stored at every step. If given texts were scored, ``reply`` is the selected one, ``candidates`` are
+    the best, and ``calls`` is the number of calls if it was more than one. If a verdict was taken by probability,
+    ``candidates`` are the possible first words of the reply. ``plain`` is set if the model continued plain text instead of a
+    chat. ``held`` is for a reply that had to keep a form: ``kept``; ``cut`` off at its limit of tokens; ``broken`` all the
+    same; or ``refused``, when the model did not take the form.
     """
 
     kind: Literal["called"] = "called"
@@ -143,9 +143,9 @@ class ModelCall(_Frozen):
 
 
 class ParseFailed(_Frozen):
-    """A reply could not be read. ``final``: nor could the second one.
+    """A reply could not be read. If ``final``, the second one could not be read either.
 
-    The agent then gives up the turn (``TurnSpent``) or goes on without the answer.
+    The agent then loses the turn (``TurnSpent``) or goes on without the answer.
     """
 
     kind: Literal["unreadable"] = "unreadable"
@@ -156,9 +156,9 @@ class ParseFailed(_Frozen):
 
 
 class Relevance(_Frozen):
-    """How relevant one thing is: a ``place`` is a receptacle, anything else an object.
+    """How relevant one thing is; ``place`` says whether it is a receptacle or an object.
 
-    ``score`` is between 0 and 1; None if it could not be read, which masks nothing.
+    ``score`` is between 0 and 1. It is None if it could not be read; the thing is then not masked.
     """
 
     name: str
@@ -168,7 +168,7 @@ class Relevance(_Frozen):
 
 
 class Judged(_Frozen):
-    """A role judged how relevant things are to ``target``, a task or sub-task; the acting agent does not see masked names."""
+    """A role judged how relevant things are to ``target``, a task or sub-task. The acting agent does not see masked names."""
 
     kind: Literal["judged"] = "judged"
     role: str
@@ -183,7 +183,7 @@ class Judged(_Frozen):
 
 
 class Proposed(_Frozen):
-    """The agent wants to execute ``command``; shown to the overseer before it happens."""
+    """The agent wants to execute ``command``. The overseer sees this before it happens."""
 
     kind: Literal["proposed"] = "proposed"
     turn: int
@@ -193,7 +193,7 @@ class Proposed(_Frozen):
 class RulesShown(_Frozen):
     """Rules of the world that the next prompt shows for the first time.
 
-    ``ids`` are their ids in the rulebook; empty if they come from none. A short prompt has only the beginning of a long rule.
+    ``ids`` are their ids in the rulebook, if they come from one. A short prompt has only the beginning of a long rule.
     """
 
     kind: Literal["consulted"] = "consulted"
@@ -202,7 +202,7 @@ class RulesShown(_Frozen):
 
 
 class ModelFailed(_Frozen):
-    """The model failed, and the person who attends is asked what to do. Without one a failure ends the episode."""
+    """The model failed, and the person who plays is asked what to do. Without a person, a failure ends the episode."""
 
     kind: Literal["failed"] = "failed"
     turn: int
@@ -211,12 +211,12 @@ class ModelFailed(_Frozen):
 
 
 class Intervened(_Frozen):
-    """A person did something: replaced a command, gave a hint, asked again or for ``another`` command, took over, stopped the
-    episode.
+    """A person stepped in.
 
-    ``interrupt`` cancelled the agent while it decided, ``retry`` asked it again after a failure, ``model`` gave it another
-    model (``text``), ``rewind`` went back to the event's parent, and ``text`` names the turn that is played next. The events of
-    an agent that was interrupted, asked again or failed are an abandoned branch.
+    ``action``: ``replace`` a command, give a ``hint``, ask ``again`` or for ``another`` command, ``play`` themselves, ``stop``
+    the episode, ``interrupt`` the agent while it decides, ``retry`` after a failure, change to another ``model`` (``text``
+    names it), or ``rewind`` to the event's parent (``text`` names the next turn). What the agent did before it was interrupted,
+    asked again or failed becomes an abandoned branch.
     """
 
     kind: Literal["intervened"] = "intervened"
@@ -225,15 +225,15 @@ class Intervened(_Frozen):
 
     @property
     def helps(self) -> bool:
-        """Whether the game counts as assisted: a call that was called off, or made again, tells the agent nothing."""
+        """Whether the game counts as assisted. Cancelling or retrying a call tells the agent nothing, so it does not."""
         return self.action not in {"interrupt", "retry"}
 
 
 class Stepped(_Frozen):
     """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them.
 
-    Where commands are also enacted in a simulator, ``enacted`` counts the low-level actions that it took, and ``diverged`` is
-    why the simulator could not do as the world did.
+    If commands are also carried out in a simulator, ``enacted`` counts the low-level actions that this one took, and
+    ``diverged`` says why the simulator could not follow.
     """
 
     kind: Literal["stepped"] = "stepped"
@@ -253,7 +253,7 @@ class Stepped(_Frozen):
 
 
 class TurnSpent(_Frozen):
-    """A turn passed without a command: the reply was unreadable, or the agent's choice cannot be carried out (``reason``)."""
+    """A turn passed without a command: the reply was unreadable, or ``reason`` says why nothing could be carried out."""
 
     kind: Literal["spent"] = "spent"
     turn: int
@@ -261,7 +261,7 @@ class TurnSpent(_Frozen):
 
 
 class Ended(_Frozen):
-    """The episode is over. ``boundary`` and ``message`` say what broke in an errored one."""
+    """The episode is over. If it ended with an error, ``boundary`` and ``message`` say where and why."""
 
     kind: Literal["ended"] = "ended"
     outcome: Outcome
@@ -302,7 +302,7 @@ class Event(_Frozen):
 
 
 class CallTiming(_Frozen):
-    """The timing of the event ``of``: wall seconds, attempts, prompt tokens served by a cache."""
+    """The timing of the event whose id is ``of``: wall seconds, attempts, and prompt tokens that came from a cache."""
 
     of: int
     seconds: float
@@ -313,7 +313,7 @@ class CallTiming(_Frozen):
 def branch(events: Sequence[Event]) -> tuple[Event, ...]:
     """The events of the final branch: from the first to the last one, each the parent of the next.
 
-    If the episode was never rewound, that is all but what an agent said before it was asked again.
+    If the episode was never rewound, these are all events, except what an agent said before it was asked again.
     """
     by_id = {event.id: event for event in events}
     path: list[Event] = []
@@ -328,7 +328,7 @@ def branch(events: Sequence[Event]) -> tuple[Event, ...]:
 def branches(events: Sequence[Event]) -> tuple[tuple[Event, ...], ...]:
     """The events of every branch, in the order in which they were left; the last is the final `branch`.
 
-    A branch is left by a rewind. One on which nothing happened since the rewind before is none.
+    A rewind leaves a branch. If nothing happened between two rewinds, there is no branch between them.
     """
     rewinds = [at for at, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"]
     return tuple(branch(events[:at]) for at in rewinds if at - 1 not in rewinds) + ((branch(events),) if events else ())

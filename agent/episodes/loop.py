@@ -63,10 +63,10 @@ PLAN = "plan"
 class EpisodeConfig:
     """How an episode is played; all of it is recorded.
 
-    ``max_turns``: each executed command and each unreadable reply takes one. ``inline``: the env is fast enough to step in the
-    event loop. The grants ``admissible``, ``type``, ``diagnosis``, ``view`` and ``plan`` show the agent more than text; the env
-    makes the diagnosis. ``rules`` are those that the agent may be shown. ``curiosity`` is the probability that a turn plays a
-    random admissible command instead of the agent's (epsilon). ``attempts`` are those at a task before, by its id.
+    ``max_turns``: each executed command and each unreadable reply takes one turn. ``inline``: the env is fast enough to step in
+    the event loop. The ``grants`` ``admissible``, ``type``, ``diagnosis``, ``view`` and ``plan`` show the agent more than text.
+    ``rules`` are those that the agent may be shown. ``curiosity`` is the probability that a turn plays a random admissible
+    command instead of the agent's (epsilon). ``attempts`` are earlier attempts at a task, by the task's id.
     """
 
     engine: str
@@ -82,13 +82,13 @@ class EpisodeConfig:
     attempts: Mapping[str, tuple[Attempt, ...]] = field(default_factory=dict[str, tuple[Attempt, ...]])
 
     def open(self, world: World, task: Task) -> Env:
-        """A new env over ``task``, with the diagnosis if granted. Raises ``GameError`` and ``Unsupported``."""
+        """A new env for ``task``, with the diagnosis if it is granted. Raises ``GameError`` and ``Unsupported``."""
         return world.open(task, diagnosis="diagnosis" in self.grants)
 
     def check_grants(self, world: World, tasks: Iterable[Task]) -> None:
-        """Raise ``Unsupported`` where a grant is nothing that ``world`` can give.
+        """Raise ``Unsupported`` if ``world`` cannot give one of the grants.
 
-        A split's tasks are alike in that, so the first one that can be opened speaks for all.
+        The tasks of a split are alike in this, so only the first one that can be opened is tried.
         """
         for task in tasks:
             with suppress(GameError):
@@ -111,9 +111,9 @@ async def run_episode(
 ) -> events.Ended:
     """Play one episode to its end and return how its last branch ended; ``listener`` gets every event.
 
-    The caller closes ``env``; the loop closes its copies. ``world`` is that of the env, whose rooms are drawn where the grant
-    ``view`` is given, and whose annotated plan is shown where ``plan`` is. ``watcher`` gets what the agent makes of each
-    picture, where it is `Watchable`.
+    The caller closes ``env``; the loop closes its copies. ``world`` is that of the env; the grants ``view`` and ``plan`` need
+    it, to draw its rooms and to show its annotated plan. ``watcher`` gets what the agent recognises in each picture, if the
+    agent is `Watchable`.
     """
     return await _Episode(env, agent, config, listener, overseer or Unattended(), world, watcher).run()
 
@@ -128,9 +128,9 @@ async def play(
     overseer: Overseer | None = None,
     rules: Sequence[str] = (),
 ) -> AsyncIterator[Event]:
-    """Play ``task`` with ``agent`` and yield each event as it happens; leaving the iteration ends the episode.
+    """Play ``task`` with ``agent`` and yield each event as it happens. To end the episode, leave the iteration.
 
-    The agent is shown all of ``rules`` at once.
+    The agent is shown all ``rules`` at once.
     """
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
 

@@ -27,9 +27,9 @@ _BLOCK = 1 << 16
 class EpisodeRecorder:
     """Writes an episode's events to ``path``; an ``EventListener`` and a context manager.
 
-    The file is named ``path`` with ``.part`` appended until the episode has ended, so that a complete record is known by its
-    name. ``resume`` continues an existing record, and drops a last line that was cut off. Timings go to ``clock``, one JSON
-    line each with the episode's ``label``; without ``clock`` they are dropped.
+    Until the episode has ended, the file's name ends in ``.part``, so a complete record is known by its name. ``resume``
+    continues an existing record, and drops a last line that was cut off. Timings go to ``clock``, one JSON line each with the
+    episode's ``label``; without ``clock`` they are dropped.
     """
 
     def __init__(self, path: Path, *, clock: BinaryIO | None = None, label: str = "", resume: bool = False) -> None:
@@ -72,7 +72,7 @@ class EpisodeRecorder:
 def read_episode(path: Path) -> Iterator[Event]:
     """The events recorded in ``path``, in order, without a last line that was cut off.
 
-    Raises ``ConfigurationError`` with file and line if it is no record.
+    Raises ``ConfigurationError`` with file and line if it is not a record.
     """
     for number, line in _lines(path):
         yield _parsed(Event, line, f"{path}:{number}: not a recorded event", "Give an episode's .jsonl file.")

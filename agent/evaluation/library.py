@@ -8,12 +8,12 @@ from typing import Any
 
 
 def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Any) -> Path:
-    """Play what is not yet finished of a run, and return its folder.
+    """Play a run, or what is left of it, and return its folder.
 
-    ``settings`` are those of the configuration, by name (``agent.config.Settings``: world, split, agent, model, limit, workers,
-    ...), over the user's own. ``out`` is the folder; without it, the same settings always name the same one. Raises
-    ``ConfigurationError``, ``KnowledgeError`` and ``agent.evaluation.runs.budget.Stopped`` as ``housequest eval`` reports them.
-    It runs its own event loop.
+    ``settings`` are settings of the configuration by name (``agent.config.Settings``: world, split, agent, model, limit,
+    workers, ...); they come before the user's own. ``out`` is the folder; without it, the settings determine the folder. Raises
+    ``ConfigurationError``, ``KnowledgeError`` and ``agent.evaluation.runs.budget.Stopped``, with the messages of
+    ``housequest eval``. It runs its own event loop.
     """
     from agent.config import configure
     from agent.evaluation.runs.batch import RunOptions, run_batch
@@ -33,7 +33,7 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
 
 
 def report(run: Path | str) -> dict[str, object]:
-    """The figures of the run, series or sweep in this folder, as ``housequest report --json`` prints them.
+    """The figures of a run, a series or a sweep in a folder, as ``housequest report --json`` prints them.
 
     Raises ``ConfigurationError``.
     """

@@ -18,8 +18,8 @@ Speaker = Literal["system", "user", "assistant"]
 class Image:
     """A picture in a message, as a PNG.
 
-    ``digest`` is a SHA-256 over its size and pixels, since equal pictures may be other bytes with another zlib: images are
-    equal if their digests are. ``about`` says what pictures of this kind show; a conversation reads it with the first of them.
+    Images are equal if their digests are. ``digest`` is a SHA-256 over size and pixels, since another zlib may write the same
+    picture as other bytes. ``about`` says what pictures of this kind show; it is sent with the first one of a conversation.
     """
 
     png: bytes = field(repr=False, compare=False)
@@ -29,7 +29,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation: a text, and a picture after it where there is one."""
+    """One message of a conversation: a text, and perhaps a picture after it."""
 
     role: Speaker
     content: str
@@ -83,8 +83,8 @@ class PromptToken:
 class Completion:
     """A model's reply. ``finish`` is ``stop``, ``length``, or the model's own word for why it ended.
 
-    ``read`` are the tokens of the prompt but the first, which follows nothing, where they were asked for. ``unheld``: the model
-    refused the grammar or schema that it was to be held to, and replied as it liked.
+    ``read`` are the tokens of the prompt, if they were asked for, without the first one, which nothing precedes. ``unheld``:
+    the model refused the grammar or schema, and replied freely.
     """
 
     text: str
@@ -98,7 +98,7 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The log-probabilities (nats) of given texts, in their order; ``calls``, tokens and time are what they took in all."""
+    """The log-probabilities (nats) of given texts, in their order, with the calls, tokens and time that they took in all."""
 
     logprobs: tuple[float, ...]
     calls: int = 1
@@ -127,9 +127,9 @@ def _total(counts: Iterable[int | None]) -> int | None:
 class Capabilities:
     """What a model can do beyond completing a chat; an agent that needs more says so before its first call.
 
-    ``chats`` is False where it is known that it has no chat template. ``completions``: it continues plain text, without one.
-    ``singly``: it scores each of several texts by a call of its own, and the prompt alone by one more. ``grammar`` is
-    llama.cpp's form of grammars, GBNF.
+    ``chats`` is False if the model is known to have no chat template. ``completions``: it can continue plain text.
+    ``singly``: to score several texts, it takes one call for each, and one more for the prompt. ``grammar``: it takes grammars
+    in GBNF, llama.cpp's form.
     """
 
     chats: bool = True
@@ -147,12 +147,13 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What ``Model.complete`` is asked: to continue the conversation ``messages`` with one reply.
+    """Asks a model for one reply to the conversation ``messages``.
 
-    The reply ends before the first of the texts in ``stop``, and after ``max_tokens`` tokens at the latest. ``seed`` fixes what
-    is sampled where ``temperature`` is above 0. The others need the capability of their name: ``top_logprobs`` alternatives for
-    each token, one of the texts in ``choices``, JSON by a ``schema``, a text by a ``grammar``, a ``bias`` on tokens, ``images``
-    in messages, and with ``raw`` a reply that continues the contents of the messages, joined, as plain text.
+    The reply ends before the first of the texts in ``stop``, and after at most ``max_tokens`` tokens. ``seed`` fixes the
+    sampling if ``temperature`` is above 0. Each of the others needs the capability of its name: ``top_logprobs`` asks for that
+    many alternatives for each token, ``choices`` for one of these texts, ``schema`` for JSON, ``grammar`` for a text of that
+    grammar, and ``bias`` changes the odds of tokens. Messages with pictures need ``images``. With ``raw``, the model continues
+    the contents of the messages, joined, as plain text; that needs ``completions``.
     """
 
     messages: Sequence[Message]
@@ -173,7 +174,7 @@ class Request:
         return "".join(message.content for message in self.messages)
 
     def check(self, model: str, capabilities: Capabilities) -> None:
-        """Raise ``Unsupported`` if this needs a capability that ``model`` does not have."""
+        """Raise ``Unsupported`` if this needs a capability that ``model`` lacks."""
         needs = (
             ("completions of plain text", self.raw, capabilities.completions),
             ("log-probabilities", self.top_logprobs > 0, capabilities.log_probabilities),
@@ -197,32 +198,32 @@ class Request:
 class Model(Protocol):
     """A language model; safe for many calls at once.
 
-    A subclass needs ``name`` and ``complete``. ``complete`` and ``score`` raise ``ModelError`` when the model fails and
-    ``Unsupported`` when they ask for what ``capabilities`` denies. Cancelling a call ends it.
+    A subclass needs ``name`` and ``complete``. ``complete`` and ``score`` raise ``ModelError`` if the model fails, and
+    ``Unsupported`` if a request needs a capability that it lacks. Cancelling a call ends it.
     """
 
     name: str
     """The model as a person named it, without any secret."""
 
     brief: bool = False
-    """Whether it reads only the short prompts of ``agent.roles.brief``, and is no chat model."""
+    """Whether it reads only the short prompts of ``agent.roles.brief``, as the built-in model does."""
 
     trouble: str = ""
-    """What went wrong with a call that is being tried again, as "did not answer within 60 seconds"; "" where nothing did."""
+    """Why a call is being tried again, such as "did not answer within 60 seconds"; "" if none is."""
 
     heard: str = ""
-    """What it has said so far of a reply that it still writes, where somebody attends and it tells; "" between replies."""
+    """What it has written so far of its present reply, if a person waits for it; "" between replies."""
 
     async def capabilities(self) -> Capabilities:
-        """What this model can do; determined once."""
+        """What this model can do. It is found out once."""
         return Capabilities()
 
     async def holding(self) -> Capabilities:
-        """What its replies can be held to (choices, schema, grammar); the rest may not be found out yet."""
+        """What its replies can be held to: choices, schema, grammar. The other capabilities may be unknown yet."""
         return await self.capabilities()
 
     async def continuing(self) -> Capabilities:
-        """Whether it continues plain text (completions), and by what that is held (grammar); the rest may not be found out."""
+        """Whether it continues plain text, and takes a grammar for that. The other capabilities may be unknown yet."""
         return await self.capabilities()
 
     async def complete(self, request: Request) -> Completion:
@@ -230,26 +231,26 @@ class Model(Protocol):
         ...
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:  # noqa: ARG002
-        """log p of each continuation (nats) as the next assistant message, tokenised after the rendered prompt."""
+        """The log-probability (nats) of each continuation as the next message of the assistant."""
         raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
 
     async def room(self, messages: Sequence[Message]) -> int | None:  # noqa: ARG002
-        """Tokens that its context has beside this prompt, by its own tokenizer; None where it does not tell."""
+        """How many tokens its context leaves after this prompt, counted by its own tokenizer; None if it does not tell."""
         return None
 
     async def check_alive(self) -> Completion | None:
-        """The answer to one short question, asked once, that tells a model that is down from a call that cannot be answered.
+        """The answer to one short question, to find out whether the model is down or only one call failed.
 
-        None where there is nothing to ask. Raises ``ModelError``.
+        None if it has nothing to ask. Raises ``ModelError``.
         """
         return None
 
     async def runtime(self) -> str:
-        """What runs it on this machine, with its version; "" for a model elsewhere."""
+        """The program that runs it on this machine, with its version; "" for a model elsewhere."""
         return ""
 
     async def aclose(self) -> None:
-        """Close connections; the model is not used again."""
+        """Close connections. The model is not used afterwards."""
         return
 
 

@@ -58,7 +58,7 @@ class ModelReport:
 
 
 async def check_model(model: Model) -> ModelReport:
-    """Try all that ``model`` offers and all that the contract demands, by some 15 calls. Raises what the first raises."""
+    """Check by some 15 calls whether ``model`` keeps the contract and can do what it offers. Raises what the first raises."""
     messages = [Message("user", _BRIEF if model.brief else "Say hello in one word.")]
     plain = Request(messages, max_tokens=64)
     reply = await model.complete(plain)

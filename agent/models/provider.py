@@ -1,7 +1,7 @@
 """The contract of a model provider: a kind of model, such as ``openai`` in ``openai:NAME``.
 
-A package adds one by an entry point of the group ``housequest.models`` whose name is the kind and whose value is a subclass of
-`ModelProvider`. Keep its module light: it is imported to read a model's name, long before the model is called.
+To add one, declare an entry point in the group ``housequest.models``: its name is the kind, and its value a subclass of
+`ModelProvider`. Keep the module light: it is imported just to read a model's name.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ T = TypeVar("T")
 class CallOptions:
     """How a model is called.
 
-    ``timeout`` limits one attempt, in seconds; ``retries`` counts the further attempts after a failure that may pass, and
-    ``wait`` multiplies the pauses between them. ``keys`` are the user's own (None: read from their configuration).
-    ``attended``: one person waits for each reply, may call it off, and reads it as it comes (`Model.heard`). ``limiter`` holds
-    calls back in place of the model's own.
+    ``timeout`` limits one attempt, in seconds. ``retries`` is how often a call is tried again after a failure that may pass,
+    and ``wait`` multiplies the pauses before that. ``keys`` are the user's API keys; None reads them from the configuration.
+    ``attended``: a person waits for each reply, reads it as it comes (`Model.heard`), and may cancel it. ``limiter`` limits the
+    rate of calls in place of the model's own limiter.
     """
 
     timeout: float = 60.0
@@ -42,22 +42,22 @@ class CallOptions:
 
 
 class ModelProvider(ABC):
-    """One kind of model. ``rest`` is what follows ``KIND:`` in a model's name; "" where nothing does."""
+    """One kind of model. ``rest`` is what follows ``KIND:`` in a model's name, and may be empty."""
 
     forms: ClassVar[tuple[str, ...]]
     """How its models are named, such as ``openai:NAME``."""
 
     brief: ClassVar[bool] = False
-    """Whether its models are no chat models, but read the short prompts of ``agent.roles.brief``."""
+    """Whether its models read only the short prompts of ``agent.roles.brief``, as the built-in model does."""
 
     images: ClassVar[bool] = False
-    """Whether its models may take images; which of them do is asked of each (`Model.capabilities`)."""
+    """Whether some of its models may take images; `Model.capabilities` says which do."""
 
     free: ClassVar[bool] = False
-    """Whether calls cost nothing where no prices are configured, so that a budget of money can count them."""
+    """Whether calls cost nothing unless prices are configured, so that a budget of money can count them."""
 
     def parse(self, rest: str) -> str:
-        """``rest`` in the one form that it is always written in. Opens nothing. Raises ``ConfigurationError``."""
+        """``rest`` in its one normal form. Opens no file and no connection. Raises ``ConfigurationError``."""
         return rest
 
     @abstractmethod
@@ -65,30 +65,30 @@ class ModelProvider(ABC):
         """The model, called ``name``; nothing is called yet. Raises ``ConfigurationError``."""
 
     def portable(self, rest: str) -> str:
-        """``rest`` without host and folder, which are a machine's own: what a run's record says."""
+        """``rest`` without host and folder, which belong to this machine; runs record it."""
         return rest
 
     def digest(self, rest: str) -> str | None:
-        """What tells the model's file from another; None where it has none. Raises ``ConfigurationError``."""
+        """A digest of the model's file; None if it has no file. Raises ``ConfigurationError``."""
         del rest
         return None
 
     def elsewhere(self, rest: str) -> str | None:
-        """Where prompts go if that is another machine, and which key goes along, in words; None for a model that runs here.
+        """Where prompts go and with which key, in words; None if the model runs on this machine.
 
-        Raises ``ConfigurationError`` where they may not go there.
+        Raises ``ConfigurationError`` if they may not go there.
         """
         del rest
         return None
 
     def computes(self, rest: str) -> str | None:
-        """With what of this machine it computes, in a sentence, where nobody named it and it may matter; None otherwise."""
+        """What it computes with here, such as threads, in a sentence; None if that was named or does not matter."""
         del rest
         return None
 
     @abstractmethod
     def about(self) -> str:
-        """A line for the list of models: what this kind is, and what it needs that is there or missing on this machine."""
+        """A line for the list of models: what this kind is, and whether this machine has what it needs."""
 
 
 def file_name(rest: str) -> str:
