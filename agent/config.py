@@ -134,7 +134,7 @@ class Settings(BaseModel):
     rules_budget: Number = RULES_BUDGET
     grant: tuple[Grant, ...] = ()
     max_steps: Number | None = None
-    workers: Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=512)] = 1
+    workers: Annotated[int, BeforeValidator(_not_bool), Field(ge=1, le=10_000)] = 1
     set: dict[Text, Scalar] = {}
     agents: dict[Text, dict[Text, Scalar]] = {}
     worlds: dict[Text, dict[Text, Scalar]] = {}

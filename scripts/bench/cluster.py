@@ -1,6 +1,7 @@
-"""1,000 episodes of the expert in one process, in 4 shards, and in 2 and 4 players on Ray: wall, processor, equal bytes.
+"""1,000 episodes of the expert in one process, in 4 shards, and in 2 and 4 players in processes and on Ray.
 
-The last line is of 100 episodes of ``react`` in 2 players: what the driver spends on a call, for `scripts.scale`.
+Wall, processor, and whether the bytes are equal. The last lines are what a call of ``react`` costs the driver, and in processes
+also its player, for `scripts.scale`: by how much more 300 episodes take than 100, so that no start is among it.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from scripts.bench.batch import serving
-from scripts.bench.cluster_run import TURNS
 
 EPISODES = 1_000
 SHARDS = 4
+FLYING = (100, 300)
 _EVAL = ("eval", "--agent", "expert", "--split", "generated", "--limit", str(EPISODES))
 
 
@@ -41,22 +42,33 @@ def run(data: Path | None) -> Iterator[str]:
             f"{SHARDS} shards at once: {wall:.1f} s, {busy:.1f} s of processor; merged in {merging:.1f} s, {merged:.1f} s; "
             f"{_same(folder / 'merged', digest)}"
         )
-        if find_spec("ray") is None:
+        kinds = ["processes"] if find_spec("ray") is None else ["processes", "ray"]
+        for kind in kinds:
+            for players in (2, 4):
+                told = _played(folder / f"{kind}-{players}", kind, players, EPISODES, players)
+                apart = (
+                    f"Ray itself begins in {told['start']:.1f} s; "
+                    if kind == "ray"
+                    else f"{told['players']:.1f} s in players; "
+                )
+                yield (
+                    f"{players} players, {kind}: {told['wall']:.1f} s, of the driver's processor {told['driver']:.1f} s "
+                    f"({1_000 * told['driver'] / EPISODES:.1f} ms an episode); {apart}"
+                    f"{_same(folder / f'{kind}-{players}' / 'run', digest)}"
+                )
+        for kind in kinds:
+            few, many = (_calls(folder / f"{kind}-calls-{number}", kind, number) for number in FLYING)
+            each = {who: 1_000 * (many[who] - few[who]) / (many["calls"] - few["calls"]) for who in ("driver", "players")}
+            own = f", {each['players']:.2f} of its player's" if kind == "processes" else ""
+            yield f"a call of 2 players, {kind}: {each['driver']:.2f} ms of the driver's processor, records included{own}"
+        if "ray" not in kinds:
             yield "on Ray: not measured, for it is not installed"
-            return
-        for players in (2, 4):
-            place = folder / f"ray-{players}"
-            place.mkdir()
-            told = _ray(place, players, EPISODES, players)
-            yield (
-                f"{players} players on Ray: {told['wall']:.1f} s, of which the driver's processor {told['driver']:.1f} s "
-                f"({1_000 * told['driver'] / EPISODES:.1f} ms an episode); Ray itself begins in {told['start']:.1f} s; "
-                f"{_same(place / 'run', digest)}"
-            )
-        with serving(0.2) as served:
-            told = _ray(folder, 2, 100, 50, served.port)
-        each = 1_000 * told["driver"] / (100 * TURNS)
-        yield f"calls of 2 players: {each:.2f} ms of the driver's processor a call, records included"
+
+
+def _calls(folder: Path, kind: str, episodes: int) -> dict[str, float]:
+    """So many episodes of ``react`` at once in 2 players."""
+    with serving(0.5) as served:
+        return _played(folder, kind, 2, episodes, episodes, served.port)
 
 
 def _timed(commands: Sequence[Sequence[str]]) -> tuple[float, float]:
@@ -74,8 +86,9 @@ def _timed(commands: Sequence[Sequence[str]]) -> tuple[float, float]:
     return time.perf_counter() - began, busy
 
 
-def _ray(folder: Path, *numbers: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "scripts.bench.cluster_run", str(folder), *map(str, numbers)]
+def _played(folder: Path, kind: str, *numbers: int) -> dict[str, float]:
+    folder.mkdir()
+    command = [sys.executable, "-m", "scripts.bench.cluster_run", str(folder), kind, *map(str, numbers)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -169,7 +169,8 @@ ShardOption = Annotated[
     str | None, value("--shard", "K/N", "Play every N-th task from the K-th, into a folder for `housequest merge`.")
 ]
 ClusterOption = Annotated[
-    str | None, value("--cluster", "ray[:ADDRESS]", "Play on a Ray cluster, or on all processors here (extra [ray]).")
+    str | None,
+    value("--cluster", "processes[:N]|ray[:ADDRESS]", "Play in N processes here [one a processor], or on a Ray cluster."),
 ]
 WorkersOption = Annotated[
     int | None, value("--workers", "N", "How many processes play; the output is the same [all processors].", min=1)

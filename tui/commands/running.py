@@ -27,6 +27,7 @@ from tui.text import percentage, plural
 from worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
+    from agent.evaluation.cluster.local import ProcessCluster
     from agent.evaluation.cluster.on_ray import RayCluster
 
 T = TypeVar("T")
@@ -110,15 +111,20 @@ def run_options(retry: str | None, shard: str | None, cluster: str | None) -> Ru
 
 def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
     """How many processes play demonstrations here, and the cluster that does in their place. Raises ``ConfigurationError``."""
+    from agent.evaluation.cluster.local import ProcessCluster
+
     if workers is not None and cluster is not None:
         raise ConfigurationError("--workers: on a cluster all its processors play; leave out --workers or --cluster.")
-    return workers or processors(), _joined(cluster)
+    joined = _joined(cluster)
+    if isinstance(joined, ProcessCluster):
+        return joined.processes, None
+    return workers or processors(), joined
 
 
-def _joined(cluster: str | None) -> RayCluster | None:
+def _joined(cluster: str | None) -> RayCluster | ProcessCluster | None:
     if cluster is None:
         return None
-    from agent.evaluation.cluster.on_ray import read_cluster
+    from agent.evaluation.cluster.named import read_cluster
 
     return read_cluster(cluster)
 
@@ -141,6 +147,8 @@ def play_run(spec: RunSpec, folder: Path, tracker: BudgetTracker, options: RunOp
 
     Interrupted, or stopped by its budget or its model, it says so and raises ``typer.Exit(130)``.
     """
+    if options.cluster is not None and options.workers == 1:
+        terminal.note("One episode is played at once, so one process plays: give more --workers.")
     line = ProgressLine(opening)
     options = replace(options, watcher=line, beat=line.beat, say=line.say)
     total = len(options.shard.part(spec.selection.tasks) if options.shard is not None else spec.selection.tasks)

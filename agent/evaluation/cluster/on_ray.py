@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from agent.evaluation.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
@@ -17,18 +16,6 @@ from worlds.errors import ConfigurationError, HousequestError, shown
 
 _LONGEST = 200
 """Characters of Ray's reason for a loss that are told."""
-
-
-def read_cluster(text: str) -> RayCluster:
-    """The cluster that ``--cluster`` names. Raises ``ConfigurationError``."""
-    kind, _, address = text.partition(":")
-    if kind != "ray" or not text.isprintable() or text == "ray:":
-        raise ConfigurationError(
-            f"--cluster: {shown(text)} is not a cluster; give ray, for the one here, or ray:HOST:6379, or ray:ray://HOST:10001."
-        )
-    if find_spec("ray") is None:
-        raise ConfigurationError('--cluster needs Ray here and on every machine: pip install "housequest[ray]".')
-    return RayCluster(address or None)
 
 
 def _ray() -> Any:

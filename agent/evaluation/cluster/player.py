@@ -28,7 +28,7 @@ from agent.evaluation.cluster.scratch import scratch_folder
 from agent.evaluation.cluster.shared import Line, SharedLimiter, SharedTracker
 from agent.evaluation.runs.budget import MeteredModel, RunHalted, Stopped
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.player import LocalPlayer
+from agent.evaluation.runs.player import LocalPlayer, rare_collections
 from agent.evaluation.runs.result import SelectedTask
 from agent.models.base import Model
 from agent.setup import Setup
@@ -70,7 +70,7 @@ class RemotePlayer:
     async def _play(self, line: Line) -> None:
         where = platform.node() or "a machine"
         try:
-            with scratch_folder() as folder:
+            with rare_collections(), scratch_folder() as folder:
                 os.environ.setdefault("ALFWORLD_DATA", self._order.data)
                 setup = await asyncio.to_thread(self._order.request.setup, self._order.manifest)
                 model = setup.make_model(keys=self._order.keys, limiter=SharedLimiter(line))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import gc
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterable, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -18,7 +17,7 @@ from agent.evaluation.analysis.metrics import Summary, summarise
 from agent.evaluation.runs.budget import BudgetTracker, Caller, MeteredModel, RunHalted, Stopped, used_before
 from agent.evaluation.runs.files import Fault
 from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.player import LocalPlayer, Player
+from agent.evaluation.runs.player import LocalPlayer, Player, rare_collections
 from agent.evaluation.runs.result import Result
 from agent.evaluation.runs.shard import Shard, begin_shard
 from agent.evaluation.runs.spec import RunSpec
@@ -56,8 +55,6 @@ Watcher = Callable[[RunProgress], None]
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """Errors for no space left: on the disk, in the user's quota, in a file."""
-_COLLECTED = (100_000, 50, 20)
-"""Python's thresholds for its search for reference cycles, while a batch is played."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +95,7 @@ async def run_batch(
         metered = None if model is None else MeteredModel(model, tracker, spec.setup.prices)
         agent = spec.setup.make_agent(metered)
         await _checked(spec.setup, agent, metered, tracker)
-        with stopped_when_full(folder), run.locked(), _rare_collections():
+        with stopped_when_full(folder), run.locked(), rare_collections():
             begin_shard(run, options.shard)
             run.begin(spec.manifest)
             finished, faults = run.mend(tasks)
@@ -125,19 +122,6 @@ def stopped_when_full(folder: Path) -> Generator[None]:
             raise
         why = f"{folder} cannot be written to: {error.strerror}."
         raise Stopped(why, "Once there is room, the same command goes on with it.") from error
-
-
-@contextmanager
-def _rare_collections() -> Generator[None]:
-    """Search for reference cycles less often. By default Python goes through all that a thousand episodes remember several
-    times a turn, which takes a third of the processor time.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(*_COLLECTED)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 async def _checked(setup: Setup, agent: Agent, model: Model | None, tracker: BudgetTracker) -> None:
