@@ -102,19 +102,24 @@ class HousequestApp(App[None]):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The palette: every key of ``screen`` that does something now, and the commands of the app itself."""
-        listed: set[str] = set()
-        for key in Binding.make_bindings(screen.BINDINGS):
-            namespace, name, parameters = parse(key.action)
-            active = namespace != "app" and key.action not in listed and screen.check_action(name, parameters)
-            if key.description and active:
-                listed.add(key.action)
-                run = partial(self.run_action, key.action, screen)
-                yield SystemCommand(key.tooltip or key.description, f"key {self.get_key_display(key)}", run)
-        if "rules" not in listed and not self._at_desk():
+        keys = self._active_keys(screen)
+        for key in keys:
+            run = partial(self.run_action, key.action, screen)
+            yield SystemCommand(key.tooltip or key.description, f"key {self.get_key_display(key)}", run)
+        if all(key.action != "rules" for key in keys) and not self._at_desk():
             yield SystemCommand("Rules: the curator's desk", "Open the rulebooks", self.on_app_screen_open_rules)
         yield SystemCommand("Light or dark", "Change the colours", self.action_toggle_theme)
         yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
-        yield SystemCommand("Keys", "Show or hide all keys", self._toggle_keys)
+        yield SystemCommand("List all keys", "Those of this screen that do something now", partial(self._list_keys, screen))
+
+    def _active_keys(self, screen: Screen[Any]) -> list[Binding]:
+        """The keys of ``screen`` that do something now, one for each thing that is done."""
+        found: dict[str, Binding] = {}
+        for key in Binding.make_bindings(screen.BINDINGS):
+            namespace, name, parameters = parse(key.action)
+            if key.description and namespace != "app" and screen.check_action(name, parameters):
+                found.setdefault(key.action, key)
+        return list(found.values())
 
     def _at_desk(self) -> bool:
         from tui.desk.books_screen import BooksScreen
@@ -187,11 +192,19 @@ class HousequestApp(App[None]):
         except (HousequestError, OSError) as error:
             self.notify(str(error), severity="warning", markup=False)
 
-    def _toggle_keys(self) -> None:
-        if self.screen.query("HelpPanel"):
-            self.action_hide_help_panel()
-        else:
-            self.action_show_help_panel()
+    async def _list_keys(self, screen: Screen[Any]) -> None:
+        """List the keys of ``screen``; the chosen one is pressed."""
+        from tui.dialogs import PickDialog
+
+        keys = {self.get_key_display(key): key for key in self._active_keys(screen)}
+        width = max(map(len, keys), default=0)
+        lines = {f"{shown:>{width}}  {key.tooltip or key.description}": key.action for shown, key in keys.items()}
+
+        def chosen(line: str | None) -> None:
+            if line is not None:
+                self.call_later(self.run_action, lines[line], screen)
+
+        self.push_screen(PickDialog("Keys", list(lines)), chosen)
 
 
 def game_screen(game: GameConfig, mode: Mode, resume: Path | None = None, *, guided: bool = False) -> Screen[None]:

@@ -26,7 +26,8 @@ from tui.widgets.lines import flat
 from worlds.errors import HousequestError
 
 TEACHING = (
-    "A rule is a sentence about the world, for people and for agents, with what was played as its evidence.\n"
+    "A rule is a sentence about the world, for people and for agents, with what was played as its evidence. A book that ships "
+    "stays as it is: what you change becomes your own copy.\n"
     "In a game or in a replay, k makes a rule of what just happened. Without a screen, `housequest explore` plays, and writes "
     "down what it finds."
 )
@@ -154,5 +155,5 @@ def _row(book: BookSummary, width: int) -> Content:
     if book.fault:
         return Content.assemble((name, "bold"), ("! ", "$fault"), (flat(book.fault), "$fault"))
     counts = f"{book.accepted:>4} accepted  {book.candidates:>4} to judge  {book.rejected:>4} rejected   "
-    where = "ships; what you change becomes your copy" if book.shipped else "yours"
+    where = "ships" if book.shipped else "yours"
     return Content.assemble((name, "bold"), counts, (where, "$quiet"))

@@ -65,8 +65,9 @@ class RuleDialog(Dialog[bool]):
         VerticalScroll { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
         VerticalScroll > Horizontal { height: auto; }
         .label { width: 11; color: $quiet; }
-        TextArea { height: 3; width: 1fr; background: $panel; color: $foreground; padding: 0; border: none; }
-        #field-check { height: 2; }
+        TextArea { height: auto; min-height: 3; max-height: 8; width: 1fr; }
+        TextArea { background: $panel; color: $foreground; padding: 0; border: none; }
+        #field-check { min-height: 2; }
         Input { width: 1fr; background: $panel; color: $foreground; }
         TextArea:focus, Input:focus { background: $panel; background-tint: $foreground 8%; }
         .fault { height: auto; margin-left: 11; color: $fault; display: none; }

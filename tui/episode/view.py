@@ -84,6 +84,8 @@ class ViewPane(LinesPane):
         """What an agent by a camera made of its pictures, by the event after which each was seen."""
         self.pictured = game is not None and game[0].pictured
         """Whether somebody plays by a camera here."""
+        self.drawable = game is None or self.pictured or game[0].household is not None
+        """Whether there are houses in this world at all."""
         self.reach: Reach | None = None
         """What can be done with what is in the middle of the picture; of the present one once all is `settled`."""
         self._acting = False

@@ -41,6 +41,8 @@ class _Known:
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
+_PARTS = re.compile(r"\{\w+\}|[^\s{}]+")
+"""The words and the places of a pattern of commands."""
 
 _Rank = tuple[int, int, tuple[int, ...]]
 """How a command matches: in which way, how closely, both better if smaller, and the places of the typed letters."""
@@ -92,16 +94,47 @@ class CommandCompleter:
         return tuple(CommandMatch(command, rank[2]) for rank, command in sorted(ranks, key=lambda ranked: ranked[0][:2]))
 
 
+def spelled(typed: str, patterns: Iterable[str], names: Iterable[str]) -> str | None:
+    """The command of one of ``patterns`` about things of these ``names`` that ``typed`` is but for slips of the finger and
+    numbers that were left out, possible now or not; None where there is none, or it is that command as it stands.
+    """
+    sought = _plain(typed).split()
+    known = sorted(set(names), key=natural)
+    meant = next((command for pattern in patterns if (command := _written(sought, _PARTS.findall(pattern), known))), None)
+    return None if meant == " ".join(sought) else meant
+
+
+def names_in(commands: Iterable[str]) -> set[str]:
+    """The numbered things that ``commands`` name."""
+    return {f"{name} {number}" for one in commands for name, number in pairwise(one.lower().split()) if number.isdecimal()}
+
+
+def _written(sought: Sequence[str], parts: Sequence[str], names: Sequence[str]) -> str | None:
+    """What was typed as a command of these parts, in each ``{place}`` of which one of ``names`` stands."""
+    if not parts or not sought:
+        return None if parts or sought else ""
+    for words in names if parts[0].startswith("{") else parts[:1]:
+        used = _used(sought, words.split())
+        if used and (rest := _written(sought[used:], parts[1:], names)) is not None:
+            return f"{words} {rest}".rstrip()
+    return None
+
+
 def _fits(sought: Sequence[str], words: Sequence[str]) -> bool:
     """Whether each of ``words`` was typed, or was left out and is a number."""
+    return _used(sought, words) == len(sought)
+
+
+def _used(sought: Sequence[str], words: Sequence[str]) -> int | None:
+    """How many of the typed words stand for ``words``, of which numbers may be left out; None where they do not."""
     at = 0
     for word in words:
         typed = sought[at] if at < len(sought) else ""
         if _slipped(typed, word):
             at += 1
         elif not word.isdecimal() or typed.isdecimal():
-            return False
-    return at == len(sought)
+            return None
+    return at
 
 
 def _slipped(typed: str, word: str) -> bool:

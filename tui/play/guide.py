@@ -16,7 +16,11 @@ STEPS = (
     "v draws the house, and / lists every key. Now press a, and the agent plays on by itself. This guide does not come again.",
 )
 """What is said before the first command, after it, and so on."""
+WITHOUT_HINTS = "You can change what is proposed: press e, type another command, and press Enter. Or press space."
+"""What is said in place of the hint, where the agent hears none."""
 
+_HINT = 2
+"""The step that is about hints."""
 _MARKER = "guided"
 
 
@@ -36,7 +40,7 @@ def remember() -> str:
 
 
 class Guide(Widget):
-    """Shows the step of the turn; nothing after the last one, or once it was left."""
+    """Shows the step of the turn; nothing after the last one, or once it was left. ``hints``: the agent hears them."""
 
     DEFAULT_CSS = """
     Guide {
@@ -48,6 +52,10 @@ class Guide(Widget):
 
     _step = 0
 
+    def __init__(self, *, hints: bool) -> None:
+        super().__init__()
+        self._steps = STEPS if hints else (*STEPS[:_HINT], WITHOUT_HINTS, *STEPS[_HINT + 1 :])
+
     def show(self, turn: int) -> None:
         """Show the step after ``turn`` commands."""
         if turn >= len(STEPS):
@@ -57,4 +65,4 @@ class Guide(Widget):
             self.refresh(layout=True)
 
     def render(self) -> Content:
-        return Content(f"{self._step + 1}/{len(STEPS)}  {STEPS[self._step]}")
+        return Content(f"{self._step + 1}/{len(STEPS)}  {self._steps[self._step]}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui.play.complete import CommandCompleter, CommandMatch
+from tui.play.complete import CommandCompleter, CommandMatch, names_in, spelled
 from tui.text import printable
 
 ROWS = 6
@@ -107,7 +107,8 @@ class CommandLine(Widget):
     """One line of input; the keys below act while it has the focus.
 
     It posts ``Submitted``, ``Hinted`` and ``Left``, and never moves the focus itself. Without ``hints`` it does not
-    mention them; one that is typed is posted all the same, and the screen refuses it.
+    mention them; one that is typed is posted all the same, and the screen refuses it. By the ``patterns`` of the world's
+    commands it knows what is misspelled among what is not possible yet.
     """
 
     DEFAULT_CSS = """
@@ -147,17 +148,23 @@ class CommandLine(Widget):
 
     @dataclass
     class Doubted(Message):
-        """What was ``typed`` is not possible, and is close to what is, which stands in the line now: ``meant``."""
+        """What was ``typed`` is no command, and is close to one, which stands in the line now: ``meant``.
+
+        ``possible``: it would be accepted now.
+        """
 
         typed: str
         meant: str
+        possible: bool
 
     class Left(Message):
         """Give the focus back."""
 
-    def __init__(self, *, hints: bool = True, id: str | None = None) -> None:
+    def __init__(self, *, hints: bool = True, patterns: Sequence[str] = (), id: str | None = None) -> None:
         super().__init__(id=id)
         self._hints = hints
+        self._patterns = patterns
+        self._names = set[str]()
         self._completer = CommandCompleter()
         self._history: list[str] = []
         self._recalled: int | None = None
@@ -183,6 +190,7 @@ class CommandLine(Widget):
         if completer.commands == self._completer.commands:
             return
         self._completer = completer
+        self._names |= names_in(commands or ())
         self._listed = bool(commands)
         self._input.placeholder = self._offered(bool(commands))
         self._complete()
@@ -241,11 +249,13 @@ class CommandLine(Widget):
             self._send(self.Hinted(text.removeprefix(HINT).strip()), text)
             return
         command = self._completer.exact(text) or self._list.command
-        meant = self._completer.near(text) if command is None and self._listed and text != self._doubted else None
+        doubtful = command is None and self._listed and text != self._doubted
+        near = self._completer.near(text) if doubtful else None
+        meant = near or (spelled(text, self._patterns, self._names) if doubtful else None)
         if meant is not None:
             self._doubted = text
             self._put(meant)
-            self.post_message(self.Doubted(text, meant))
+            self.post_message(self.Doubted(text, meant, near is not None))
         elif command or text:
             self._send(self.Submitted(command or text), command or text)
 

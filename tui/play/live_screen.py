@@ -61,7 +61,9 @@ class LiveScreen(ViewScreen):
         self._typing = False
         self._refused: tuple[str, ...] = ()
         self._prompt = PromptBar()
-        self._line = CommandLine(hints=hints)
+        reader = game.world.household
+        patterns = [form.pattern for form in reader.commands.forms] if reader else []
+        self._line = CommandLine(hints=hints, patterns=patterns)
         self._bar = KeyBar(self.KEYS, last=("app.command_palette", "home"))
 
     def refusal(self, action: str) -> str | None:
@@ -170,7 +172,11 @@ class LiveScreen(ViewScreen):
             self.submit(message.command)
 
     def on_command_line_doubted(self, message: CommandLine.Doubted) -> None:
-        self.say(f"{message.typed}: nothing of that name. Enter sends {message.meant}; the same again is sent as it is.")
+        later = "" if message.possible else ", which is not possible yet"
+        self.say(f"{message.typed}: no such command. Enter sends {message.meant}{later}; the same again is sent as it is.")
+
+    def on_descendant_focus(self) -> None:
+        self._show_prompt()  # whose keys are letters while something is typed
 
     def on_command_line_left(self) -> None:
         self.focus_story()

@@ -52,6 +52,10 @@ def hints(keys: Sequence[Binding], words: Mapping[str, str]) -> tuple[KeyHint, .
     return tuple(KeyHint(key, does, actions.get(key, "")) for key, does in words.items())
 
 
+THEN = {"esc": "then"}
+"""What comes before the keys that are letters as long as something is typed."""
+
+
 def action_name(action: str) -> str:
     """``action`` without its parameters."""
     return action.partition("(")[0]

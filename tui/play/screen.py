@@ -38,8 +38,8 @@ from worlds.household.enacted import enacted_game
 _TEACHING = {
     "watch": "The agent plays and you watch. space stops it before its next command, t takes over, + and - set the pace.",
     "step": "Each command is proposed to you first: enter accepts it, e edits it, t takes over, a lets the agent play on.",
-    "you": "You play: type a command and press enter; tab completes it. t hands over to the agent.",
-    "alone": "You play: type a command and press enter; tab completes it, and g lists what is possible.",
+    "you": "You play: type a command and press enter; tab completes it. Escape and then t hands over to the agent.",
+    "alone": "You play: type a command and press enter; tab completes it, and ↓ lists what is possible.",
 }
 _MODES = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
 LONG = 3
@@ -70,9 +70,10 @@ class PlayScreen(PaneScreen, LiveScreen):
     AUTO_FOCUS = "Story"
 
     def __init__(self, game: GameConfig, mode: Mode = "watch", resume: Path | None = None, *, guided: bool = False) -> None:
-        super().__init__(game, hints=agent_spec(game.agent).needs_model)
+        hints = agent_spec(game.agent).needs_model
+        super().__init__(game, hints=hints)
         self._mode: Mode = "step" if guided else mode
-        self._guide = Guide() if guided else None
+        self._guide = Guide(hints=hints) if guided else None
         self._resume = resume
         self._view = self._new_view(game)
         self._waiting: Waiting = "opening"
@@ -101,12 +102,14 @@ class PlayScreen(PaneScreen, LiveScreen):
     def refusal(self, action: str) -> str | None:
         if action == "end_guide":
             return None if self._guide is not None and self._guide.display else "There is no guide here: / lists every key."
+        if action == "view":
+            return self.view_refusal() or self.play_state.refusal(action)
         if action == "true_state":
             return self.true_refusal() or self.play_state.refusal(action)
         return self.play_state.refusal(action)
 
     def prompt(self) -> PromptContent:
-        return self.play_state.prompt()
+        return replace(self.play_state, typing=self._line.has_focus_within).prompt()
 
     @property
     def session(self) -> Session:

@@ -16,7 +16,7 @@ from agent.episodes.events import Ended, Event, Intervened
 from tui.episode.state import EpisodeMoment, ViewState, apply
 from tui.keymap import named
 from tui.play.game import HUMAN, GameConfig
-from tui.play.prompt import PromptContent, PromptKind, action_name, hints
+from tui.play.prompt import THEN, PromptContent, PromptKind, action_name, hints
 from tui.play.session import Session, SessionUpdate
 from tui.play.status import SessionStatus
 from tui.play.viewing import PANE_KEYS, VIEW_KEYS
@@ -217,7 +217,7 @@ class PlayState:
     ``cursor`` is the event that the person looks back to, None at the present; ``missed`` the one before the turn at which a
     game was lost; ``trouble`` what went wrong with a call that is being tried again; ``skills``: the agent shows its skills;
     ``heard`` is what its model has said so far of a reply; ``shown`` the branch that they look at, if another than the
-    present one; ``rewound``: there are several.
+    present one; ``rewound``: there are several; ``typing``: the line has the focus, so that letters are no keys.
     """
 
     game: GameConfig
@@ -230,6 +230,7 @@ class PlayState:
     heard: str = ""
     shown: ViewState | None = None
     rewound: bool = False
+    typing: bool = False
 
     @property
     def keys(self) -> tuple[CommandKey, ...]:
@@ -255,10 +256,10 @@ class PlayState:
                 watching = self.status.mode == "watch"
                 other = None if watching else "The pace is for watching: a lets the agent play on."
                 return self._not_running() or self._no_agent() or other
-            case "accept" | "other":
+            case "accept" | "edit" | "other":
                 proposed = None if waiting == "verdict" else "Nothing is proposed; space steps to the next proposal."
                 return self._not_running() or proposed or (self._no_model(action) if action == "other" else None)
-            case "edit" | "line" | "command":
+            case "line" | "command":
                 return self._not_running()
             case "commands":
                 unlisted = "This world cannot list its commands; type after : what you mean."
@@ -294,9 +295,10 @@ class PlayState:
         """What the prompt says now, with those of its keys that do something."""
         kind, text, words = self._present() if self.cursor is None else self._past(self.cursor)
         keys = hints((*KEYS, *world_keys(self.keys)), words)
-        return PromptContent(
-            kind, text, tuple(key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None)
-        )
+        held = [key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None]
+        if self.typing and kind == "yours":
+            held = [*hints((), THEN), *(key for key in held if key.key in {"g", "t"})]
+        return PromptContent(kind, text, tuple(held))
 
     def _past(self, cursor: int) -> _Prompt:
         shown = self.shown or self.state
@@ -338,7 +340,7 @@ class PlayState:
             case "turn":
                 played = {_shown(key): key.about.lower() for key in self.keys}
                 acting = {"x": "act on the middle"} if self.keys else dict[str, str]()
-                return "yours", at, {**played, **acting, ":": "type a command", "g": "what is possible", "t": "hand back"}
+                return "yours", at, {**played, **acting, ":": "type a command", "g": "possible commands", "t": "hand back"}
             case "failed":
                 keys = {"r": "try again", "m": "another model", "t": "take over"}
                 return "failed", self.status.failure or moment.failure or "", keys

@@ -29,6 +29,7 @@ PANE_KEYS = (
 )
 
 _MODES: dict[str, ViewMode] = {mode: mode for mode in CAMERA_MODES}
+NO_HOUSE = "There is no house to draw: this world's texts name no furniture."
 SAVING = Lock()
 """Held while a choice is saved, so that what is saved last is what was chosen last."""
 
@@ -51,20 +52,28 @@ class ViewScreen(AppScreen):
         """Say something for a while; an empty text is nothing."""
         raise NotImplementedError
 
+    def view_refusal(self) -> str | None:
+        """Why there is nothing that the View could show; None where there is something."""
+        return None if self.view.drawable else NO_HOUSE
+
     def true_refusal(self) -> str | None:
         """Why the true state cannot be shown now; None where it can."""
-        return "The View is off: v shows it." if self.view.mode == "off" else None
+        return self.view_refusal() or ("The View is off: v shows it." if self.view.mode == "off" else None)
 
     def on_mount(self) -> None:
         self.begin_view()
 
     def begin_view(self) -> None:
-        """Show the drawing that was shown last, in a world such as this one."""
+        """Show the drawing that was shown last, in a world such as this one; none where there are no houses."""
         recent = load_recent().recent
-        self.show_view(_MODES.get(recent.camera if self.view.pictured else recent.view, "off"))
+        last = recent.camera if self.view.pictured else recent.view
+        self.show_view(_MODES.get(last, "off") if self.view.drawable else "off")
 
     def action_view(self) -> None:
         """Show the next drawing, and after the last one none."""
+        if (refusal := self.view_refusal()) is not None:
+            self.say(refusal)
+            return
         self.show_view(self.view.next_mode)
         self._chosen = self.view.mode
         self.say("")
@@ -109,7 +118,8 @@ class PaneScreen(ViewScreen):
         """Show a pane; the View is turned on for that."""
         if pane not in self.panes.panes:
             self.action_view()
-        self.panes.show_pane(pane)
+        if pane in self.panes.panes:
+            self.panes.show_pane(pane)
 
     def action_large(self) -> None:
         """Show one pane as large as the screen, or all that have room again."""

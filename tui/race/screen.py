@@ -19,7 +19,7 @@ from tui.episode.view import ViewMode, ViewPane
 from tui.keymap import named
 from tui.play.game import HUMAN, GameConfig
 from tui.play.live_screen import LiveScreen, with_explanations
-from tui.play.prompt import PromptContent, PromptKind, hints
+from tui.play.prompt import THEN, PromptContent, PromptKind, hints
 from tui.play.session import Session
 from tui.play.state import LiveGame, end_of
 from tui.play.status import PACES
@@ -253,9 +253,6 @@ class RaceScreen(LiveScreen):
     def on_command_line_hinted(self) -> None:
         self.say("In a race nobody is helped: hints are for playing together. q leaves the race.")
 
-    def on_descendant_focus(self) -> None:
-        self.show()
-
     def action_lockstep(self) -> None:
         """Let the agent play at its own pace, or turn for turn again."""
         self._free = not self._free
@@ -311,6 +308,8 @@ class RaceScreen(LiveScreen):
                 return self._not_theirs() or (None if self._free else f"{rival.name} plays turn for turn; l lets it run.")
             case "house":
                 return "The house stands beside both stories already." if self.has_class("-wide") else None
+            case "view":
+                return self.view_refusal()
             case "true_state":
                 racing = "It would show you what is hidden: it is shown once the race is over."
                 return self.true_refusal() or (None if self._over else racing)
@@ -345,10 +344,7 @@ class RaceScreen(LiveScreen):
             keys["h"] = "house"
         if not rival.over:
             keys["l"] = "turn for turn" if self._free else f"let {name} run"
-        if self._line.has_focus_within:
-            keys = {"esc": f"then {', '.join(f'{key} {does}' for key, does in keys.items())}"}
-        else:
-            keys = {":": "type", **keys}
+        keys = {**(THEN if self._line.has_focus_within else {":": "type"}), **keys}
         done = f"{name} is done; play on" if rival.over else f"turn {you.state.moment.turn + 1}"
         return "yours", trouble or done, keys
 

@@ -32,7 +32,7 @@ from tui.replay.recording import Recording, ReplayBranch, ReplayStop, read_recor
 from tui.text import cut, plural, printable
 from tui.widgets.keybar import KeyBar
 from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import enacts, shows_pictures
+from worlds.registry import enacts, household, shows_pictures
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Turns a second."""
@@ -247,10 +247,12 @@ class ReplayScreen(PaneScreen):
         self.view.options = recording.options
         if started is not None:
             self.view.enacts = await self.in_thread(partial(enacts, started.world, started.engine))
-        if started is not None and shows_pictures(started.world):
-            self.view.pictured = True
-            if first:
+        if started is not None:
+            self.view.pictured = shows_pictures(started.world)
+            self.view.drawable = self.view.pictured or household(started.world) is not None
+            if first and (self.view.pictured or not self.view.drawable):
                 self.begin_view()
+        if self.view.pictured:
             self._look_again(recording)
         self._show(self.place)
         # The turn it was asked to open at, once.

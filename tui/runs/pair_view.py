@@ -26,12 +26,12 @@ class PairView(Vertical):
     """Shows two runs; each task with different outcomes can be replayed from either."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("1", "open(1)", "Replay in 1"),
-        Binding("2", "open(2)", "Replay in 2"),
+        Binding("1", "open(1)", "Replay in the first"),
+        Binding("2", "open(2)", "Replay in the second"),
     ]
     DEFAULT_CSS = """
     PairView {
-        #pair-head { height: auto; padding: 0 1; }
+        #pair-head { height: auto; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
         #pair-frame { height: 1fr; border: round $frame; border-title-color: $quiet; border-subtitle-color: $quiet; }
         #pair-frame:focus-within { border: round $foreground; border-title-color: $foreground; border-title-style: bold; }
         OptionList {

@@ -44,8 +44,8 @@ KEYS = (
     Binding("f", "run_next", "Next not won"),
     Binding("g", "run_charts", "Charts"),
     Binding("enter", "pair_replay", "Replay"),
-    Binding("1", "pair_first", "in 1", tooltip="Replay it in run 1"),
-    Binding("2", "pair_second", "in 2", tooltip="Replay it in run 2"),
+    Binding("1", "pair_first", "In the first", tooltip="Replay it in the first run"),
+    Binding("2", "pair_second", "In the second", tooltip="Replay it in the second run"),
     Binding("k", "rules", "Rules"),
     Binding("slash", "app.command_palette", "Palette", key_display="/"),
     Binding("q", "back", "Back"),
@@ -150,7 +150,9 @@ class RunsScreen(AppScreen):
         if not self._found:
             self._none(None)
             return
-        self.remove_class("empty")
+        if self.has_class("empty"):
+            self.remove_class("empty")
+            self.refresh_bindings()
         alive = self._alive()
         self._shown = (tuple(self._found), alive)
         listed = self.query_one(RunList)
@@ -173,6 +175,7 @@ class RunsScreen(AppScreen):
 
     def _none(self, fault: str | None) -> None:
         self.add_class("empty")
+        self.refresh_bindings()
         here = (printable(str(self._folder)), "$goal")
         text = Content.assemble(
             "No runs in ",
@@ -245,7 +248,9 @@ class RunsScreen(AppScreen):
         del parameters
         view, _, what = action.partition("_")
         if view in {"list", "run", "pair"} and what:
-            return view == self._view and (what != "charts" or not self.query_one(RunView).tall)
+            if view != self._view or self.has_class("empty"):
+                return False
+            return what != "charts" or not self.query_one(RunView).tall
         return True
 
     def action_look(self) -> None:

@@ -343,3 +343,13 @@ async def test_a_check_that_is_called_off_changes_nothing(tmp_path: Path) -> Non
         called_off = told(pilot, "Called off")
         assert (book.path.read_bytes() == before) == called_off
         assert isinstance(pilot.app.screen, DeskScreen)
+
+
+async def test_a_rule_is_read_whole_in_its_dialog_whatever_becomes_of_the_window(tmp_path: Path) -> None:
+    words = [f"word{number}" for number in range(40)]
+    book = begun(tmp_path, replace(FLY, statement=" ".join(words)))
+    async with at(book, (120, 40)) as pilot:
+        await pilot.press("e")
+        await until(pilot, lambda: dialog(pilot))
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: all(word in running_text(pilot.app).split() for word in words))

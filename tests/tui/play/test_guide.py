@@ -11,7 +11,7 @@ from agent.config import Settings
 from tests.tui.screen import EGG, game, press, running_text, showing, until, waiting
 from tui.app import HousequestApp
 from tui.home.screen import HomeScreen
-from tui.play.guide import STEPS, is_newcomer, remember
+from tui.play.guide import STEPS, WITHOUT_HINTS, is_newcomer, remember
 from tui.play.screen import PlayScreen
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ def told(pilot: Pilot[Any], text: str) -> bool:
 async def test_it_goes_from_turn_to_turn_and_then_away(size: tuple[int, int]) -> None:
     app = showing(lambda: PlayScreen(game(), "watch", guided=True))
     async with app.run_test(size=size) as pilot:
-        for step in STEPS:
+        for step in (*STEPS[:2], WITHOUT_HINTS, *STEPS[3:]):  # the expert hears no hints
             await until(pilot, lambda step=step: waiting(app) == "verdict" and told(pilot, step))
             await press(pilot, "space")
         await until(pilot, lambda: not told(pilot, "Your first game"))

@@ -508,10 +508,15 @@ async def test_a_slip_of_the_finger_costs_no_turn() -> None:
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await until(pilot, lambda: "your turn" in screen_text(app))
         line = app.screen.query_one(CommandLine)
+        await type_in(pilot, "opne frdge")
+        later = "opne frdge: no such command. Enter sends open fridge 1, which is not possible yet"
+        await until(pilot, lambda: any(later in each.message for each in app._notifications))
+        assert line.value == "open fridge 1"
+        line.prefill("")
         await type_in(pilot, "go to fridge 1")
         await until(pilot, lambda: "1  go to fridge 1" in screen_text(app))
         await type_in(pilot, "opne fridge")
-        await until(pilot, lambda: line.value == "open fridge 1" and "opne fridge: nothing of that name" in running_text(app))
+        await until(pilot, lambda: line.value == "open fridge 1" and "opne fridge: no such command" in running_text(app))
         await press(pilot, "enter")
         await until(pilot, lambda: "2  open fridge 1" in screen_text(app))
         # Whoever means it says it again.

@@ -218,3 +218,11 @@ async def test_a_name_is_shown_and_never_obeyed(tmp_path: Path) -> None:
         await opened(pilot, "[red]run\\x1b[2J")
         await pilot.press("enter")
         assert "\x1b" not in screen_text(app)
+
+
+async def test_without_runs_no_key_is_offered_that_needs_one(tmp_path: Path) -> None:
+    app = listing(tmp_path / "none")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "No runs in" in screen_text(app))
+        keys = screen_text(app).splitlines()[-1]
+        assert "rules" in keys and "open" not in keys and "compare" not in keys

@@ -1,0 +1,47 @@
+"""What a stranger sees first: keys that do what they say, and no pane without anything in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tui.screen import COIN, game, press, running_text, screen_text, showing, until, waiting
+from tui.dialogs import PickDialog
+from tui.episode.stage import EpisodePanes
+from tui.home.recent import RecentChoices, save_recent
+from tui.play.screen import PlayScreen
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_keys_that_are_letters_are_offered_for_after_the_line_was_left() -> None:
+    app = showing(lambda: PlayScreen(game(agent="human"), "you"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "esc then · g possible commands" in screen_text(app))
+        assert ": type a command ·" not in screen_text(app)
+        await press(pilot, "escape")
+        await until(pilot, lambda: ": type a command · g possible commands" in screen_text(app))
+
+
+async def test_where_there_are_no_houses_there_is_no_view() -> None:
+    save_recent(RecentChoices(view="house"))
+    app = showing(lambda: PlayScreen(game(COIN), "step"))
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert "View" not in screen_text(app) and "v view" not in screen_text(app)
+        for key in ("v", "4"):
+            app.clear_notifications()
+            await press(pilot, key)
+            await until(pilot, lambda: "There is no house to draw" in running_text(app))
+            assert app.screen.query_one(EpisodePanes).pane != "view"
+
+
+async def test_the_list_of_keys_has_those_of_the_screen_and_presses_the_chosen_one() -> None:
+    app = showing(lambda: PlayScreen(game(COIN), "step"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await press(pilot, "slash", *(letter if letter != " " else "space" for letter in "list all"), "enter")
+        await until(pilot, lambda: isinstance(app.screen, PickDialog))
+        assert "space  Play one command, or ask for the next" in screen_text(app)
+        assert "Scroll" not in screen_text(app)
+        await press(pilot, *(letter if letter != " " else "space" for letter in "take over"), "enter")
+        await until(pilot, lambda: waiting(app) == "turn")
