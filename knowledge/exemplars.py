@@ -165,7 +165,7 @@ def _thoughtful(example: Example, household: Household) -> Iterator[tuple[str, T
     """The commands, each with the thought before it; "" where there is none."""
     goal = household.read_goal(example.goal)
     if goal is None:
-        raise KnowledgeError(f"The goal {shown(example.goal)} is none of the world's own sentences.")
+        raise KnowledgeError(f"The goal {shown(example.goal)} is not one of the world's own sentences.")
     steps, thing = subtasks_of_goal(goal), goal.object
     places = _likely(example, thing, household)
     done, held = 0, ""

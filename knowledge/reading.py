@@ -307,7 +307,7 @@ def _choice(known: tuple[str, ...]) -> _Reader:
     def read(node: YamlNode) -> str:
         text = _text(node)
         if text not in known:
-            raise _Wrong(node, f"{shown(text)} is none of {', '.join(known)}.{nearest(text, known)}".rstrip(".?"))
+            raise _Wrong(node, f"{shown(text)} is not one of {', '.join(known)}.{nearest(text, known)}".rstrip(".?"))
         return text
 
     return read

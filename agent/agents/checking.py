@@ -40,7 +40,7 @@ class _Asked:
 
     def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
         if not isinstance(body, get_args(AgentEvent)):
-            self.wrong = f"{type(body).__name__} is none of them"
+            self.wrong = f"{type(body).__name__} is not one of them"
         if not isinstance(timing, Timing | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             self.wrong = f"{type(timing).__name__} is not a Timing"
         self.events.append(body)

@@ -125,7 +125,7 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ("- id: x\n  statement: a\n  history: [{by: person}]", "history.did: .*what was done"),
         (
             "- id: x\n  statement: a\n  history: [{did: edited, field: checks}]",
-            "field: 'checks' is none of.*Did you mean 'check'",
+            "field: 'checks' is not one of.*Did you mean 'check'",
         ),
         (
             "- id: x\n  statement: a\n  history:\n  - {did: edited, date: 2026-13-01}",

@@ -112,7 +112,7 @@ def choice(flag: str, help: str, *words: str) -> Any:
 
     def read(text: str) -> str:
         if text not in words:
-            known = f"is none of {', '.join(words)}" if len(words) > 1 else f"is not known; give {flag} {''.join(words)}"
+            known = f"is not one of {', '.join(words)}" if len(words) > 1 else f"is not known; give {flag} {''.join(words)}"
             raise ConfigurationError(f"{flag}: {shown(text)} {known}.{nearest(text, words)}")
         return text
 

@@ -318,7 +318,7 @@ def _of_house(houses: AlfworldWorld, task: Task) -> Episode:
     problem, sentence = houses.source(known)
     goal = HOUSEHOLD.read_goal(sentence)
     if goal is None:
-        raise GameError(f"The goal {shown(sentence)} of {shown(task.id)} is none of ALFRED's.")
+        raise GameError(f"The goal {shown(sentence)} of {shown(task.id)} is not one of ALFRED's.")
     game = parse_game(problem, sentence, task.id)
     return Episode(scene_of(problem, game), AlfredGoal(goal.type, goal.object, receptacle=goal.receptacle, lamp=goal.lamp))
 

@@ -58,7 +58,7 @@ def test_what_is_for_evaluation_is_left_out(call: Run, played: str, tmp_path: Pa
     [
         ((), "Nothing was recorded yet"),
         (("gone",), "gone"),
-        (("--counts", "--accept", "filter"), "--accept: 'filter' is none of person, evidence"),
+        (("--counts", "--accept", "filter"), "--accept: 'filter' is not one of person, evidence"),
         (("--counts", "--least", "0"), "--least: 0 is out of range"),
         (("--counts", "--into", "a\x1b"), "is not the name of a rulebook"),
     ],

@@ -193,9 +193,9 @@ def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameF
     if '"put {o} in/on {r}"' in grammar:
         raise GameError(f"{origin}: this game speaks the older grammar (`put X in/on Y`). {update}")
     if not quote or _fingerprint(before + marker + quote + after) not in GRAMMARS:
-        raise GameError(f"{origin}: its grammar is none that is known, so its text could not be vouched for. {update}")
+        raise GameError(f"{origin}: its grammar is not known, so its text could not be vouched for. {update}")
     if _fingerprint(domain) not in DOMAINS:
-        raise GameError(f"{origin}: its domain is none that is known, so its rules could not be vouched for. {update}")
+        raise GameError(f"{origin}: its domain is not known, so its rules could not be vouched for. {update}")
     if re.search(r"[\\#{}\[\]|]", sentence):
         raise GameError(f"{origin}: its goal {shown(sentence)} would be read as grammar.")
     steps: object = data.get("walkthrough")

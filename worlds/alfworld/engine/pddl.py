@@ -98,7 +98,7 @@ def parse_problem(text: str, origin: str) -> Problem:
                 if things.get(named) != kind:
                     raise GameError(f"{origin}: its goal needs a declared {kind}, which {shown(named)} is not.")
             return Problem(things, facts, form, types)
-    raise GameError(f"{origin}: its goal is none of the six forms that ALFWorld has ({', '.join(_GOALS)}).")
+    raise GameError(f"{origin}: its goal does not have one of ALFWorld's six forms ({', '.join(_GOALS)}).")
 
 
 def problem_text(problem: Problem, name: str) -> str:
