@@ -204,7 +204,7 @@ def test_a_changed_configuration_is_refused_with_the_difference(flags: dict[str,
 
 def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("do not touch")
-    with pytest.raises(ConfigurationError, match="holds no run"):
+    with pytest.raises(ConfigurationError, match="is not the folder of a run"):
         play(plan(tmp_path), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"thesis.txt"}
 
