@@ -13,6 +13,7 @@ from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
+from textual.dom import DOMNode
 from textual.screen import Screen
 
 from tui import theme
@@ -103,22 +104,28 @@ class HousequestApp(App[None]):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The palette: every key of ``screen`` that does something now, and the commands of the app itself."""
         keys = self._active_keys(screen)
-        for key in keys:
-            run = partial(self.run_action, key.action, screen)
+        for key, node in keys:
+            run = partial(self.run_action, key.action, node)
             yield SystemCommand(key.tooltip or key.description, f"key {self.get_key_display(key)}", run)
-        if all(key.action != "rules" for key in keys) and not self._at_desk():
+        if all(key.action != "rules" for key, _ in keys) and not self._at_desk():
             yield SystemCommand("Rules: the curator's desk", "Open the rulebooks", self.on_app_screen_open_rules)
         yield SystemCommand("Light or dark", "Change the colours", self.action_toggle_theme)
         yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
         yield SystemCommand("List all keys", "Those of this screen that do something now", partial(self._list_keys, screen))
 
-    def _active_keys(self, screen: Screen[Any]) -> list[Binding]:
-        """The keys of ``screen`` that do something now, one for each thing that is done."""
-        found: dict[str, Binding] = {}
-        for key in Binding.make_bindings(screen.BINDINGS):
-            namespace, name, parameters = parse(key.action)
-            if key.description and namespace != "app" and screen.check_action(name, parameters):
-                found.setdefault(key.action, key)
+    def _active_keys(self, screen: Screen[Any]) -> list[tuple[Binding, DOMNode]]:
+        """The keys that do something now, each with what they act on: those of ``screen``, then of what has the focus in it.
+
+        There is one for each thing that is done, and none by which a widget of Textual's is moved in.
+        """
+        inner = screen.focused.ancestors_with_self if screen.focused else []
+        ours = (node for node in inner if node not in {screen, self} and type(node).__module__.startswith("tui."))
+        found: dict[str, tuple[Binding, DOMNode]] = {}
+        for node in (screen, *ours):
+            for key in Binding.make_bindings(node.BINDINGS):
+                namespace, name, parameters = parse(key.action)
+                if key.description and namespace != "app" and node.check_action(name, parameters):
+                    found.setdefault(key.action, (key, node))
         return list(found.values())
 
     def _at_desk(self) -> bool:
@@ -196,13 +203,15 @@ class HousequestApp(App[None]):
         """List the keys of ``screen``; the chosen one is pressed."""
         from tui.dialogs import PickDialog
 
-        keys = {self.get_key_display(key): key for key in self._active_keys(screen)}
+        keys = {self.get_key_display(key): (key, node) for key, node in self._active_keys(screen)}
         width = max(map(len, keys), default=0)
-        lines = {f"{shown:>{width}}  {key.tooltip or key.description}": key.action for shown, key in keys.items()}
+        lines = {
+            f"{shown:>{width}}  {key.tooltip or key.description}": (key.action, node) for shown, (key, node) in keys.items()
+        }
 
         def chosen(line: str | None) -> None:
             if line is not None:
-                self.call_later(self.run_action, lines[line], screen)
+                self.call_later(self.run_action, *lines[line])
 
         self.push_screen(PickDialog("Keys", list(lines)), chosen)
 

@@ -226,3 +226,12 @@ async def test_without_runs_no_key_is_offered_that_needs_one(tmp_path: Path) -> 
         await until(pilot, lambda: "No runs in" in screen_text(app))
         keys = screen_text(app).splitlines()[-1]
         assert "rules" in keys and "open" not in keys and "compare" not in keys
+
+
+@pytest.mark.heavy
+async def test_the_list_of_keys_has_those_of_the_view_too(runs: Path) -> None:
+    app = listing(runs)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot)
+        await pilot.press("slash", *"all", "enter")
+        await until(pilot, lambda: "space  Mark" in screen_text(app) and "c  Compare" in screen_text(app))
