@@ -40,7 +40,8 @@ class BriefState:
 
     ``seen`` are the commands so far, each with the belief before it; ``hints`` are a person's hints that the model has to read
     itself, ``directions`` what the others say to do now and ``avoided`` where they say not to look; ``failed`` are the plans
-    that were carried out and did not win.
+    that were carried out and did not win; under this plan ``repeated`` counts the replies that would
+    have taught nothing, and ``turns`` the commands.
     """
 
     belief: Belief
@@ -49,11 +50,19 @@ class BriefState:
     failed: tuple[tuple[str, ...], ...] = ()
     directions: Directions | None = None
     avoided: frozenset[str] = frozenset()
+    repeated: int = 0
+    turns: int = 0
 
     def barred(self, commands: Commands) -> frozenset[str]:
         """The commands that would look for something where a person says that it is not."""
         places = self.avoided if self.belief.held is None else ()
         return frozenset(pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}"))
+
+    def seeks(self, plan: Sequence[str]) -> bool:
+        """Whether nothing that ``plan`` names was found yet, and there are places left to look into."""
+        named = set(_WORD.findall(" ".join(plan)))
+        found = any(item.kind in named for item in self.belief.items)
+        return not found and any(one.contents is None for one in self.belief.receptacles)
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -72,7 +81,7 @@ class BriefState:
         for one in transitions:
             seen = (*seen, (belief, one.command))
             belief = household.update(belief, one.command, one.observation)
-        return replace(self, belief=belief, seen=seen)
+        return replace(self, belief=belief, seen=seen, turns=self.turns + len(seen) - len(self.seen))
 
     def alternatives(self, commands: Commands, barred: Collection[str] = ()) -> tuple[str, ...]:
         """Commands in place of one that was tried or is ``barred``: open something here or search elsewhere, else go anywhere
@@ -110,6 +119,56 @@ def acting(plan: Sequence[str], belief: Belief, tried: Sequence[str]) -> str:
     """The prompt of the actor."""
     text = numbered(plan)
     return f"Plan:\n{text}\n{observed(belief, text, tried)}"
+
+
+_FIND, _WHERE = r"find and take an? (?P<object>[a-z]+)", r"(?:, (?:first|last) in the [a-z0-9 ]+)*"
+_PUT = r"put it in the (?P<place>[a-z]+)"
+_TWICE = (f"{_FIND}{_WHERE}", _PUT, f"find and take another (?P=object){_WHERE}", "put it in the (?P=place) too")
+_PLANS = tuple(
+    re.compile("\n".join(steps))
+    for steps in (
+        (_TWICE[0], _PUT),
+        (_TWICE[0], "(?P<treatment>[a-z]+) it with the [a-z]+", _PUT),
+        (_TWICE[0], f"find an? [a-z]+{_WHERE} and use it"),
+        _TWICE,
+    )
+)
+
+
+def is_possible(plan: Sequence[str], belief: Belief) -> bool:
+    """Whether ``plan`` is one that small models are taught, for a place that this house has."""
+    known = _parts(plan)
+    place = None if known is None else known.groupdict().get("place")
+    return known is not None and (place is None or any(one.kind == place for one in belief.receptacles))
+
+
+def is_found(plan: Sequence[str], belief: Belief) -> bool:
+    """Whether as many of the object as ``plan`` needs were seen."""
+    known = _parts(plan)
+    seen = 0 if known is None else sum(item.kind == known["object"] for item in belief.items)
+    return seen >= (2 if len(plan) == len(_TWICE) else 1)
+
+
+def is_done(plan: Sequence[str], belief: Belief) -> bool:
+    """Whether all is as ``plan`` wants it, so far as can be seen: nothing tells which thing was held under a lamp."""
+    known = _parts(plan)
+    parts = {} if known is None else known.groupdict()
+    if known is None or parts.get("place") is None:
+        return False
+    items = {item.name: item for item in belief.items}
+    inside = (items[name] for one in belief.receptacles if one.kind == parts["place"] for name in belief.inside(one))
+    done = sum(item.kind == parts["object"] and _is_treated(item, parts.get("treatment")) for item in inside)
+    return done >= (2 if len(plan) == len(_TWICE) else 1)
+
+
+def _is_treated(item: Item, treatment: str | None) -> bool:
+    if treatment is None:
+        return True
+    return bool(item.clean) if treatment == "clean" else item.heat == {"heat": "hot", "cool": "cool"}.get(treatment)
+
+
+def _parts(plan: Sequence[str]) -> re.Match[str] | None:
+    return next((known for one in _PLANS if (known := one.fullmatch("\n".join(plan)))), None)
 
 
 def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:

@@ -15,12 +15,13 @@ import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from agent.models.builtin.model import load_builtin
 from agent.training import corpus
 from agent.training.evaluate import SETS, evaluate_model
+from agent.training.own import OwnPlay
+from agent.training.processes import processors
 from agent.training.steps import Steps, add_evaluation, print_figures, print_size
 
 
@@ -49,16 +50,13 @@ def _train(given: argparse.Namespace) -> None:
 
 
 def _own(given: argparse.Namespace) -> None:
-    vocabulary = corpus.load_vocabulary(given.corpus)
-    own = corpus.ModelPlayer(load_builtin(given.file))
-    train = list(corpus.train_games(given.games_folder, given.games, human=given.human))
-    houses = corpus.made_up_games(given.first, given.houses, given.seed)
-    actor = corpus.encoded(corpus.own_actor_samples(chain(train, houses), own, given.seed), vocabulary)
-    actor.save(given.corpus / f"own-actor-{given.name}.npz")
-    reasoner = corpus.encoded(corpus.own_reasoner_samples(train, own, given.seed), vocabulary)
-    if len(reasoner):
-        reasoner.save(given.corpus / f"own-reasoner-{given.name}.npz")
-    print(json.dumps({"actor": len(actor), "reasoner": len(reasoner)}))
+    corpus.refuse_evaluation(given.first, given.houses)
+    samples = OwnPlay(given.file, given.games_folder, given.seed).samples(
+        given.games, given.first, given.houses, given.processes
+    )
+    part = corpus.encoded(samples, corpus.load_vocabulary(given.corpus))
+    part.save(given.corpus / f"own-actor-{given.name}.npz")
+    print(json.dumps({"samples": len(part), "tokens": len(part.tokens)}))
 
 
 def _export(given: argparse.Namespace) -> None:
@@ -78,9 +76,7 @@ def _shares(given: Sequence[str], folder: Path) -> dict[str, float]:
     if given:
         return {name: float(share) for name, share in (one.split("=", 1) for one in given)}
     shares = {"actor-train": 0.33, "actor-made-up": 0.3, "reasoner-train": 0.3, "reasoner-made-up": 0.07}
-    own = sorted(file.stem for file in folder.glob("own-*.npz"))
-    weights = {name: 0.4 if "actor" in name else 0.1 for name in own}
-    return shares | {name: weight / max(1, len(own) / 2) for name, weight in weights.items()}
+    return shares | {file.stem: 0.4 for file in sorted(folder.glob("own-*.npz"))}
 
 
 def _steps() -> Steps:
@@ -106,7 +102,7 @@ def _steps() -> Steps:
     own.add_argument("--games", type=int, help="at most so many games of train")
     own.add_argument("--first", type=int, default=100_000, help="seed of the first made-up house")
     own.add_argument("--houses", type=int, default=2000)
-    own.add_argument("--no-human", dest="human", action="store_false", help="leave out the annotators' goals")
+    own.add_argument("--processes", type=int, default=processors(), help="how many play at once; all processors by default")
     exporting = steps.add("export", _export, "write the file that ships")
     exporting.add_argument("file", type=Path)
     exporting.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")

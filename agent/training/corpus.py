@@ -5,12 +5,11 @@ The games are those of ``train`` and made-up houses below seed 1,000,000; those 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
@@ -19,17 +18,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.agents.reasoner_actor.roles import ACTOR, REASONER
 from agent.episodes.splits import EVALUATION_SEEDS
-from agent.models.base import Message, Request
-from agent.models.builtin.model import BuiltinModel
 from agent.models.builtin.vocabulary import PIECE, Vocabulary
 from agent.roles import brief
-from agent.roles.base import ReplyError
 from agent.training import goal_wordings, wordings
 from agent.training.demonstrations import (
-    MISSTEPS,
-    STUCK,
     TrainingSample,
     demonstrate,
     plan_of,
@@ -120,10 +113,17 @@ def train_games(data: Path | None, limit: int | None = None, *, human: bool = Tr
     """The games of ``train``, with what people wrote of them or without."""
     world = AlfworldWorld(data=data)
     for task in spread(world.tasks("train"), limit):
-        goal = read_goal(task.goal)
-        if goal is not None and task.source is not None:
-            written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if human else ()
-            yield TrainingGame(world.open(task), goal, tuple(sentence for sentence in written if sentence))
+        if (game := train_game(world, task, human=human)) is not None:
+            yield game
+
+
+def train_game(world: AlfworldWorld, task: Task, *, human: bool) -> TrainingGame | None:
+    """The game of ``task``; None if its goal is in no template's words."""
+    goal = read_goal(task.goal)
+    if goal is None or task.source is None:
+        return None
+    written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if human else ()
+    return TrainingGame(world.open(task), goal, tuple(sentence for sentence in written if sentence))
 
 
 def people_of_train(data: Path | None) -> Iterator[str]:
@@ -135,14 +135,24 @@ def people_of_train(data: Path | None) -> Iterator[str]:
 
 def made_up_games(first: int, number: int, seed: int) -> Iterator[TrainingGame]:
     """Made-up houses, every third of other habits: a kind or two of things lie where they never lay in ``train``."""
+    refuse_evaluation(first, number)
+    for at in range(first, first + number):
+        yield made_up_game(at, seed)
+
+
+def refuse_evaluation(first: int, number: int) -> None:
+    """Raise ``ConfigurationError`` if any of so many houses from ``first`` on is one that evaluates."""
     if first + number > EVALUATION_SEEDS:
         beyond = f"{first:,} and {number:,} more go beyond"
         raise ConfigurationError(f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; {beyond}.")
+
+
+def made_up_game(at: int, seed: int) -> TrainingGame:
+    """The made-up house with the seed ``at``; ``seed`` says which things lie elsewhere in every third."""
     habits = counted_habits()
-    for at in range(first, first + number):
-        house = make_house(at, _altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits)
-        task = Task(f"{GENERATED}/{at}", AlfworldWorld.name, GENERATED, at, house.goal.type, house.sentence)
-        yield TrainingGame(NativeEnv(task, house.game), house.goal)
+    house = make_house(at, _altered(habits, Random(f"habits {seed} {at}")) if at % 3 == 0 else habits)
+    task = Task(f"{GENERATED}/{at}", AlfworldWorld.name, GENERATED, at, house.goal.type, house.sentence)
+    return TrainingGame(NativeEnv(task, house.game), house.goal)
 
 
 def _altered(habits: Habits, random: Random) -> Habits:
@@ -197,51 +207,6 @@ def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> It
                 failed = [plan_of(one, SearchOrder()) for one in (game.goal, *others[:-1])]
                 prompt = brief.planning(random.choice(written), belief, (), (), failed)
                 yield TrainingSample(prompt, planned(others[-1], SearchOrder()))
-
-
-@dataclass(frozen=True, slots=True)
-class ModelPlayer:
-    """The model playing its own games, for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done."""
-
-    model: BuiltinModel
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
-
-    def reply(self, prompt: str, *, temperature: float = 0.0, seed: int = 0) -> str:
-        call = self.model.complete(Request((Message("user", prompt),), max_tokens=96, temperature=temperature, seed=seed))
-        return self.loop.run_until_complete(call).text
-
-    def command(self, prompt: str) -> str:
-        """The command it would give; ``look`` if its reply cannot be read."""
-        try:
-            return ACTOR.read(self.reply(prompt)).command or STUCK
-        except ReplyError:
-            return "look"
-
-
-def own_actor_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
-    """Each game once, played by the model, with fewer missteps than the expert's games."""
-    for number, game in enumerate(games):
-        yield from demonstrate(game.env, game.goal, Random(f"own {seed} {number}"), own.command, missteps=MISSTEPS / 4)
-
-
-def own_reasoner_samples(games: Iterable[TrainingGame], own: ModelPlayer, seed: int) -> Iterator[TrainingSample]:
-    """Each goal in people's words that the model misreads: its wrong plans become failed plans, answered by the right one."""
-    for number, game in enumerate(games):
-        opening = game.env.reset().observation
-        belief = reader.begin(opening)
-        right = plan_of(game.goal, SearchOrder())
-        places, random = sorted({one.kind for one in belief.receptacles}), Random(f"own {seed} {number}")
-        for sentence in (*game.human, goal_wording(random, game.goal, places)):
-            failed: list[tuple[str, ...]] = []
-            for guess in range(4):
-                prompt = brief.planning(sentence, belief, (), (), failed)
-                try:
-                    plan = REASONER.read(own.reply(prompt, temperature=1.2, seed=seed + guess)).steps
-                except ReplyError:
-                    continue
-                if plan is not None and plan != right and plan not in failed:
-                    failed.append(plan)
-                    yield TrainingSample(brief.planning(sentence, belief, (), (), failed), planned(game.goal, SearchOrder()))
 
 
 def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:

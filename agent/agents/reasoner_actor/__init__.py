@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 class ReasonerActorSettings(ModelSettings):
     """When the reasoner is asked again.
 
-    ``stuck_after``: so many commands in a row were refused, or were the same command with the same answer; unless it is 0, the
-    actor may also say that it is stuck. ``on_hint``: the actor sees hints in any case; with short prompts (`agent.roles.brief`)
-    only the reasoner does, and is always asked.
+    ``stuck_after``: so many commands in a row were refused, or were the same command with the same answer; with short prompts
+    (`agent.roles.brief`), so many replies under a plan would have taught nothing. Unless it is 0, the actor may also say that
+    it is stuck. ``on_hint``: the actor sees hints in any case; with short prompts only the reasoner does, and is always asked.
     """
 
     on_subgoal: bool = option(True, "ask the reasoner when the actor moves on to another step")

@@ -44,7 +44,7 @@ class ReasonerActor:
         prompting = self._prompting()
         memory, turn = prompting.heed(prompting.observe(memory, turn.transitions), turn, emit)
         before = memory.revision
-        if reason := self._trigger(memory, turn, reviews=prompting.reviews):
+        if reason := self._trigger(memory, turn, prompting):
             failure, memory = await self._plan(prompting, memory, turn, reason, emit)
             if failure is not None:
                 return failure, memory
@@ -67,20 +67,18 @@ class ReasonerActor:
             memory = replace(memory, moved_on=step > memory.step, step=step)
         return Act(answer.value.command), replace(memory, last=answer.value.command)
 
-    def _trigger(self, memory: PlanMemory, turn: Turn, *, reviews: bool) -> str | None:
+    def _trigger(self, memory: PlanMemory, turn: Turn, prompting: ChatPrompting | BriefPrompting) -> str | None:
         if memory.revision < 0:
             return "the episode begins"
         # Without reviews only the plan carries a hint to the actor, so the reasoner is always asked.
-        if turn.hints and (not reviews or (self._settings.on_hint and self._may_ask(memory))):
+        if turn.hints and (not prompting.reviews or (self._settings.on_hint and self._may_ask(memory))):
             return "the person beside you gave a hint"
-        if not reviews or not self._may_ask(memory):
+        if not self._may_ask(memory):
             return None
         after = self._settings.stuck_after
-        latest = memory.unreviewed[-after:]
-        refused = all(not one.observation.accepted for one in latest)
-        if 0 < after <= len(latest) and (refused or (after > 1 and len(set(latest)) == 1)):
-            return f"the last {after} commands led nowhere"
-        if memory.moved_on and self._settings.on_subgoal:
+        if after > 0 and (why := prompting.led_nowhere(memory, after)):
+            return why
+        if prompting.reviews and memory.moved_on and self._settings.on_subgoal:
             return f"the actor has gone on to step {memory.step + 1} of the plan"
         return None
 

@@ -5,15 +5,18 @@ The model says which of the two it needs (``Model.brief``). The agent decides wh
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import asyncio
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from agent.agents.reasoner_actor.roles import ACTOR, MOST_HELD, REASONER, STUCK, ActorReply, ReasonerReply
 from agent.base import Emitter, Grants, Turn
-from agent.models.base import Message, Model, Request
+from agent.models.base import Completion, Message, Model, Request, Usage
 from agent.roles import brief
-from agent.roles.base import Answer, Sampling, ask, call_event, load_prompt
+from agent.roles.base import Answer, ReplyError, Sampling, ask, call_event, load_prompt
 from agent.roles.commands import acting_form, command_value, planning_form, seen_after
 from agent.roles.directions import answer_question, cannot_follow, read_directions
 from agent.roles.messages import RoleMemory, emit_rules, emit_thought, numbered, opening_text, transcript
@@ -22,8 +25,14 @@ from worlds.household.base import Household
 from worlds.household.belief import Belief
 
 PACKAGE = "agent.agents.reasoner_actor"
-MOST_GUESSES = 4
-"""How often the reasoner is asked for another plan in place of one that failed already."""
+READINGS = 24
+"""How often a small model reads a goal again once its plan has failed; the plans are tried in the order of how often it gave
+them.
+"""
+PATIENCE = 20
+"""Commands of a search after which a plan for something that was seen is tried."""
+_WARMTH = (1.0, 1.5, 2.0, 2.5)
+"""The temperatures of those readings, each once all plans of the one before have failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +41,8 @@ class PlanMemory:
 
     ``played`` are all transitions, ``unreviewed`` those since the plan was last reviewed; ``asked`` counts how often the
     reasoner was asked again. ``state`` is what short prompts are rendered from; None in conversations. A person may change the
-    model within an episode, so either way of prompting finds its data here. ``seen`` is what the conversations told.
+    model within an episode, so either way of prompting finds its data here. ``seen`` is what the conversations told;
+    ``readings`` are the plans that a small model gave when it read the goal again, in so many ``rounds``.
     """
 
     goal: str
@@ -50,6 +60,8 @@ class PlanMemory:
     last: str | None = None
     state: brief.BriefState | None = None
     seen: Belief | None = None
+    readings: tuple[ReasonerReply, ...] = ()
+    rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +88,14 @@ class ChatPrompting:
         """Nothing of its own: the model reads all hints."""
         del emit
         return memory, turn
+
+    def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
+        """Why the reasoner should be asked again, where the last commands, ``after`` or more, brought nothing."""
+        latest = memory.unreviewed[-after:]
+        refused = all(not one.observation.accepted for one in latest)
+        if after <= len(latest) and (refused or (after > 1 and len(set(latest)) == 1)):
+            return f"the last {after} commands led nowhere"
+        return None
 
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
@@ -122,10 +142,10 @@ class ChatPrompting:
 class BriefPrompting:
     """One short message for each call (`agent.roles.brief`), rendered from belief.
 
-    The reasoner sees goal, rules, hints and failed plans, so it is asked at the beginning, on a hint and when the actor is
-    stuck. Hints that say in plain words where to go or what to do are followed without it (`agent.roles.directions`). If a
-    command was already given with the same knowledge, was declined, or is not admissible where that is granted, the actor
-    chooses another one from a list.
+    The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads the
+    goal several times, and what it gave most often is tried next (self-consistency, Wang et al., 2023). Hints that say in plain
+    words where to go or what to do are followed without it (`agent.roles.directions`). If a command was already given with the
+    same knowledge, was declined, or is not admissible where that is granted, the actor chooses another one from a list.
     """
 
     model: Model
@@ -153,6 +173,21 @@ class BriefPrompting:
                 left.append(hint)
         return replace(memory, state=state), replace(turn, hints=tuple(left))
 
+    def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
+        """Why the goal should be read again: the plan is done, ``after`` replies would have taught nothing, or a long search
+        found nothing.
+        """
+        state = memory.state
+        if state is None or not memory.plan:
+            return None
+        if brief.is_done(memory.plan, state.belief):
+            return "all steps of the plan are done, but the task is not over"
+        if state.repeated >= after:
+            return f"{state.repeated} times the actor repeated what had taught it nothing"
+        if state.turns >= PATIENCE and state.seeks(memory.plan):
+            return f"{state.turns} commands have not found what the plan names"
+        return None
+
     async def plan(
         self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[Answer[ReasonerReply], PlanMemory]:
@@ -160,20 +195,55 @@ class BriefPrompting:
         del reason
         state = memory.state
         assert state is not None
-        if memory.plan and not turn.hints:
-            state = replace(state, failed=(*state.failed, memory.plan))
-        state = replace(state, hints=state.hints + turn.hints)
+        state = replace(state, hints=state.hints + turn.hints, repeated=0, turns=0)
         rules = brief.relevant_rules(memory.goal, state.belief, turn.rules)
         emit_rules(rules, (), emit)
-        text = brief.planning(memory.goal, state.belief, rules, state.hints, state.failed)
-        answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
-        for again in range(1, MOST_GUESSES + 1):
-            if answer.value is None or answer.value.steps not in state.failed:
-                break
-            # A plan that failed would fail again: let the model guess.
-            guessing = replace(self.sampling, temperature=1.0, seed=(self.sampling.seed or 0) + again)
-            answer = await ask(REASONER, self.model, (), text, emit, guessing)
-        return answer, replace(memory, state=state)
+        text = brief.planning(memory.goal, state.belief, rules, state.hints, ())
+        if not memory.plan or turn.hints:
+            answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
+            return answer, replace(memory, state=state, readings=(), rounds=0)
+        # What was not found yet may still be there, so only what was seen is a better plan.
+        searching = state.seeks(memory.plan)
+        failed = state.failed if searching else (*state.failed, memory.plan)
+        readings, rounds = memory.readings, memory.rounds
+
+        def left() -> list[ReasonerReply]:
+            others = [one for one in readings if one.steps != memory.plan and one.steps not in failed]
+            found = [one for one in others if brief.is_found(one.steps or (), state.belief)]
+            return found if searching else found or others
+
+        while not left() and rounds < (1 if searching else len(_WARMTH)):
+            readings += await self._readings(text, state.belief, _WARMTH[rounds], emit)
+            rounds += 1
+        if not left() and not searching:
+            # All are tried again, since what was sought may have been missed.
+            failed = ()
+        likeliest = next(iter(left()), ReasonerReply("", None))
+        memory = replace(memory, state=replace(state, failed=failed), readings=readings, rounds=rounds)
+        return Answer(likeliest, "", ()), memory
+
+    async def _readings(self, text: str, belief: Belief, warmth: float, emit: Emitter) -> tuple[ReasonerReply, ...]:
+        """The plans that the reasoner gives where chance has a part, those that it gives most often first.
+
+        A small model seldom learned to give a second plan; how often it gives one says what else a person may have meant.
+        """
+        asked = (Message("user", text),)
+        request = Request(
+            asked,
+            stop=REASONER.stop,
+            max_tokens=self.sampling.reply_tokens(REASONER.reply_tokens),
+            temperature=warmth,
+        )
+        seeds = range(self.sampling.seed or 0, (self.sampling.seed or 0) + READINGS)
+        completions = await asyncio.gather(*(self.model.complete(replace(request, seed=seed)) for seed in seeds))
+        emit(call_event(REASONER.name, asked, _together(completions), calls=READINGS), completions[0].timing)
+        times: Counter[ReasonerReply] = Counter()
+        for one in completions:
+            with suppress(ReplyError):
+                reply = REASONER.read(one.text)
+                if brief.is_possible(reply.steps or (), belief):
+                    times[ReasonerReply("", reply.steps)] += 1
+        return tuple(reply for reply, _ in times.most_common())
 
     async def act(
         self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
@@ -194,6 +264,9 @@ class BriefPrompting:
         if answer.value is not None:
             options = self._options(answer.value.command, state, turn.admissible, barred, again=again)
             if options:
+                idle = answer.value.command in state.idle and not state.seeks(memory.plan)
+                repeated = state.repeated + idle
+                memory = replace(memory, state=replace(state, repeated=repeated))
                 answer = await self._choose(answer, answer.value, options, emit)
         return answer, memory
 
@@ -226,3 +299,10 @@ class BriefPrompting:
         if admissible is None:
             return state.alternatives(self.household.commands, barred)
         return tuple(each for each in admissible if each not in done) or admissible
+
+
+def _together(completions: Sequence[Completion]) -> Completion:
+    """All replies as one, with the tokens of all."""
+    read = sum(one.usage.prompt or 0 for one in completions)
+    written = sum(one.usage.completion or 0 for one in completions)
+    return Completion("\n\n".join(one.text for one in completions), "stop", Usage(read, written))

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agent.agents.reasoner_actor.prompting import READINGS
 from agent.agents.registry import make_agent
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
@@ -192,16 +193,45 @@ def test_a_hint_is_heard_however_often_the_actor_was_stuck() -> None:
     assert any("Hint: try the sofa" in text for text in parrot.asked)
 
 
-def test_who_is_stuck_gets_another_plan_or_chooses_something() -> None:
-    def reply(text: str) -> str:
-        if text.startswith("Goal:"):
-            return planned("second" if "Failed: first" in text else "first")
-        return acts("stuck")
+def mug_in(place: str, thing: str = "mug") -> str:
+    return planned(f"find and take a {thing}", f"put it in the {place}")
 
-    parrot = Parrot(reply)
+
+def test_who_is_stuck_gets_what_the_goal_may_mean_as_well_the_likeliest_first() -> None:
+    fridge, desk = mug_in("fridge"), mug_in("countertop")
+    readings = [fridge] * 12 + [mug_in("drawer")] * 2 + [desk] * 6 + [mug_in("volcano")] * 3 + ["well, well"]
+    replies = iter([fridge, *readings, *[mug_in("cabinet")] * READINGS, *[desk] * READINGS])
+    parrot = Parrot(lambda text: next(replies) if text.startswith("Goal:") else acts("stuck"))
+    told = episode(parrot, max_turns=6)
+    places = [plan.steps[1].rpartition(" ")[2] for plan in of(events.Planned, told)]
+    # Once all have failed the goal is read again, and what was not thought of before is tried; then all are tried again.
+    assert places[:5] == ["fridge", "countertop", "drawer", "cabinet", "fridge"]
+    assert [call.calls for call in of(events.ModelCall, told) if call.calls] == [READINGS] * 3
+    assert not of(events.ParseFailed, told)
+
+
+def test_a_plan_for_what_was_seen_comes_first() -> None:
+    replies = iter([mug_in("fridge"), *[mug_in("countertop", "ladle")] * 20, *[mug_in("countertop", "potato")] * 4])
+    turns = iter(["go to countertop 1"])
+    parrot = Parrot(lambda text: next(replies) if text.startswith("Goal:") else acts(next(turns, "stuck")))
     told = episode(parrot, max_turns=2)
-    assert [plan.steps for plan in of(events.Planned, told)] == [("first",), ("second",)]
-    assert len(of(events.Stepped, told)) == 2
+    assert [plan.steps[0].split()[-1] for plan in of(events.Planned, told)] == ["mug", "potato"]
+
+
+def test_a_plan_of_which_nothing_is_left_to_do_is_left() -> None:
+    replies = iter([mug_in("fridge", "potato"), *[mug_in("fridge", "mug")] * READINGS])
+    turns = iter(["go to countertop 1"])
+    parrot = Parrot(lambda text: next(replies) if text.startswith("Goal:") else acts(next(turns, "go to fridge 1")))
+    told = episode(parrot, max_turns=12)
+    assert [plan.reason for plan in of(events.Planned, told)] == [
+        "the episode begins",
+        "3 times the actor repeated what had taught it nothing",
+    ]
+
+
+def test_who_has_not_found_anything_yet_searches_on() -> None:
+    parrot = Parrot(lambda text: mug_in("fridge", "dragon") if text.startswith("Goal:") else acts("go to countertop 1"))
+    assert len(of(events.Planned, episode(parrot, max_turns=8))) == 1
 
 
 @pytest.mark.heavy

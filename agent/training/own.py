@@ -1,0 +1,76 @@
+"""The model playing its own games, for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from agent.agents.reasoner_actor.roles import ACTOR
+from agent.models.base import Message, Request
+from agent.models.builtin.model import load_builtin
+from agent.roles.base import ReplyError
+from agent.training.corpus import made_up_game, spread, train_game
+from agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, demonstrate
+from agent.training.processes import in_processes
+from worlds.alfworld.world import AlfworldWorld
+
+
+class OwnGame(NamedTuple):
+    """A game to play: its number among all, a published game's reference, or None and the seed of a made-up ``house``."""
+
+    number: int
+    reference: str | None
+    house: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPlay:
+    """The model of ``file`` plays the games in ``data``."""
+
+    file: Path
+    data: Path | None
+    seed: int
+
+    def samples(self, games: int | None, first: int, houses: int, processes: int) -> Iterator[TrainingSample]:
+        """Play ``games`` of ``train`` (None: all) and so many made-up ``houses`` from the seed ``first`` on, in this order."""
+        tasks = spread(AlfworldWorld(data=self.data).tasks("train"), games)
+        published = [OwnGame(number, task.reference) for number, task in enumerate(tasks)]
+        made_up = [OwnGame(len(published) + at, None, first + at) for at in range(houses)]
+        for game in in_processes(partial(_Player, self), [*published, *made_up], processes):
+            yield from game
+
+
+class _Player:
+    """Plays one game after another."""
+
+    def __init__(self, play: OwnPlay) -> None:
+        self._play, self._world = play, AlfworldWorld(data=play.data)
+        self._model, self._loop = load_builtin(play.file), asyncio.new_event_loop()
+
+    def __call__(self, item: OwnGame) -> list[TrainingSample]:
+        if item.reference is None:
+            game = made_up_game(item.house, self._play.seed)
+        else:
+            game = train_game(self._world, self._world.task(item.reference), human=False)
+        if game is None:
+            return []
+        # With fewer missteps than the expert's games, since the model makes its own.
+        random = Random(f"own {self._play.seed} {item.number}")
+        return list(demonstrate(game.env, game.goal, random, self._command, missteps=MISSTEPS / 4))
+
+    def close(self) -> None:
+        self._loop.close()
+
+    def _command(self, prompt: str) -> str:
+        """The command that the model gives; ``look`` if its reply cannot be read."""
+        asked = Request((Message("user", prompt),), max_tokens=96)
+        reply = self._loop.run_until_complete(self._model.complete(asked)).text
+        try:
+            return ACTOR.read(reply).command or STUCK
+        except ReplyError:
+            return "look"
