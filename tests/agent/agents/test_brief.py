@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.agents.reasoner_actor.prompting import READINGS
+from agent.agents.reasoner_actor.prompting import PATIENCE, READINGS
 from agent.agents.registry import make_agent
 from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
@@ -193,45 +193,85 @@ def test_a_hint_is_heard_however_often_the_actor_was_stuck() -> None:
     assert any("Hint: try the sofa" in text for text in parrot.asked)
 
 
-def mug_in(place: str, thing: str = "mug") -> str:
+def put(place: str, thing: str = "potato") -> str:
     return planned(f"find and take a {thing}", f"put it in the {place}")
 
 
+def plays(replies: Iterable[str], *commands: str, then: str, max_turns: int) -> list[events.Body]:
+    """What a model tells that gives these plans and commands, ``then`` to all other calls for a command."""
+    plans, turns = iter(replies), iter(commands)
+    parrot = Parrot(lambda text: next(plans) if text.startswith("Goal:") else acts(next(turns, then)))
+    return episode(parrot, max_turns=max_turns)
+
+
 def test_who_is_stuck_gets_what_the_goal_may_mean_as_well_the_likeliest_first() -> None:
-    fridge, desk = mug_in("fridge"), mug_in("countertop")
-    readings = [fridge] * 12 + [mug_in("drawer")] * 2 + [desk] * 6 + [mug_in("volcano")] * 3 + ["well, well"]
-    replies = iter([fridge, *readings, *[mug_in("cabinet")] * READINGS, *[desk] * READINGS])
-    parrot = Parrot(lambda text: next(replies) if text.startswith("Goal:") else acts("stuck"))
-    told = episode(parrot, max_turns=6)
+    readings = [put("fridge")] * 12 + [put("drawer")] * 2 + [put("diningtable")] * 6 + [put("volcano")] * 3 + ["well, well"]
+    replies = [put("fridge"), *readings, *[put("cabinet")] * READINGS, *[put("fridge")] * 2 * READINGS]
+    told = plays(replies, "go to countertop 1", then="stuck", max_turns=7)
     places = [plan.steps[1].rpartition(" ")[2] for plan in of(events.Planned, told)]
     # Once all have failed the goal is read again, and what was not thought of before is tried; then all are tried again.
-    assert places[:5] == ["fridge", "countertop", "drawer", "cabinet", "fridge"]
-    assert [call.calls for call in of(events.ModelCall, told) if call.calls] == [READINGS] * 3
+    assert places[:5] == ["fridge", "diningtable", "drawer", "cabinet", "fridge"]
+    assert [call.calls for call in of(events.ModelCall, told) if call.calls] == [READINGS] * 4
     assert not of(events.ParseFailed, told)
 
 
 def test_a_plan_for_what_was_seen_comes_first() -> None:
-    replies = iter([mug_in("fridge"), *[mug_in("countertop", "ladle")] * 20, *[mug_in("countertop", "potato")] * 4])
-    turns = iter(["go to countertop 1"])
-    parrot = Parrot(lambda text: next(replies) if text.startswith("Goal:") else acts(next(turns, "stuck")))
-    told = episode(parrot, max_turns=2)
-    assert [plan.steps[0].split()[-1] for plan in of(events.Planned, told)] == ["mug", "potato"]
+    replies = [put("fridge"), *[put("countertop", "ladle")] * 20, *[put("diningtable")] * 4]
+    told = plays(replies, "go to countertop 1", then="stuck", max_turns=2)
+    assert [plan.steps[0].split()[-1] for plan in of(events.Planned, told)] == ["potato", "potato"]
 
 
 def test_a_plan_of_which_nothing_is_left_to_do_is_left() -> None:
-    replies = iter([mug_in("fridge", "potato"), *[mug_in("fridge", "mug")] * READINGS])
-    turns = iter(["go to countertop 1"])
-    parrot = Parrot(lambda text: next(replies) if text.startswith("Goal:") else acts(next(turns, "go to fridge 1")))
-    told = episode(parrot, max_turns=12)
+    commands = (
+        "go to countertop 1",
+        "take potato 1 from countertop 1",
+        "go to diningtable 1",
+        "move potato 1 to diningtable 1",
+    )
+    told = plays([put("diningtable"), *[put("fridge")] * READINGS], *commands, then="look", max_turns=5)
+    assert [plan.reason for plan in of(events.Planned, told)] == [
+        "the episode begins",
+        "all steps of the plan are done, but the task is not over",
+    ]
+
+
+def test_a_plan_under_which_the_actor_repeats_itself_is_left() -> None:
+    replies = [put("fridge"), *[put("diningtable")] * READINGS]
+    told = plays(replies, "go to countertop 1", then="go to fridge 1", max_turns=12)
     assert [plan.reason for plan in of(events.Planned, told)] == [
         "the episode begins",
         "3 times the actor repeated what had taught it nothing",
     ]
 
 
-def test_who_has_not_found_anything_yet_searches_on() -> None:
-    parrot = Parrot(lambda text: mug_in("fridge", "dragon") if text.startswith("Goal:") else acts("go to countertop 1"))
-    assert len(of(events.Planned, episode(parrot, max_turns=8))) == 1
+def test_who_has_not_found_it_yet_searches_on_unless_something_likely_was_seen() -> None:
+    searched = plays([put("fridge", "dragon")] * 99, "go to countertop 1", then="go to fridge 1", max_turns=8)
+    assert len(of(events.Planned, searched)) == 1
+    places = [f"go to {kind} {number}" for kind in ("cabinet", "drawer", "stoveburner") for number in range(1, 7)]
+    replies = [put("fridge", "dragon"), *[put("fridge")] * 3, *[put("fridge", "dragon")] * 99]
+    found = plays(replies, "go to countertop 1", *places, then="look", max_turns=PATIENCE + 2)
+    assert [plan.steps[0].split()[-1] for plan in of(events.Planned, found)] == ["dragon", "potato"]
+
+
+def test_what_a_plan_wants_is_read_off_the_belief() -> None:
+    scene = after(
+        ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a mug 2, and a mug 1."),
+        ("take mug 1 from desk 1", "You pick up the mug 1 from the desk 1."),
+        ("heat mug 1 with microwave 1", "You heat the mug 1 using the microwave 1."),
+        ("move mug 1 to desk 1", "You move the mug 1 to the desk 1."),
+    )
+    find, place = "find and take a mug", "put it in the desk"
+    two = (find, place, "find and take another mug", f"{place} too")
+    assert brief.is_done((find, place), scene.belief)
+    assert brief.is_done((find, "heat it with the microwave", place), scene.belief)
+    assert not brief.is_done((find, "clean it with the sinkbasin", place), scene.belief)
+    assert not brief.is_done((find, "put it in the cabinet"), scene.belief)
+    assert brief.is_done(two, scene.belief)
+    assert brief.is_found((f"{find}, first in the desk or the fridge", place), scene.belief)
+    assert not brief.is_found(("find and take a pen", place), scene.belief)
+    assert not brief.is_possible((find, "put it in the volcano"), scene.belief)
+    assert not brief.is_possible((find, find, place), scene.belief)
+    assert not brief.is_done((find, "find a desklamp and use it"), scene.belief)
 
 
 @pytest.mark.heavy
