@@ -114,7 +114,7 @@ def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
     from agent.evaluation.cluster.local import ProcessCluster
 
     if workers is not None and cluster is not None:
-        raise ConfigurationError("--workers: on a cluster all its processors play; leave out --workers or --cluster.")
+        raise ConfigurationError("--workers: --cluster says how many processes play; leave out --workers or --cluster.")
     joined = _joined(cluster)
     if isinstance(joined, ProcessCluster):
         return joined.processes, None

@@ -74,9 +74,9 @@ def test_names_of_clusters() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("agent", ["expert", "react"])
-def test_two_processes_write_what_one_writes(agent: str, tmp_path: Path, solving: Server) -> None:
-    spec = react(tmp_path, solving) if agent == "react" else react(tmp_path, solving, agent="expert", model=None)
+@pytest.mark.parametrize(("agent", "model"), [("expert", None), ("react", "served"), ("reasoner-actor", "builtin")])
+def test_two_processes_write_what_one_writes(agent: str, model: str | None, tmp_path: Path, solving: Server) -> None:
+    spec = react(tmp_path, solving, agent=agent, model=solving.model() if model == "served" else model)
     play(spec, tmp_path / "one")
     play(spec, tmp_path / "many", workers=4, cluster=ProcessCluster(2))
     assert kept(tmp_path / "many") == kept(tmp_path / "one")
