@@ -1,4 +1,4 @@
-"""The ``housequest`` command. Sub-commands import what they need when they run, so that ``--help`` is quick."""
+"""The ``housequest`` command. A sub-command is imported when it is called, and what it needs when it runs."""
 
 from __future__ import annotations
 
@@ -6,38 +6,79 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from tui.commands.compare import compare
-from tui.commands.daily import daily
-from tui.commands.data import data_app
-from tui.commands.env_server import env_server
-from tui.commands.eval import evaluate
-from tui.commands.explore import explore
-from tui.commands.export import export
-from tui.commands.mcp import mcp
-from tui.commands.measure import measure
-from tui.commands.merge import merge
-from tui.commands.models import models_app
-from tui.commands.modules import modules
-from tui.commands.play import play
-from tui.commands.plugins import plugins
-from tui.commands.replay import replay
-from tui.commands.report import report
-from tui.commands.rules import rules_app
-from tui.commands.runs import runs
-from tui.commands.serve import serve
-from tui.commands.train import train
-from tui.commands.trust import asked_to_trust, trust
-from tui.commands.verify import verify
 from worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
 from worlds.paths import IrregularFile
 
+_COMMANDS = {
+    "play": "play",
+    "daily": "daily",
+    "eval": "evaluate",
+    "report": "report",
+    "compare": "compare",
+    "verify": "verify",
+    "merge": "merge",
+    "replay": "replay",
+    "explore": "explore",
+    "train": "train",
+    "export": "export",
+    "modules": "modules",
+    "runs": "runs",
+    "serve": "serve",
+    "mcp": "mcp",
+    "env-server": "env_server",
+    "plugins": "plugins",
+    "trust": "trust",
+    "models": "models_app",
+    "rules": "rules_app",
+    "data": "data_app",
+}
+"""What each command is called in its file in ``tui.commands``, in the order of ``--help``."""
+
+
+@cache
+def _command(name: str) -> Any:
+    found = getattr(import_module(f"tui.commands.{name.replace('-', '_')}"), _COMMANDS[name])
+    holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name)
+    else:
+        holder.command(name)(found)
+    return typer.main.get_group(holder).commands[name]
+
+
+class _Commands(Mapping[str, Any]):
+    """All commands by their names, each imported when it is first asked for: importing all took a tenth of the time to the
+    first picture."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _COMMANDS:
+            raise KeyError(name)
+        return _command(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_COMMANDS)
+
+    def __len__(self) -> int:
+        return len(_COMMANDS)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _Commands()
+
+
 app = typer.Typer(
     name="housequest",
+    cls=_Group,
     help="Play household tasks in your terminal, alone or with an AI agent; evaluate agents; curate what they know.",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -45,31 +86,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Settings also come from housequest.toml and HOUSEQUEST_* variables; a flag wins.",
 )
-app.command()(play)
-app.command()(daily)
-app.command("eval")(evaluate)
-for _command in (
-    report,
-    compare,
-    verify,
-    merge,
-    replay,
-    explore,
-    train,
-    export,
-    modules,
-    runs,
-    serve,
-    mcp,
-    env_server,
-    plugins,
-    trust,
-):
-    app.command()(_command)
-rules_app.command("measure")(measure)
-app.add_typer(models_app, name="models")
-app.add_typer(rules_app, name="rules")
-app.add_typer(data_app, name="data")
 
 
 def _version(wanted: bool) -> None:
@@ -145,6 +161,8 @@ def _call(arguments: Sequence[str] | None) -> None:
     try:
         code = app(arguments, prog_name="housequest", standalone_mode=False)
     except ConfigurationError as error:
+        from tui.commands.trust import asked_to_trust
+
         agreed = asked_to_trust(error)
         if agreed is None:
             raise

@@ -12,6 +12,7 @@ import typer
 
 from tui import terminal
 from tui.commands import options
+from tui.commands.measure import measure
 from tui.commands.mine import mine, paths_to_mine
 from tui.commands.output import print_result, show_screen
 from tui.desk.rule_text import evidence_json, finding_lines, rule_json, rule_lines, rule_table, table, taken_back, today
@@ -161,6 +162,9 @@ def merge(
     if statement is not None:
         kept = _edited(current, kept, {"statement": statement})
     _put(book, current, before, kept, *merged)
+
+
+rules_app.command()(measure)
 
 
 def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:
