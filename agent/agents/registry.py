@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
-from worlds.base import World
 from worlds.errors import ConfigurationError, Unsupported, shown
 from worlds.options import Scalar, kept_options, recorded_options
 from worlds.plugins import load_plugin, plugins
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from agent.agents.spec import Worked
     from agent.base import Agent, AskPerson
     from agent.models.base import Model
+    from worlds.base import World
 
 SEARCHER = "agent.skills"
 """The package of the prompt that asks a model where to look."""

@@ -20,9 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from agent.models.forms import FormChoice
 from agent.models.registry import EXAMPLE
-from worlds.base import World
 from worlds.errors import ConfigurationError
-from worlds.household.base import Household
 from worlds.options import Scalar, option, read_options
 
 if TYPE_CHECKING:
@@ -30,6 +28,8 @@ if TYPE_CHECKING:
     from agent.models.base import Model
     from agent.roles.base import Sampling
     from agent.roles.completion import Exchange
+    from worlds.base import World
+    from worlds.household.base import Household
 
     Worked = Callable[[str, World, Mapping[str, Scalar], str], Sequence[Exchange]]
     """What a role of an agent with these settings was asked elsewhere, and replied; nothing where that is not known."""
