@@ -215,7 +215,8 @@ def _slow_model() -> Generator[tuple[str, list[float]]]:
 def _terminal(place: Path, *arguments: str) -> Terminal:
     from scripts.bench.terminal import Terminal
 
-    environment = {"PYTHONPATH": str(_ROOT), "HOUSEQUEST_HOME": str(place / "home")}
+    # An installed program keeps its compiled modules, whatever the shell of whoever measures says.
+    environment = {"PYTHONPATH": str(_ROOT), "HOUSEQUEST_HOME": str(place / "home"), "PYTHONDONTWRITEBYTECODE": ""}
     return Terminal([_APP, *arguments], place, SIZE, environment)
 
 
