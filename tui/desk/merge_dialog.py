@@ -12,7 +12,6 @@ from textual.content import Content
 from textual.widgets import Static, TextArea
 
 from knowledge.rules import Rule
-from tui.desk.rule_text import figures
 from tui.dialogs import Dialog
 from tui.widgets.lines import flat, hung
 
@@ -70,7 +69,9 @@ class MergeDialog(Dialog[str | None]):
         ):
             change = f"{', '.join(now) or 'all'}" + (f"  (was {', '.join(was) or 'all'})" if was != now else "")
             yield from hung(_label(name), Content(flat(change)), width)
-        evidence = f"{figures(self._kept.evidence)}, its own; that of the others stays with them"
+        own = self._kept.evidence
+        found = f"{own.supports:,} for · {own.contradicts:,} against, its own" if own else "none of its own"
+        evidence = f"{found}; that of the others stays with them"
         yield from hung(_label("evidence"), Content(evidence), width)
         yield Content("")
         for other in self._others:
