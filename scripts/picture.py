@@ -40,7 +40,7 @@ FILM_SIZE = (120, 34)
 SIZE = (120, 40)
 HOUSE = "generated:690"
 TURNS = 5
-_PATIENCE = 60.0
+_PATIENCE = 240.0
 _SEEN = 14
 """Turns after which the robot is shown."""
 _NOISE = "noisy:miss=0.15,confuse=0.15,depth=0.01,seed=2"
@@ -91,6 +91,8 @@ def main(target: Path) -> None:
         asyncio.run(_watch(target))
         asyncio.run(_tour(target))
         _play_runs(Path(folder))
+        # The screens are shown as to somebody who has played nothing: neither the tour's record nor its choices are there.
+        os.environ["HOUSEQUEST_HOME"] = str(Path(folder) / "home")
         with contextlib.chdir(folder):  # the screens say where they read
             asyncio.run(_others(Path(folder), target))
 
