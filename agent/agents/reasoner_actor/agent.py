@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 class ReasonerActor:
-    """Plays by a plan. Calls a step: 1, and 1 more when the plan is made or reviewed."""
+    """Plays by a plan. Calls a step: 1, and 1 more when the plan is made or reviewed; with short prompts `READINGS` or more
+    once a plan has failed.
+    """
 
     name = "reasoner-actor"
 

@@ -5,16 +5,15 @@ The model says which of the two it needs (``Model.brief``). The agent decides wh
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from agent.agents.reasoner_actor.roles import ACTOR, MOST_HELD, REASONER, STUCK, ActorReply, ReasonerReply
 from agent.base import Emitter, Grants, Turn
-from agent.models.base import Completion, Message, Model, Request, Usage
+from agent.models.base import Message, Model, Request
 from agent.roles import brief
 from agent.roles.base import Answer, ReplyError, Sampling, ask, call_event, load_prompt
 from agent.roles.commands import acting_form, command_value, planning_form, seen_after
@@ -228,19 +227,15 @@ class BriefPrompting:
         A small model seldom learned to give a second plan; how often it gives one says what else a person may have meant.
         """
         asked = (Message("user", text),)
-        request = Request(
-            asked,
-            stop=REASONER.stop,
-            max_tokens=self.sampling.reply_tokens(REASONER.reply_tokens),
-            temperature=warmth,
-        )
-        seeds = range(self.sampling.seed or 0, (self.sampling.seed or 0) + READINGS)
-        completions = await asyncio.gather(*(self.model.complete(replace(request, seed=seed)) for seed in seeds))
-        emit(call_event(REASONER.name, asked, _together(completions), calls=READINGS), completions[0].timing)
+        most, first = self.sampling.reply_tokens(REASONER.reply_tokens), (self.sampling.seed or 0) * READINGS
         times: Counter[ReasonerReply] = Counter()
-        for one in completions:
+        # One after the other, so that each call is recorded and counted as it ends; a game can be gone on with between two.
+        for seed in range(first, first + READINGS):
+            request = Request(asked, stop=REASONER.stop, max_tokens=most, temperature=warmth, seed=seed)
+            completion = await self.model.complete(request)
+            emit(call_event(REASONER.name, asked, completion), completion.timing)
             with suppress(ReplyError):
-                reply = REASONER.read(one.text)
+                reply = REASONER.read(completion.text)
                 if brief.is_possible(reply.steps or (), belief):
                     times[ReasonerReply("", reply.steps)] += 1
         return tuple(reply for reply, _ in times.most_common())
@@ -299,10 +294,3 @@ class BriefPrompting:
         if admissible is None:
             return state.alternatives(self.household.commands, barred)
         return tuple(each for each in admissible if each not in done) or admissible
-
-
-def _together(completions: Sequence[Completion]) -> Completion:
-    """All replies as one, with the tokens of all."""
-    read = sum(one.usage.prompt or 0 for one in completions)
-    written = sum(one.usage.completion or 0 for one in completions)
-    return Completion("\n\n".join(one.text for one in completions), "stop", Usage(read, written))

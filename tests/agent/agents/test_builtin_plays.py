@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
+from agent.agents.reasoner_actor.prompting import READINGS
 from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Ended, Event, Stepped
+from agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
 from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.resume import resume_episode
 from agent.models.registry import make_model
 from tests.agent.agents.test_brief import goes_on_otherwise
 from worlds.registry import make_world
@@ -55,3 +58,23 @@ def test_a_game_that_it_loses_ends_and_after_nothing_happened_it_does_something_
 def test_many_games_at_once_are_the_games_that_were_played_alone() -> None:
     together = asyncio.run(played(HOUSES))
     assert together == [asyncio.run(played((house,)))[0] for house in HOUSES]
+
+
+def test_a_game_goes_on_between_two_readings_of_its_goal() -> None:
+    whole = asyncio.run(played(("generated:1000010",)))[0]
+    reasoned = [at for at, event in enumerate(whole) if isinstance(event.body, ModelCall) and event.body.role == "reasoner"]
+    again = next(at for at, then in pairwise(reasoned) if then == at + 1)
+    world = make_world()
+    for end in (again, again + 5, again + READINGS, again + READINGS + 3):
+        more: list[Event | CallTiming] = []
+        asyncio.run(
+            resume_episode(
+                world.open(world.task("generated:1000010")),
+                lambda live, _: make_agent("reasoner-actor", world=world, model=live),
+                EpisodeConfig(world.engine),
+                whole[:end],
+                more.append,
+                model=make_model("builtin"),
+            )
+        )
+        assert [*whole[:end], *(event for event in more if isinstance(event, Event))] == whole
