@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -40,6 +41,8 @@ def _palette() -> type[Provider]:
 
 
 RUNS = Path("runs")
+COLLECTED = (5_000, 5, 10)
+"""Collections of garbage once the first screen is shown (`gc.set_threshold`): frequent and short."""
 
 
 class HousequestApp(App[None]):
@@ -89,6 +92,13 @@ class HousequestApp(App[None]):
         background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
         self.theme = theme.LIGHT if background in {"7", "15"} else theme.DARK
         self.push_screen(self._start())
+
+    def on_ready(self) -> None:
+        # A collection that walks much takes longer than a key press may: what was imported is walked no more, and the rest in
+        # small parts. Not without a terminal, where one process may run many apps and would keep them all.
+        if not self.is_headless:
+            gc.freeze()
+            gc.set_threshold(*COLLECTED)
 
     def recorded(self) -> list[Path]:
         """The records of the games that were played in this app, by their present names."""
