@@ -129,7 +129,7 @@ def test_an_empty_book_has_no_rules_and_takes_some(text: str) -> None:
         ),
         (
             "- id: x\n  statement: a\n  history:\n  - {did: edited, date: 2026-13-01}",
-            "book.yaml:4: .*history.date: .*no date such",
+            "book.yaml:4: .*history.date: .*not a date such",
         ),
         ("- id: x\n  id: y\n  statement: a", "book.yaml:2: rule 1, id: .*twice"),
         ("- id: x y\n  statement: a", "an id is a word"),
