@@ -253,6 +253,9 @@ class RaceScreen(LiveScreen):
     def on_command_line_hinted(self) -> None:
         self.say("In a race nobody is helped: hints are for playing together. q leaves the race.")
 
+    def on_descendant_focus(self) -> None:
+        self.show()  # since the View is of the house whose story has the focus
+
     def action_lockstep(self) -> None:
         """Let the agent play at its own pace, or turn for turn again."""
         self._free = not self._free
