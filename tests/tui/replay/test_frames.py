@@ -140,7 +140,7 @@ def test_a_world_without_a_house_says_so(tmp_path: Path, call: Run) -> None:
         (("--frames", "f", "--size", "big"), "as in 640x480"),
         (("--frames", "f", "--size", "0x9"), "as in 640x480"),
         (("--frames", "f", "--size", "9999x9999"), "at most 4,000,000 pixels"),
-        (("--frames", "f", "--drawing", "photo"), "none of house, eyes, plan"),
+        (("--frames", "f", "--drawing", "photo"), "not one of house, eyes, plan"),
         (("--frames", "f", "--cast", "f.cast"), "one at a time"),
         (("--size", "80x24"), "--frames DIR and --cast FILE"),
         (("--true-state",), "--frames DIR and --cast FILE"),
