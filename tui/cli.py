@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -43,7 +42,6 @@ _COMMANDS = {
 """What each command is called in its file in ``tui.commands``, in the order of ``--help``."""
 
 
-@cache
 def _command(name: str) -> Any:
     found = getattr(import_module(f"tui.commands.{name.replace('-', '_')}"), _COMMANDS[name])
     holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
