@@ -107,7 +107,11 @@ def is_brief_prompt(prompt: str) -> bool:
 
 
 def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[str], failed: Sequence[Sequence[str]]) -> str:
-    """The prompt of the reasoner. ``failed`` are plans that were carried out and did not win."""
+    """The prompt of the reasoner.
+
+    ``failed`` are plans that did not win: small models learn from such prompts, but in a game the agent reads the goal again
+    without them, which found the right plan more often.
+    """
     lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(dict.fromkeys(one.kind for one in belief.receptacles))}"]
     lines += [f"Rule: {_line(rule.statement)}" for rule in relevant_rules(goal, belief, rules)]
     lines += [f"Hint: {_line(hint)}" for hint in hints[-MOST_HINTS:]]

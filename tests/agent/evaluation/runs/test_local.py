@@ -99,8 +99,10 @@ def test_killed_at_random_nothing_is_lost_or_doubled(seed: int, tmp_path: Path, 
         with ending(process, LONG):
             for number in range(kills + 1):
                 wanted = len(solving.requests) + chance.randrange(1, max(2, calls // 6))
-                over = lambda wanted=wanted, process=process: len(solving.requests) >= wanted or process.poll() is not None  # noqa: E731
-                wait_until(over, patience=LONG)
+                wait_until(
+                    lambda wanted=wanted, process=process: len(solving.requests) >= wanted or process.poll() is not None,
+                    patience=LONG,
+                )
                 if process.poll() is not None:
                     break
                 left = players(process.pid)
