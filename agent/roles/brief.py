@@ -59,10 +59,8 @@ class BriefState:
         return frozenset(pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}"))
 
     def seeks(self, plan: Sequence[str]) -> bool:
-        """Whether nothing that ``plan`` names was found yet, and there are places left to look into."""
-        named = set(_WORD.findall(" ".join(plan)))
-        found = any(item.kind in named for item in self.belief.items)
-        return not found and any(one.contents is None for one in self.belief.receptacles)
+        """Whether not all that ``plan`` needs was found yet, and there are places left to look into."""
+        return any(one.contents is None for one in self.belief.receptacles) and not is_found(plan, self.belief)
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -133,7 +131,7 @@ _PLANS = tuple(
     for steps in (
         (_TWICE[0], _PUT),
         (_TWICE[0], "(?P<treatment>[a-z]+) it with the [a-z]+", _PUT),
-        (_TWICE[0], f"find an? [a-z]+{_WHERE} and use it"),
+        (_TWICE[0], f"find an? (?P<lamp>[a-z]+){_WHERE} and use it"),
         _TWICE,
     )
 )
@@ -147,10 +145,12 @@ def is_possible(plan: Sequence[str], belief: Belief) -> bool:
 
 
 def is_found(plan: Sequence[str], belief: Belief) -> bool:
-    """Whether as many of the object as ``plan`` needs were seen."""
-    known = _parts(plan)
-    seen = 0 if known is None else sum(item.kind == known["object"] for item in belief.items)
-    return seen >= (2 if len(plan) == len(_TWICE) else 1)
+    """Whether all objects that ``plan`` needs were seen; of a plan that small models are not taught, any that it names."""
+    seen, known = Counter(item.kind for item in belief.items), _parts(plan)
+    if known is None:
+        return any(word in seen for word in _WORD.findall(" ".join(plan)))
+    lamp = known.groupdict().get("lamp")
+    return seen[known["object"]] >= _number_of(plan) and (lamp is None or lamp in seen)
 
 
 def is_done(plan: Sequence[str], belief: Belief) -> bool:
@@ -160,9 +160,18 @@ def is_done(plan: Sequence[str], belief: Belief) -> bool:
     if known is None or parts.get("place") is None:
         return False
     items = {item.name: item for item in belief.items}
-    inside = (items[name] for one in belief.receptacles if one.kind == parts["place"] for name in belief.inside(one))
-    done = sum(item.kind == parts["object"] and _is_treated(item, parts.get("treatment")) for item in inside)
-    return done >= (2 if len(plan) == len(_TWICE) else 1)
+
+    def done(one: Receptacle) -> int:
+        inside = (items[name] for name in belief.inside(one))
+        return sum(item.kind == parts["object"] and _is_treated(item, parts.get("treatment")) for item in inside)
+
+    # Two things belong in one and the same receptacle.
+    return any(done(one) >= _number_of(plan) for one in belief.receptacles if one.kind == parts["place"])
+
+
+def _number_of(plan: Sequence[str]) -> int:
+    """How many objects a plan is for."""
+    return 2 if len(plan) == len(_TWICE) else 1
 
 
 def _is_treated(item: Item, treatment: str | None) -> bool:

@@ -101,7 +101,10 @@ class ReasonerActor:
         self, prompting: ChatPrompting | BriefPrompting, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[ParseFailure | Idle | None, PlanMemory]:
         answer, memory = await prompting.plan(memory, turn, reason, emit)
-        memory = replace(memory, asked=memory.asked + (memory.revision >= 0), unreviewed=(), moved_on=False)
+        another = answer.value is not None and answer.value.steps not in (None, memory.plan)
+        # Short prompts may find no other plan, without a call: that costs nothing.
+        spent = memory.revision >= 0 and (prompting.reviews or another)
+        memory = replace(memory, asked=memory.asked + spent, unreviewed=(), moved_on=False)
         if answer.value is None:
             # An older plan can still be followed; without one the turn is used up.
             return (None if memory.plan else ParseFailure(REASONER.name, answer.reason)), memory
@@ -109,7 +112,7 @@ class ReasonerActor:
         steps = answer.value.steps
         if steps is None and not memory.plan:
             return Idle("the reasoner keeps a plan, and there is none yet"), memory
-        if steps is not None and steps != memory.plan:
+        if steps is not None and another:
             memory = replace(memory, plan=steps, step=0, revision=memory.revision + 1)
             emit(events.Planned(role=REASONER.name, steps=steps, revision=memory.revision, reason=reason))
         return None, memory

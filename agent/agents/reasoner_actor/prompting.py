@@ -39,9 +39,10 @@ class PlanMemory:
     """What reasoner and actor remember.
 
     ``played`` are all transitions, ``unreviewed`` those since the plan was last reviewed; ``asked`` counts how often the
-    reasoner was asked again. ``state`` is what short prompts are rendered from; None in conversations. A person may change the
-    model within an episode, so either way of prompting finds its data here. ``seen`` is what the conversations told;
-    ``readings`` are the plans that a small model gave when it read the goal again, in so many ``rounds``.
+    conversation with the reasoner went on, or short prompts brought another plan. ``state`` is what short prompts are rendered
+    from; None in conversations. A person may change the model within an episode, so either way of prompting finds its data
+    here. ``seen`` is what the conversations told; ``readings`` are the plans that a small model gave when it read the goal
+    again, in so many ``rounds``.
     """
 
     goal: str
@@ -207,7 +208,8 @@ class BriefPrompting:
         readings, rounds = memory.readings, memory.rounds
 
         def left() -> list[ReasonerReply]:
-            others = [one for one in readings if one.steps != memory.plan and one.steps not in failed]
+            used = {memory.plan, *failed}
+            others = [one for one in readings if one.steps not in used and not brief.is_done(one.steps or (), state.belief)]
             found = [one for one in others if brief.is_found(one.steps or (), state.belief)]
             return found if searching else found or others
 

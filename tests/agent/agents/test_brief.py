@@ -201,7 +201,9 @@ def plays(replies: Iterable[str], *commands: str, then: str, max_turns: int) -> 
     """What a model tells that gives these plans and commands, ``then`` to all other calls for a command."""
     plans, turns = iter(replies), iter(commands)
     parrot = Parrot(lambda text: next(plans) if text.startswith("Goal:") else acts(next(turns, then)))
-    return episode(parrot, max_turns=max_turns)
+    told = episode(parrot, max_turns=max_turns)
+    assert of(events.Ended, told)[0].outcome == "lost"
+    return told
 
 
 def test_who_is_stuck_gets_what_the_goal_may_mean_as_well_the_likeliest_first() -> None:
@@ -253,6 +255,44 @@ def test_who_has_not_found_it_yet_searches_on_unless_something_likely_was_seen()
     assert [plan.steps[0].split()[-1] for plan in of(events.Planned, found)] == ["dragon", "potato"]
 
 
+def test_an_actor_that_is_stuck_in_vain_does_not_use_up_the_revisions() -> None:
+    readings = [*[put("fridge", "dragon")] * (READINGS - 1), put("fridge")]
+    told = plays([put("fridge", "dragon"), *readings], then="stuck", max_turns=40)
+    plans, stepped = of(events.Planned, told), of(events.Stepped, told)
+    assert [plan.steps[0].split()[-1] for plan in plans[:2]] == ["dragon", "potato"]
+    # It searched for more turns than there are revisions, 12, before it saw a potato.
+    assert [step.command for step in stepped].index("go to countertop 1") > 12
+
+
+def test_what_is_done_already_is_not_planned_again() -> None:
+    commands = (
+        "go to countertop 1",
+        "take potato 1 from countertop 1",
+        "go to diningtable 1",
+        "move potato 1 to diningtable 1",
+    )
+    replies = [put("diningtable"), *[put("diningtable")] * 20, *[put("fridge")] * 4]
+    told = plays([*replies, *replies[1:] * 3], *commands, then="stuck", max_turns=9)
+    # All that is left after the fridge would be the table, where the potato lies.
+    assert [plan.steps[1].rpartition(" ")[2] for plan in of(events.Planned, told)] == ["diningtable", "fridge"]
+
+
+def test_a_search_ends_once_all_that_the_plan_needs_was_seen() -> None:
+    desk = ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a mug 1.")
+    find, place = "find and take a mug", "put it in the fridge"
+    lamp = (find, "find a desklamp and use it")
+    two = (find, place, "find and take another mug", f"{place} too")
+    assert after().seeks(PLAN)
+    assert not after(desk).seeks(PLAN)
+    assert after(desk).seeks(two)
+    assert after(desk).seeks(lamp)
+    both = ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a desklamp 1, a mug 2, and a mug 1.")
+    assert not after(both).seeks(two)
+    assert not after(both).seeks(lamp)
+    assert after(desk).seeks(("bring the pens",))
+    assert not after(desk).seeks(("look at the mug",))
+
+
 def test_what_a_plan_wants_is_read_off_the_belief() -> None:
     scene = after(
         ("go to desk 1", "You arrive at desk 1. On the desk 1, you see a mug 2, and a mug 1."),
@@ -267,6 +307,14 @@ def test_what_a_plan_wants_is_read_off_the_belief() -> None:
     assert not brief.is_done((find, "clean it with the sinkbasin", place), scene.belief)
     assert not brief.is_done((find, "put it in the cabinet"), scene.belief)
     assert brief.is_done(two, scene.belief)
+    apart = after(
+        *(
+            (f"go to cabinet {number}", f"You arrive at cabinet {number}. On the cabinet {number}, you see a mug {number}.")
+            for number in (1, 2)
+        )
+    )
+    assert brief.is_done(PLAN, apart.belief)
+    assert not brief.is_done((find, "put it in the cabinet", two[2], "put it in the cabinet too"), apart.belief)
     assert brief.is_found((f"{find}, first in the desk or the fridge", place), scene.belief)
     assert not brief.is_found(("find and take a pen", place), scene.belief)
     assert not brief.is_possible((find, "put it in the volcano"), scene.belief)
