@@ -109,6 +109,7 @@ class RunList(OptionList):
     DEFAULT_CSS = """
     RunList {
         height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size-vertical: 1;
+        text-wrap: nowrap; text-overflow: ellipsis;
         &:focus { border: none; background-tint: transparent; }
         & > .option-list--option { padding: 0 1; }
     }
@@ -162,8 +163,9 @@ class RunList(OptionList):
         if isinstance(found, Path):
             return Content.styled(f"  {printable(found.name)}  reading …", "$quiet")
         if isinstance(found, UnreadableRun):
-            text = f"  {printable(found.path.name)}  no run: {printable(found.reason)}"
-            return Content.styled(text, "$quiet").truncate(max(1, self.size.width - 2), ellipsis=True)
+            # The folder's name stands before the reason, and its whole path below the list.
+            reason = found.reason.replace(f"{found.path}/", "").replace(f"{found.path} ", "this ")
+            return Content.styled(f"  {printable(found.path.name)}  no run: {printable(reason)}", "$quiet")
         alive, marked = found.path in self._alive, found.path in self._marked
         lead = f"{self._marked.index(found.path) + 1} " if marked else "  "
         return self._aligned(lead, [column.text(found, alive) for column in self._columns])

@@ -51,8 +51,8 @@ async def test_runs_are_listed_and_what_is_none_is_named(size: tuple[int, int], 
         assert "12/12" in lines["b-whole"]
         assert "100.0 %" in lines["b-whole"]
         assert "76-100 %" in lines["b-whole"]
-        assert "no run: " in lines["c-foreign"]
-        assert "no run: " in lines["d-damaged"]
+        assert "no run: this is not the folder of a run;" in lines["c-foreign"]
+        assert "no run: run.json is" in lines["d-damaged"]
         assert "pick heat then place" in told
         assert "Runs  ·  2 in " in told
         await pilot.press("end", "enter", "space", "c", "up", "enter")
