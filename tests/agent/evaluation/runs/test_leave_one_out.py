@@ -9,7 +9,7 @@ import pytest
 
 from scripts.leave_one_out import main
 from tests.backends.policy import Solver
-from tests.backends.server import Messages, Server, serve
+from tests.backends.server import Messages, Server, serve, slow
 
 ARGUMENTS = ("--limit", "12", "--shots", "0,3", "--choose", "bm25,random")
 
@@ -76,3 +76,15 @@ def test_what_goes_wrong_is_said_in_a_line(
     told = capsys.readouterr().err
     assert told.strip()
     assert "Traceback" not in told
+
+
+def test_an_endpoint_that_never_answers_is_waited_for_no_longer_than_said(
+    endpoint: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    endpoint.behave(otherwise=slow(3_600))
+    try:
+        given = ("--limit", "1", "--shots", "1", "--choose", "bm25", "--timeout", "0.05")
+        assert main(["--model", endpoint.model(), *given]) == 2
+    finally:
+        endpoint.reset()
+    assert "0.05 s" in capsys.readouterr().err
