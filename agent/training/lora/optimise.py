@@ -26,37 +26,42 @@ peft: Any = import_module("peft")
 CHECKPOINT = "checkpoint.pt"
 KEPT_EVERY = 60.0
 """Seconds between two checkpoints."""
-_SKIPPED = -100
+_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
+"""What processors call their instructions for bfloat16: without these it is slower than float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
     """Where it is trained: the device, the ``threads`` of a processor, and the tokens that are computed at once.
 
-    Results are the same but for the order in which floats are added.
+    With ``halved`` products are computed in bfloat16, while what is trained stays in float32.
     """
 
     device: str = "cpu"
     threads: int | None = None
     room: int = 1_024
+    halved: bool = False
 
     @property
     def dtype(self) -> torch.dtype:
         """The type of the weights that are not trained."""
-        return torch.bfloat16 if self.device == "cuda" else torch.float32
+        return torch.bfloat16 if self.halved else torch.float32
 
 
 def machine(device: str = "auto", threads: int | None = None, room: int | None = None) -> Machine:
-    """This machine: a GPU if there is one, unless the ``device`` is named."""
+    """This machine: a GPU if there is one, unless the ``device`` is named; in bfloat16 where it has instructions for that."""
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    return Machine(chosen, threads, room or (32_768 if chosen == "cuda" else 1_024))
+    able = torch.cpu.get_capabilities()
+    halved = chosen == "cuda" or any(able.get(one) for one in _BFLOAT16)
+    return Machine(chosen, threads, room or (32_768 if chosen == "cuda" else 1_024), halved)
 
 
 def about(where: Machine) -> str:
     """What trains, for the record and for people."""
     if where.device == "cuda":
         return str(torch.cuda.get_device_name())
-    return f"{torch.get_num_threads() if where.threads is None else where.threads} threads of a processor"
+    threads = torch.get_num_threads() if where.threads is None else where.threads
+    return f"{threads} threads of a processor{', in bfloat16' if where.halved else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,24 +181,25 @@ class _Run:
         return total
 
     def _loss(self, part: Sequence[Sample]) -> torch.Tensor:
-        """The summed loss of samples that are computed at once, padded at their ends."""
+        """The summed loss of samples that are computed at once, padded at their ends.
+
+        No token sees one after it, so the padding needs no mask.
+        """
         longest = max(len(sample.tokens) for sample in part)
         tokens = torch.zeros((len(part), longest), dtype=torch.long)
-        mask = torch.zeros_like(tokens)
-        wanted = torch.full_like(tokens, _SKIPPED)
+        learns = torch.zeros((len(part), longest), dtype=torch.bool)
         for row, sample in enumerate(part):
             tokens[row, : len(sample.tokens)] = torch.tensor(sample.tokens)
-            mask[row, : len(sample.tokens)] = 1
-            places = torch.tensor(sample.learned)
-            wanted[row, places - 1] = tokens[row, places]
-        # Logits are computed only where one of the rows learns: a vocabulary is most of a small network.
-        where = (wanted != _SKIPPED).any(0).nonzero().flatten()
-        device = self._where.device
-        found = self.adapted(
-            input_ids=tokens.to(device), attention_mask=mask.to(device), use_cache=False, logits_to_keep=where.to(device)
-        )
-        logits = found.logits.float().flatten(0, 1)
-        return functional.cross_entropy(logits, wanted[:, where].to(device).flatten(), ignore_index=_SKIPPED, reduction="sum")
+            learns[row, torch.tensor(sample.learned) - 1] = True
+        wanted = tokens.roll(-1, 1)[learns]
+        device, halved = self._where.device, self._where.halved
+        learns = learns.to(device)
+        # Logits are computed only where something is learned: a vocabulary is most of a small network.
+        chosen = self.adapted.get_output_embeddings().register_forward_pre_hook(lambda _, given: (given[0][learns][None],))
+        mixed = torch.autocast(device, torch.bfloat16, enabled=halved)
+        with chosen, mixed, peft.helpers.disable_input_dtype_casting(self.adapted, active=halved):
+            found = self.adapted(input_ids=tokens.to(device), use_cache=False)
+        return functional.cross_entropy(found.logits[0].float(), wanted.to(device), reduction="sum")
 
 
 def _parts(batch: Sequence[Sample], room: int) -> Iterator[list[Sample]]:
