@@ -27,13 +27,15 @@ from agent.training.lora.games import Lessons  # noqa: E402
 from agent.training.lora.optimise import Machine, Progress, train  # noqa: E402
 from agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
 from agent.training.lora.run import Listener, Training, prepare, train_adapter  # noqa: E402
-from agent.training.lora.tokens import encoded  # noqa: E402
+from agent.training.lora.tokens import Sample, encoded  # noqa: E402
 from tests.agent.models.llama.tiny import write_tiny  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
 RECIPE = Recipe(rank=4, alpha=8, rate=3e-3, epochs=2, batch=2, seed=3)
 CPU = Machine(threads=1)
+SMALL = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "vocab_size": 64}
+HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
 
 
 @pytest.fixture
@@ -138,14 +140,33 @@ def test_how_many_tokens_are_computed_at_once_changes_nothing(training: Training
     assert np.allclose(*losses, atol=1e-4)
 
 
+@pytest.mark.parametrize("halved", [False, True], ids=["float32", "bfloat16"])
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "gemma2", "granite"])
+def test_a_step_has_the_loss_of_every_learned_token_whatever_stands_beside_it(kind: str, halved: bool, tmp_path: Path) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(1)
+    config = AutoConfig.for_model(kind, **SMALL, **HEADS)
+    samples = [Sample(tuple(range(3, length)), (1, 4, length - 4)) for length in (9, 30, 17, 12)]
+    network = AutoModelForCausalLM.from_config(config)
+    lost = 0.0
+    with torch.no_grad():
+        for sample in samples:
+            spread = network(torch.tensor([sample.tokens])).logits[0].log_softmax(-1)
+            lost -= sum(float(spread[place - 1, sample.tokens[place]]) for place in sample.learned)
+    heard: list[float] = []
+    where = Machine(threads=1, halved=halved)
+    recipe = replace(RECIPE, batch=len(samples))
+    train(network.to(where.dtype), samples, tmp_path, recipe, where, lambda each: heard.append(each.loss), until=1)
+    assert heard[0] == pytest.approx(lost / 12, rel=0.01 if halved else 1e-4)
+
+
 @pytest.mark.parametrize("kind", ["qwen2", "gemma3_text"])
 def test_layers_of_other_architectures_have_names(kind: str, tmp_path: Path) -> None:
     import gguf
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    small = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "vocab_size": 64}
-    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8}
-    network = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **small, **heads))
+    network = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **SMALL, **HEADS))
     adapted = peft.get_peft_model(network, peft.LoraConfig(r=2, target_modules="all-linear", task_type="CAUSAL_LM"))
     write_adapter(peft.get_peft_model_state_dict(adapted), adapted.config, 2, tmp_path / "adapter.gguf")
     names = {tensor.name for tensor in gguf.GGUFReader(tmp_path / "adapter.gguf").tensors}
