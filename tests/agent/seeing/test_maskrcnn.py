@@ -101,7 +101,7 @@ def test_what_is_no_such_checkpoint_is_refused(model: Any, tmp_path: Path) -> No
     refused("cannot be loaded as a detector")
     for weights in ([1], {}, {"rpn.head.cls_logits.weight": 3}):
         torch.save(weights, file)
-        refused("no state dict")
+        refused("not a state dict")
     state = model.state_dict()
     torch.save(state, file)
     refused("has 73 classes, not the 32", "receptacles")
