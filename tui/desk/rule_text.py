@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tui.text import printable
 
 if TYPE_CHECKING:
-    from knowledge.rules import Edit, Evidence, Rule, Standing
+    from knowledge.rules import DecidedBy, Edit, Evidence, Rule, Standing
     from tui.desk.checking import CheckOutcome
 
 STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
@@ -49,7 +49,7 @@ def rule_table(rules: Sequence[Rule]) -> list[str]:
 def rule_lines(rule: Rule) -> Iterator[str]:
     """Everything about a rule, line by line."""
     yield f"{rule.id}: {rule.statement}"
-    by = "" if rule.status == "candidate" else f" by {rule.by}"
+    by = "" if rule.status == "candidate" else f" by {_who(rule.by)}"
     yield f"  {rule.status}{by}, stated by {_origin(rule)}"
     for name, words in (("kind", (rule.kind,) if rule.kind else ()), ("tasks", rule.types), ("objects", rule.objects)):
         if words:
@@ -71,7 +71,11 @@ def edit_line(edit: Edit) -> str:
     field = f" {edit.field}" if edit.field else ""
     day = f" on {edit.date}" if edit.date else ""
     was = f", was {edit.was or 'none'}" if edit.field else f": {edit.was}" if edit.was else ""
-    return f"{edit.did}{field} by {edit.by}{day}{was}"
+    return f"{edit.did}{field} by {_who(edit.by)}{day}{was}"
+
+
+def _who(by: DecidedBy) -> str:
+    return "a person" if by == "person" else by
 
 
 def today() -> date:

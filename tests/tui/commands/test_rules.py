@@ -116,7 +116,7 @@ def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) ->
     ]
     assert {edit.date for edit in rules.rule("heat").history} <= {day, today()}
     assert (
-        f"edited objects by person on {rules.rule('heat').history[-1].date}, was egg"
+        f"edited objects by a person on {rules.rule('heat').history[-1].date}, was egg"
         in call("rules", "show", "book.yaml", "heat").stdout
     )
     assert [edit.did for edit in rules.rule("one").history] == ["merged", "edited"]

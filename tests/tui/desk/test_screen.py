@@ -170,7 +170,7 @@ async def test_what_evidence_accepted_is_to_be_judged_again_once_its_check_is_an
             ("evidence", "7 for, 0 against", True),
             ("status", "accepted by evidence", True),
         ]
-        assert told(pilot, "edited check by person on ")
+        assert told(pilot, "edited check by a person on ")
         await press(pilot, "u")
         await until(pilot, lambda: book.path.read_bytes() == before)
 
@@ -237,6 +237,19 @@ async def test_a_first_rule_is_written_marked_and_merged(tmp_path: Path) -> None
         await until(pilot, lambda: told(pilot, "Merged"))
         await press(pilot, "u")
         await until(pilot, lambda: read_book(book).rule("one-walks").status == "candidate")
+
+
+async def test_a_merge_of_more_rules_than_fit_is_read_to_its_end(tmp_path: Path) -> None:
+    book = save(Rulebook(tmp_path / "many.yaml").put([Rule(f"r{number}", "One walks. " * 18) for number in range(9)]))
+    async with at(book) as pilot:
+        await press(pilot, *("space", "down") * 9, "m")
+        await until(pilot, lambda: told(pilot, "pgup pgdn more"))
+        assert told(pilot, "rejected r1:")
+        assert not told(pilot, "rejected r8:")
+        await press(pilot, *["pagedown"] * 3)
+        await until(pilot, lambda: told(pilot, "rejected r8:") and told(pilot, "u undoes the merge."))
+        await press(pilot, *["pageup"] * 3)
+        await until(pilot, lambda: told(pilot, "rejected r1:"))
 
 
 @pytest.mark.parametrize(
