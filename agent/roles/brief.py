@@ -60,7 +60,15 @@ class BriefState:
 
     def seeks(self, plan: Sequence[str]) -> bool:
         """Whether not all that ``plan`` needs was found yet, and there are places left to look into."""
-        return any(one.contents is None for one in self.belief.receptacles) and not is_found(plan, self.belief)
+        return self._unsearched and not is_found(plan, self.belief)
+
+    def seeks_all(self, plan: Sequence[str]) -> bool:
+        """Whether nothing that ``plan`` names was found yet, and there are places left to look into."""
+        return self._unsearched and not _is_any_seen(plan, self.belief)
+
+    @property
+    def _unsearched(self) -> bool:
+        return any(one.contents is None for one in self.belief.receptacles)
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -148,9 +156,14 @@ def is_found(plan: Sequence[str], belief: Belief) -> bool:
     """Whether all objects that ``plan`` needs were seen; of a plan that small models are not taught, any that it names."""
     seen, known = Counter(item.kind for item in belief.items), _parts(plan)
     if known is None:
-        return any(word in seen for word in _WORD.findall(" ".join(plan)))
+        return _is_any_seen(plan, belief)
     lamp = known.groupdict().get("lamp")
     return seen[known["object"]] >= _number_of(plan) and (lamp is None or lamp in seen)
+
+
+def _is_any_seen(plan: Sequence[str], belief: Belief) -> bool:
+    named = set(_WORD.findall(" ".join(plan)))
+    return any(item.kind in named for item in belief.items)
 
 
 def is_done(plan: Sequence[str], belief: Belief) -> bool:

@@ -163,9 +163,7 @@ class RunList(OptionList):
         if isinstance(found, Path):
             return Content.styled(f"  {printable(found.name)}  reading …", "$quiet")
         if isinstance(found, UnreadableRun):
-            # The folder's name stands before the reason, and its whole path below the list.
-            reason = found.reason.replace(f"{found.path}/", "").replace(f"{found.path} ", "this ")
-            return Content.styled(f"  {printable(found.path.name)}  no run: {printable(reason)}", "$quiet")
+            return Content.styled(f"  {printable(found.path.name)}  no run: {printable(_reason(found))}", "$quiet")
         alive, marked = found.path in self._alive, found.path in self._marked
         lead = f"{self._marked.index(found.path) + 1} " if marked else "  "
         return self._aligned(lead, [column.text(found, alive) for column in self._columns])
@@ -199,6 +197,14 @@ class RunList(OptionList):
         if len(paths) == 1 and isinstance(looked, RunSnapshot) and looked.path not in paths:
             paths = (*paths, looked.path)
         self.post_message(self.Compare(paths))
+
+
+def _reason(found: UnreadableRun) -> str:
+    """The reason behind the folder's name: its whole path stands below the list."""
+    path = str(found.path)
+    if found.reason.startswith(f"{path} "):
+        return f"this{found.reason.removeprefix(path)}"
+    return found.reason.removeprefix(f"{path}/")
 
 
 def settings_line(run: RunSnapshot) -> Content:

@@ -175,7 +175,7 @@ class BriefPrompting:
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
         """Why the goal should be read again: the plan is done, ``after`` replies would have taught nothing, or a long search
-        found nothing.
+        found nothing that the plan names.
         """
         state = memory.state
         if state is None or not memory.plan:
@@ -184,8 +184,8 @@ class BriefPrompting:
             return "all steps of the plan are done, but the task is not over"
         if state.repeated >= after:
             return f"{state.repeated} times the actor repeated what had taught it nothing"
-        if state.turns >= PATIENCE and state.seeks(memory.plan):
-            return f"{state.turns} commands have not found what the plan names"
+        if state.turns >= PATIENCE and state.seeks_all(memory.plan):
+            return f"{state.turns} commands have found nothing that the plan names"
         return None
 
     async def plan(
@@ -203,7 +203,7 @@ class BriefPrompting:
             answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
             return answer, replace(memory, state=state, readings=(), rounds=0)
         # What was not found yet may still be there, so only what was seen is a better plan.
-        searching = state.seeks(memory.plan)
+        searching = state.seeks_all(memory.plan)
         failed = state.failed if searching else (*state.failed, memory.plan)
         readings, rounds = memory.readings, memory.rounds
 

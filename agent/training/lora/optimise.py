@@ -26,8 +26,8 @@ peft: Any = import_module("peft")
 CHECKPOINT = "checkpoint.pt"
 KEPT_EVERY = 60.0
 """Seconds between two checkpoints."""
-_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
-"""What processors call their instructions for bfloat16: without these it is slower than float32."""
+_BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
+"""What processors call their instructions for bfloat16: without them, or without oneDNN, it is slower than float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,12 @@ class Machine:
 def machine(device: str = "auto", threads: int | None = None, room: int | None = None) -> Machine:
     """This machine: a GPU if there is one, unless the ``device`` is named; in bfloat16 where it has instructions for that."""
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    able = torch.cpu.get_capabilities()
-    halved = chosen == "cuda" or any(able.get(one) for one in _BFLOAT16)
+    halved = chosen == "cuda" or (torch.backends.mkldnn.is_available() and not _BFLOAT16.isdisjoint(_capabilities()))
     return Machine(chosen, threads, room or (32_768 if chosen == "cuda" else 1_024), halved)
+
+
+def _capabilities() -> set[str]:
+    return {name for name, has in torch.cpu.get_capabilities().items() if has}
 
 
 def about(where: Machine) -> str:

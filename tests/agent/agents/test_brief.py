@@ -264,6 +264,32 @@ def test_an_actor_that_is_stuck_in_vain_does_not_use_up_the_revisions() -> None:
     assert [step.command for step in stepped].index("go to countertop 1") > 12
 
 
+def test_each_other_plan_uses_up_a_revision() -> None:
+    kinds = ("fridge", "drawer", "diningtable", "cabinet")
+    readings = [put(place, thing) for thing in ("potato", "egg", "apple", "tomato", "bread", "lettuce") for place in kinds]
+    assert len(readings) == READINGS
+    told = plays([readings[0], *readings * 4], "go to countertop 1", then="stuck", max_turns=40)
+    assert len(of(events.Planned, told)) == 1 + 12
+
+
+def test_a_search_for_the_second_of_two_things_is_not_given_up_for_another_plan() -> None:
+    two = planned(
+        *(
+            f"find and take {'another' if too else 'a'} potato" if not put_down else f"put it in the diningtable{too}"
+            for too in ("", " too")
+            for put_down in (False, True)
+        )
+    )
+    commands = (
+        "go to countertop 1",
+        "take potato 1 from countertop 1",
+        "go to diningtable 1",
+        "move potato 1 to diningtable 1",
+    )
+    told = plays([two, *[two] * (READINGS - 1), put("fridge")], *commands, then="look", max_turns=PATIENCE + 6)
+    assert len(of(events.Planned, told)) == 1
+
+
 def test_what_is_done_already_is_not_planned_again() -> None:
     commands = (
         "go to countertop 1",
@@ -291,6 +317,8 @@ def test_a_search_ends_once_all_that_the_plan_needs_was_seen() -> None:
     assert not after(both).seeks(lamp)
     assert after(desk).seeks(("bring the pens",))
     assert not after(desk).seeks(("look at the mug",))
+    assert after().seeks_all(two)
+    assert not after(desk).seeks_all(two)
 
 
 def test_what_a_plan_wants_is_read_off_the_belief() -> None:

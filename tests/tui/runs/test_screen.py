@@ -59,6 +59,20 @@ async def test_runs_are_listed_and_what_is_none_is_named(size: tuple[int, int], 
         assert "damaged" in screen_text(app)
 
 
+@pytest.fixture
+def folder_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder of a name that is part of many words, in the present one."""
+    (tmp_path / "s").mkdir()
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("folder_s")
+async def test_a_folder_whose_name_is_part_of_a_word_leaves_the_words_alone() -> None:
+    app = listing(Path())
+    async with app.run_test(size=(120, 40)) as pilot:
+        await opened(pilot, "no run: this is not the folder of a run; it has no run.json.")
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("size", SIZES)
 async def test_a_run_from_close_by(size: tuple[int, int], runs: Path) -> None:
