@@ -301,6 +301,17 @@ class ReplayScreen(PaneScreen):
         self.panes.show(state, "REPLAY", watched=True)
         self._note(state.moment)
         self._show_timeline()
+        self.query_one(KeyBar).leave_out(self._idle())
+
+    def _idle(self) -> list[str]:
+        """The actions that lead nowhere on this branch. Their keys say so, but are no use to show."""
+        leads = {
+            "jump('refused', 1)": any(stop.refused for stop in self.stops),
+            "jump('replanned', 1)": any(stop.replanned for stop in self.stops),
+            "why": self._failure is not None,
+            "branch": len(self._recording.branches) > 1,
+        }
+        return [action for action, somewhere in leads.items() if not somewhere]
 
     def _show_timeline(self) -> None:
         branches = len(self._recording.branches)
@@ -431,8 +442,8 @@ def _ending(moment: EpisodeMoment, failure: Failure | None) -> Content:
             return Content.assemble((f"! Broken off after {turns} by an error ({ended.boundary}): ", "bold $fault"), why)
         case "lost" if failure is not None:
             why = Content.styled(printable(cut(failure.words, LONGEST)), "$quiet")
-            at = "" if failure.turn == ended.turns else f", turn {failure.turn}"
-            lost = f"○ Lost after {turns}: {failure.label}{at} (w). "
+            at = "" if failure.turn == ended.turns else f", turn {failure.turn} (w goes there)"
+            lost = f"○ Lost after {turns}: {failure.label}{at}. "
             return Content.assemble((lost, "bold $goal"), why)
         case "lost":
             return Content.assemble((f"○ Lost after {turns}: ", "bold $goal"), why)

@@ -59,7 +59,7 @@ async def test_a_text_game_is_offered_no_steps_by_skill(tmp_path: Path) -> None:
     screen = ReplayScreen(recorded(tmp_path / "house.jsonl", "example:1", ("look",)))
     async with showing(lambda: screen).run_test(size=(200, 50)) as pilot:
         await until(pilot, lambda: "opening of" in screen_text(pilot.app))
-        assert "n next refused" in screen_text(pilot.app) and "next skill" not in screen_text(pilot.app)
+        assert "f thoughts" in screen_text(pilot.app) and "next skill" not in screen_text(pilot.app)
 
 
 def test_a_cast_shows_them_and_is_the_same_each_time(record: Path) -> None:

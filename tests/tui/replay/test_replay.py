@@ -98,6 +98,18 @@ async def test_branches_are_looked_at_from_the_same_turn(tmp_path: Path) -> None
         assert "Lost after 3 turns" in screen_text(app)
 
 
+LEADING = {"n next refused", "p next plan", "w where lost", "b branch"}
+
+
+@pytest.mark.parametrize(("said", "shown"), [(rewound(), LEADING), (long(3), {"w where lost"})])
+async def test_only_keys_that_lead_somewhere_are_shown(said: list[Said], shown: set[str], tmp_path: Path) -> None:
+    app = replaying(write(tmp_path / "e.jsonl", said))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await opened(pilot)
+        await until(pilot, lambda: "space play" in screen_text(app))
+        assert {key for key in LEADING if key in screen_text(app)} == shown
+
+
 async def test_one_branch_says_so(tmp_path: Path) -> None:
     app = replaying(write(tmp_path / "e.jsonl", long(3)))
     async with app.run_test(size=(80, 24)) as pilot:
