@@ -33,6 +33,13 @@ class MindPane(LinesPane):
         self._prices = prices
         self.destinations: tuple[str, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether a person plays, with no agent and with no rules to read."""
+        moment = self._state.moment
+        person = moment.started is not None and moment.started.agent == HUMAN
+        return person and not (moment.plan or moment.rules or self.destinations)
+
     def show(self, state: ViewState) -> None:
         self._state = state
         self.relay()

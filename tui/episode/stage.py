@@ -60,8 +60,9 @@ class Tabs(Widget):
 class EpisodePanes(Vertical):
     """An episode in panes: one below 100 columns, two below 120, else all three, and from 160 on with more room for the house.
 
-    ``teaching`` is what the story says before anything happened, ``prices`` are those of the model, for the mind. The screen
-    shows the ``ending``, which lies below the story.
+    The mind of a person who plays ``alone`` is empty, and takes room only while it is asked for. ``teaching`` is what the story
+    says before anything happened, ``prices`` are those of the model, for the mind. The screen shows the ``ending``, which lies
+    below the story.
     """
 
     DEFAULT_CSS = """
@@ -75,6 +76,8 @@ class EpisodePanes(Vertical):
         & > Tabs { display: none; }
         &.-wide #left { width: 70; }
         &.-wide MindPane { width: 42; }
+        &.-alone MindPane { display: none; }
+        &.-alone.-mind MindPane { display: block; }
         &.-drawn {
             & #left { width: 64; }
             & ViewPane { display: block; }
@@ -90,6 +93,8 @@ class EpisodePanes(Vertical):
                 &.-camera #left { width: 104; }
                 & HousePane { height: 16; }
                 & MindPane { display: block; width: 42; }
+                &.-alone MindPane { display: none; }
+                &.-alone.-mind MindPane { display: block; }
             }
         }
         &.-middling {
@@ -117,8 +122,16 @@ class EpisodePanes(Vertical):
     }
     """
 
-    def __init__(self, teaching: str = "", prices: Prices | None = None, game: tuple[World, Task] | None = None) -> None:
+    def __init__(
+        self,
+        teaching: str = "",
+        prices: Prices | None = None,
+        game: tuple[World, Task] | None = None,
+        *,
+        alone: bool = False,
+    ) -> None:
         super().__init__(classes="-story")
+        self.set_class(alone, "-alone")
         self.pane: Pane = "story"
         self._large = False
         self.view = ViewPane(game)
@@ -152,6 +165,9 @@ class EpisodePanes(Vertical):
         self._header.show(state, mode)
         self.house.show(then)
         self.mind.show(then)
+        if then.moment.started is not None:
+            self.set_class(self.mind.empty, "-alone")
+            self._fold()
         self.view.show(then, watched=watched, acting=acting and cursor is None)
         self.story.show(state)
         self.story.select(cursor)
@@ -223,6 +239,7 @@ class EpisodePanes(Vertical):
             self.has_class("-narrow")
             or self.has_class("-middling")
             or (self.has_class("-drawn") and not self.has_class("-wide"))
+            or self.has_class("-alone")
         ):
             for one in PANES:
                 self.set_class(one == self.pane, f"-{one}")

@@ -80,7 +80,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         self._since = monotonic()
         teaching = _TEACHING["alone" if self.session.human else self.session.status.mode]
         prices = game.settings.prices_of(game.model) if game.model else None
-        self.panes = EpisodePanes(teaching, prices, (game.world, game.task))
+        self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=self.session.human)
         for key in with_explanations(world_keys(game.world.keys)):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 

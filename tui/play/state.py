@@ -286,6 +286,8 @@ class PlayState:
                 return None if waiting in {"failed", "closed"} else "Nothing failed; o asks for another proposal."
             case "true_state":
                 return None if waiting == "over" or self.status.mode == "watch" else self._not_watching()
+            case "fold":
+                return "You play alone: there are no thoughts to unfold." if self.game.agent == HUMAN else None
             case "replay" | "next":
                 return None if waiting == "over" else "The game goes on; q leaves it, and home takes it up again."
             case _:
@@ -296,8 +298,10 @@ class PlayState:
         kind, text, words = self._present() if self.cursor is None else self._past(self.cursor)
         keys = hints((*KEYS, *world_keys(self.keys)), words)
         held = [key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None]
-        if self.typing and kind == "yours":
-            held = [*hints((), THEN), *(key for key in held if key.key in {"g", "t"})]
+        if self.typing:
+            # In the line already: what leads there is left out.
+            kept = {"g", "t"} if kind == "yours" else {key.key for key in held} - {"e", "?"}
+            held = [*hints((), THEN), *(key for key in held if key.key in kept)]
         return PromptContent(kind, text, tuple(held))
 
     def _past(self, cursor: int) -> _Prompt:
