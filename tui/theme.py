@@ -64,6 +64,7 @@ def register_themes(app: App[Any]) -> None:
             error=colours["fault"],
             variables={
                 **colours,
+                "text-disabled": colours["quiet"],  # also what an empty line suggests
                 "scrollbar": colours["frame"],
                 "scrollbar-hover": colours["quiet"],
                 "scrollbar-active": colours["quiet"],

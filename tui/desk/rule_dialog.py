@@ -67,6 +67,7 @@ class RuleDialog(Dialog[bool]):
         .label { width: 11; color: $quiet; }
         TextArea { height: auto; min-height: 3; max-height: 8; width: 1fr; }
         TextArea { background: $panel; color: $foreground; padding: 0; border: none; }
+        TextArea > .text-area--placeholder { color: $quiet; }
         #field-check { min-height: 2; }
         Input { width: 1fr; background: $panel; color: $foreground; }
         TextArea:focus, Input:focus { background: $panel; background-tint: $foreground 8%; }

@@ -225,7 +225,7 @@ def _evidence(rule: Rule, width: int) -> list[Content]:
     """The evidence of ``rule`` in lines of about ``width`` columns, with the 95 % interval where that decides."""
     evidence, standing = rule.evidence, rule.standing
     if not evidence:
-        told = "none counted; v checks it." if rule.check else "none counted; e gives it a check that can be."
+        told = "none counted; v checks it." if rule.check else "none counted: it has no check; e adds one."
         return hung(_label("evidence"), Content.styled(told, "$quiet"), width)
     cells = max(8, min(24, width - LABEL - 2))
     trials = evidence.supports + evidence.contradicts

@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from tui.home.catalogue import LONGEST_QUERY, GameIndex, GameRow, GameSource
 from tui.home.task_list import GameList
-from tui.text import printable
+from tui.text import plural, printable
 from tui.widgets.choice import ChoiceBar
 
 ALL = "all"
@@ -109,7 +109,7 @@ class GameBrowser(Vertical):
         self.border_title = printable(self.place.title)
         count = f"{len(rows):,} of {of:,}" if of else ""
         if self.place.kind == "made-up":
-            count = f"{len(rows):,} of them · / and a number: any other"
+            count = f"{plural(len(rows), 'game')} · / and a number for the rest"
         self.border_subtitle = "looking" if self.busy else count
 
     def _clear(self) -> None:
