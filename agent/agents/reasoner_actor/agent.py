@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class ReasonerActor:
-    """Plays by a plan. Calls a step: 1, 1 more when the plan is made or reviewed, and 1 more after a reply of `stuck`; with short
-    prompts `READINGS` or more once a plan has failed.
+    """Plays by a plan. Calls a step: 1, 1 more when the plan is made or reviewed, and 1 more after a reply of `stuck`; with
+    short prompts `READINGS` or more once a plan has failed.
     """
 
     name = "reasoner-actor"
