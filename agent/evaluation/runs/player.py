@@ -29,7 +29,7 @@ SetAside = Callable[[Path, str], None]
 """Renames a record that cannot be used, and says why."""
 
 
-_COLLECTED = (100_000, 50, 20)
+_COLLECTED = (1_000_000, 50, 20)
 """Python's thresholds for its search for reference cycles, while a batch is played."""
 
 
