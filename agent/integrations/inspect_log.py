@@ -253,7 +253,14 @@ class _Exporter:
             working_time=timing.model,
             turn_count=result.calls,
             error=error if result.outcome == "error" else None,
+            limit=self._limit(result),
         )
+
+    def _limit(self, result: Result) -> Any:
+        """The limit that ended an episode: of inspect_ai's kinds none counts turns in which nobody calls a model."""
+        turns = self._manifest.configuration.max_turns
+        over = result.outcome == "lost" and result.turns >= turns and result.reason.startswith("out of turns")
+        return self.inspect.EvalSampleLimit(type="custom", limit=float(turns)) if over else None
 
     def _events(self, episode: EpisodeTranscript, seconds: Mapping[int, float], began: datetime) -> list[Any]:
         """The calls and steps of an episode, at times after its beginning."""

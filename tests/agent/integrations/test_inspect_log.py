@@ -124,6 +124,8 @@ def test_figures_are_the_reports(tmp_path: Path) -> None:
     assert errored.scores["won"].value == "I"
     lost = next(sample for sample in log.samples if sample.id == "demo/find")
     assert lost.scores["won"].explanation == "out of turns (4)"
+    assert (lost.limit.type, lost.limit.limit) == ("custom", 4)
+    assert errored.limit is None
     assert lost.metadata["type"] == "find"
     assert lost.metadata["turns"] == 4
 
