@@ -56,7 +56,7 @@ TOUR = (
                 keys=("Enter",),
             ),
             Step("`space` plays a command. `i` ends the guide, and `a` lets the model play on.", "✦ Won", keys=(" ", "i", "a")),
-            Step("`q` goes back, and `q` again leaves.", "made-up houses", keys=("q",), shown=False),
+            Step("`q` goes back; at home it asks, and `q` again leaves.", "made-up houses", keys=("q",), shown=False),
             Step("", _PROMPT, keys=("q", "q"), shown=False),
         ),
     ),
@@ -114,7 +114,7 @@ TOUR = (
                 line=f"clear; {HOUSEQUEST} rules desk human",
             ),
             Step(
-                "Tab goes to the witnesses. Enter on one of them replays its step.",
+                "Tab twice goes to the witnesses. Enter on one of them replays its step.",
                 "REPLAY",
                 keys=("Tab", "Tab", "Enter"),
             ),

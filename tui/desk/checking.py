@@ -56,7 +56,8 @@ class CheckOutcome:
         damaged, others = len(self.progress.damaged), self.progress.others
         left = f"; {plural(damaged, 'damaged record')} left out" if damaged else ""
         left += f"; {plural(others, 'record')} of other worlds left out" if others else ""
-        return f"{counts}; {self.progress.commands:,} commands of {self.progress.episodes:,} episodes{left}"
+        played = f"{plural(self.progress.commands, 'command')} of {plural(self.progress.episodes, 'episode')}"
+        return f"{counts}; {played}{left}"
 
 
 def located(rule: Rule) -> str:
