@@ -259,7 +259,7 @@ class _Exporter:
     def _limit(self, result: Result) -> Any:
         """The limit that ended an episode: of inspect_ai's kinds none counts turns in which nobody calls a model."""
         turns = self._manifest.configuration.max_turns
-        over = result.outcome == "lost" and result.turns >= turns and result.reason.startswith("out of turns")
+        over = result.reason == f"out of turns ({turns})"
         return self.inspect.EvalSampleLimit(type="custom", limit=float(turns)) if over else None
 
     def _events(self, episode: EpisodeTranscript, seconds: Mapping[int, float], began: datetime) -> list[Any]:

@@ -101,18 +101,17 @@ class ReasonerActor:
         self, prompting: ChatPrompting | BriefPrompting, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
     ) -> tuple[ParseFailure | Idle | None, PlanMemory]:
         answer, memory = await prompting.plan(memory, turn, reason, emit)
-        another = answer.value is not None and answer.value.steps not in (None, memory.plan)
-        # Short prompts may find no other plan, without a call: that costs nothing.
-        spent = memory.revision >= 0 and (prompting.reviews or another)
+        another = answer.value.steps if answer.value is not None and answer.value.steps != memory.plan else None
+        # Short prompts are asked a bounded number of times anyway, so only another plan counts.
+        spent = memory.revision >= 0 and (prompting.reviews or another is not None)
         memory = replace(memory, asked=memory.asked + spent, unreviewed=(), moved_on=False)
         if answer.value is None:
             # An older plan can still be followed; without one the turn is used up.
             return (None if memory.plan else ParseFailure(REASONER.name, answer.reason)), memory
         emit_thought(REASONER.name, answer.value.thought, emit)
-        steps = answer.value.steps
-        if steps is None and not memory.plan:
+        if another is not None:
+            memory = replace(memory, plan=another, step=0, revision=memory.revision + 1)
+            emit(events.Planned(role=REASONER.name, steps=another, revision=memory.revision, reason=reason))
+        elif not memory.plan:
             return Idle("the reasoner keeps a plan, and there is none yet"), memory
-        if steps is not None and another:
-            memory = replace(memory, plan=steps, step=0, revision=memory.revision + 1)
-            emit(events.Planned(role=REASONER.name, steps=steps, revision=memory.revision, reason=reason))
         return None, memory

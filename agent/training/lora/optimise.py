@@ -26,7 +26,7 @@ peft: Any = import_module("peft")
 CHECKPOINT = "checkpoint.pt"
 KEPT_EVERY = 60.0
 """Seconds between two checkpoints."""
-_BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
+_BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 """What processors call their instructions for bfloat16: without them, or without oneDNN, it is slower than float32."""
 
 
@@ -34,29 +34,26 @@ _BFLOAT16 = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 class Machine:
     """Where it is trained: the device, the ``threads`` of a processor, and the tokens that are computed at once.
 
-    With ``halved`` products are computed in bfloat16, while what is trained stays in float32.
+    With ``bfloat16`` products are computed in that type, while what is trained stays in float32.
     """
 
     device: str = "cpu"
     threads: int | None = None
     room: int = 1_024
-    halved: bool = False
+    bfloat16: bool = False
 
     @property
     def dtype(self) -> torch.dtype:
         """The type of the weights that are not trained."""
-        return torch.bfloat16 if self.halved else torch.float32
+        return torch.bfloat16 if self.bfloat16 else torch.float32
 
 
 def machine(device: str = "auto", threads: int | None = None, room: int | None = None) -> Machine:
     """This machine: a GPU if there is one, unless the ``device`` is named; in bfloat16 where it has instructions for that."""
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    halved = chosen == "cuda" or (torch.backends.mkldnn.is_available() and not _BFLOAT16.isdisjoint(_capabilities()))
-    return Machine(chosen, threads, room or (32_768 if chosen == "cuda" else 1_024), halved)
-
-
-def _capabilities() -> set[str]:
-    return {name for name, has in torch.cpu.get_capabilities().items() if has}
+    able = torch.cpu.get_capabilities()
+    bfloat16 = chosen == "cuda" or (torch.backends.mkldnn.is_available() and any(able.get(one) for one in _BFLOAT16))
+    return Machine(chosen, threads, room or (32_768 if chosen == "cuda" else 1_024), bfloat16)
 
 
 def about(where: Machine) -> str:
@@ -64,7 +61,7 @@ def about(where: Machine) -> str:
     if where.device == "cuda":
         return str(torch.cuda.get_device_name())
     threads = torch.get_num_threads() if where.threads is None else where.threads
-    return f"{threads} threads of a processor{', in bfloat16' if where.halved else ''}"
+    return f"{threads} threads of a processor{', in bfloat16' if where.bfloat16 else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,12 +192,12 @@ class _Run:
             tokens[row, : len(sample.tokens)] = torch.tensor(sample.tokens)
             learns[row, torch.tensor(sample.learned) - 1] = True
         wanted = tokens.roll(-1, 1)[learns]
-        device, halved = self._where.device, self._where.halved
+        device, bfloat16 = self._where.device, self._where.bfloat16
         learns = learns.to(device)
         # Logits are computed only where something is learned: a vocabulary is most of a small network.
         chosen = self.adapted.get_output_embeddings().register_forward_pre_hook(lambda _, given: (given[0][learns][None],))
-        mixed = torch.autocast(device, torch.bfloat16, enabled=halved)
-        with chosen, mixed, peft.helpers.disable_input_dtype_casting(self.adapted, active=halved):
+        mixed = torch.autocast(device, torch.bfloat16, enabled=bfloat16)
+        with chosen, mixed, peft.helpers.disable_input_dtype_casting(self.adapted, active=bfloat16):
             found = self.adapted(input_ids=tokens.to(device), use_cache=False)
         return functional.cross_entropy(found.logits[0].float(), wanted.to(device), reduction="sum")
 

@@ -157,16 +157,16 @@ def test_a_step_has_the_loss_of_every_learned_token_whatever_stands_beside_it(ki
             spread = network()(torch.tensor([sample.tokens])).logits[0].log_softmax(-1)
             lost -= sum(float(spread[place - 1, sample.tokens[place]]) for place in sample.learned)
     means: list[list[float]] = []
-    for where in (CPU, replace(CPU, room=1), replace(CPU, halved=True)):
+    for where in (CPU, replace(CPU, room=1), replace(CPU, bfloat16=True)):
         heard: list[Progress] = []
         (folder := tmp_path / str(len(means))).mkdir()
         train(network().to(where.dtype), samples, folder, recipe, where, heard.append)
         means.append([each.loss for each in heard])
-    whole, alone, halved = means
+    whole, alone, rounded = means
     assert whole[0] == pytest.approx(lost / 12, rel=1e-4)
     assert whole[-1] < whole[0] - 0.1, "it learns"
     assert alone == pytest.approx(whole, rel=1e-3)
-    assert halved == pytest.approx(whole, rel=0.02)
+    assert rounded == pytest.approx(whole, rel=0.02)
 
 
 @pytest.mark.parametrize("kind", ["qwen2", "gemma3_text"])
