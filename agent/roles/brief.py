@@ -58,11 +58,11 @@ class BriefState:
         places = self.avoided if self.belief.held is None else ()
         return frozenset(pattern.format(place=place) for place in places for pattern in (commands.go, "open {place}"))
 
-    def seeks(self, plan: Sequence[str]) -> bool:
+    def misses_some(self, plan: Sequence[str]) -> bool:
         """Whether not all that ``plan`` needs was found yet, and there are places left to look into."""
         return self._unsearched and not is_found(plan, self.belief)
 
-    def seeks_all(self, plan: Sequence[str]) -> bool:
+    def misses_all(self, plan: Sequence[str]) -> bool:
         """Whether nothing that ``plan`` names was found yet, and there are places left to look into."""
         return self._unsearched and not _is_any_seen(plan, self.belief)
 

@@ -184,7 +184,7 @@ class BriefPrompting:
             return "all steps of the plan are done, but the task is not over"
         if state.repeated >= after:
             return f"{state.repeated} times the actor repeated what had taught it nothing"
-        if state.turns >= PATIENCE and state.seeks_all(memory.plan):
+        if state.turns >= PATIENCE and state.misses_all(memory.plan):
             return f"{state.turns} commands have found nothing that the plan names"
         return None
 
@@ -203,7 +203,7 @@ class BriefPrompting:
             answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
             return answer, replace(memory, state=state, readings=(), rounds=0)
         # What was not found yet may still be there, so only what was seen is a better plan.
-        searching = state.seeks_all(memory.plan)
+        searching = state.misses_all(memory.plan)
         failed = state.failed if searching else (*state.failed, memory.plan)
         readings, rounds = memory.readings, memory.rounds
 
@@ -261,7 +261,7 @@ class BriefPrompting:
         if answer.value is not None:
             options = self._options(answer.value.command, state, turn.admissible, barred, again=again)
             if options:
-                idle = answer.value.command in state.idle and not state.seeks(memory.plan)
+                idle = answer.value.command in state.idle and not state.misses_some(memory.plan)
                 repeated = state.repeated + idle
                 memory = replace(memory, state=replace(state, repeated=repeated))
                 answer = await self._choose(answer, answer.value, options, emit)
