@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from types import MappingProxyType
 
 from knowledge.checks import Check, Fact, Term
 from knowledge.judging import FactReader, Occasion, command_pattern, compile_fact, occasions
@@ -44,6 +46,11 @@ class Mined:
         lying = (place_rule(each, origin) for each in self.locations if each.number >= FEWEST)
         return (*lying, *(replace(rule, origin=origin) for rule in self.preconditions))
 
+    def shown_by(self, records: Mined) -> Mined:
+        """The same counts; the witnesses of a thing in a place are those that ``records`` have of it there."""
+        steps = {(one.thing, place.receptacle): place.witnesses for one in records.locations for place in one.places}
+        return replace(self, locations=tuple(one.shown_by(steps) for one in self.locations))
+
 
 def mine(moments: Iterable[Moment], commands: Commands, least: int = 5) -> Mined:
     """Count over ``moments``, each origin once, what ``commands`` need; a need takes at least ``least`` refusals."""
@@ -74,7 +81,8 @@ def mine_table(counts: Counts) -> Mined:
 def place_rule(location: Location, origin: Origin) -> Rule:
     """A location as a rule: the likeliest places, each with its 95 % interval, and the number of objects counted.
 
-    Objects seen in these places support it. Objects elsewhere do not contradict it, because it states their share.
+    Objects seen in these places support it, and the steps that showed them are its witnesses. Objects elsewhere do not
+    contradict it, because it states their share.
     """
     named = location.likeliest
     article = "An" if location.thing[0] in "aeiou" else "A"
@@ -85,7 +93,7 @@ def place_rule(location: Location, origin: Origin) -> Rule:
         objects=(location.thing,),
         status="candidate",
         origin=origin,
-        evidence=Evidence(sum(place.seen for place in named)),
+        evidence=Evidence(sum(place.seen for place in named), witnesses=location.witnesses),
     )
 
 
@@ -118,13 +126,15 @@ def _verb(command: str) -> str:
 class PlaceShare:
     """How many objects of a kind were ``seen`` in a kind of receptacle.
 
-    ``share`` is the estimated share of all such objects, in [0, 1], with its 95 % interval.
+    ``share`` is the estimated share of all such objects, in [0, 1], with its 95 % interval. ``witnesses`` are the first
+    recorded steps, as run/task/step, that showed one there.
     """
 
     receptacle: str
     seen: int
     share: float
     interval: Interval
+    witnesses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +151,17 @@ class Location:
         first, *others = self.places[:PLACES]
         return (first, *(place for place in others if place.share >= 0.05))
 
+    @property
+    def witnesses(self) -> tuple[str, ...]:
+        """Steps that showed such an object in the likeliest places, of each place in turn."""
+        turns = zip_longest(*(place.witnesses for place in self.likeliest))
+        return tuple(dict.fromkeys(step for turn in turns for step in turn if step is not None))[:WITNESSES]
+
+    def shown_by(self, steps: Mapping[tuple[str, str], tuple[str, ...]]) -> Location:
+        """The location with other witnesses, given by thing and place."""
+        places = (replace(each, witnesses=steps.get((self.thing, each.receptacle), ())) for each in self.places)
+        return replace(self, places=tuple(places))
+
     def __str__(self) -> str:
         listed = (
             f"{each.receptacle} {percentage(each.share)} % ({percentage(each.interval.low)}-{percentage(each.interval.high)})"
@@ -149,24 +170,32 @@ class Location:
         return f"{', '.join(listed)}, n={self.number}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Sighting:
+    """The kind of place where an object lay, and the step that showed it; the opening is no step."""
+
+    receptacle: str
+    step: str | None
+
+
 @dataclass
 class _House:
-    """The receptacles in a house by name, with their kinds; those looked into; and the kind of place where an object lay.
+    """The receptacles in a house by name, with their kinds; those looked into; and where each object lay.
 
     An object counts once a house, where it was first seen, which may be the opening; later sightings and moves are ignored.
     """
 
     standing: dict[str, str] = field(default_factory=dict[str, str])
     looked: set[str] = field(default_factory=set[str])
-    found: dict[str, str] = field(default_factory=dict[str, str])
+    found: dict[str, _Sighting] = field(default_factory=dict[str, _Sighting])
 
     def add(self, moment: Moment) -> None:
         """Count what a command showed, and before the first one what the opening did."""
         if not self.standing:
-            self._see(Belief(), moment.before)
-        self._see(moment.before, moment.after)
+            self._see(Belief(), moment.before, None)
+        self._see(moment.before, moment.after, moment.origin)
 
-    def _see(self, before: Belief, after: Belief) -> None:
+    def _see(self, before: Belief, after: Belief, step: str | None) -> None:
         for receptacle in after.receptacles:
             self.standing[receptacle.name] = receptacle.kind
         if before.receptacles is after.receptacles:
@@ -178,7 +207,7 @@ class _House:
                 self.looked.add(receptacle.name)
                 for name in receptacle.contents:
                     if name not in known:
-                        self.found.setdefault(name, receptacle.kind)
+                        self.found.setdefault(name, _Sighting(receptacle.kind, step))
 
 
 class Sightings:
@@ -201,25 +230,37 @@ class Sightings:
         """
         standing: Counter[str] = Counter()
         looked: Counter[str] = Counter()
-        found: dict[str, Counter[str]] = {}
+        found: dict[str, dict[str, list[str | None]]] = {}
         for house in self._houses.values():
             standing.update(house.standing.values())
             looked.update(house.standing[name] for name in house.looked)
-            for name, receptacle in house.found.items():
-                found.setdefault(kind(name), Counter())[receptacle] += 1
-        return tuple(
-            _location(thing, seen, {place: seen[place] * standing[place] / looked[place] for place in seen})
-            for thing, seen in sorted(found.items())
-        )
+            for name, sighting in house.found.items():
+                found.setdefault(kind(name), {}).setdefault(sighting.receptacle, []).append(sighting.step)
+        locations: list[Location] = []
+        for thing, steps in sorted(found.items()):
+            seen = Counter({place: len(each) for place, each in steps.items()})
+            likely = {place: seen[place] * standing[place] / looked[place] for place in seen}
+            locations.append(_location(thing, seen, likely, steps))
+        return tuple(locations)
 
 
-def _location(thing: str, seen: Counter[str], likely: dict[str, float]) -> Location:
-    """Turn the estimates in ``likely`` into shares, with intervals as for that many independent objects as were seen."""
+def _location(
+    thing: str, seen: Counter[str], likely: dict[str, float], steps: Mapping[str, Iterable[str | None]] = MappingProxyType({})
+) -> Location:
+    """Turn the estimates in ``likely`` into shares, with intervals as for that many independent objects as were seen.
+
+    ``steps`` showed them, by place.
+    """
     number, total = seen.total(), sum(likely.values())
     shares = {place: amount / total for place, amount in likely.items()}
     ranked = sorted(shares, key=lambda place: (-shares[place], place))
-    places = (PlaceShare(each, seen[each], shares[each], wilson(round(shares[each] * number), number)) for each in ranked)
-    return Location(thing, number, tuple(places))
+
+    def placed(place: str) -> PlaceShare:
+        witnesses = dict.fromkeys(step for step in steps.get(place, ()) if step is not None)
+        share = shares[place]
+        return PlaceShare(place, seen[place], share, wilson(round(share * number), number), tuple(witnesses)[:WITNESSES])
+
+    return Location(thing, number, tuple(map(placed, ranked)))
 
 
 @dataclass

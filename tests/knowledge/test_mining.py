@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -10,11 +11,13 @@ import pytest
 from knowledge.judging import examine
 from knowledge.mining import Location, mine, mine_table
 from knowledge.moments import Moment
+from knowledge.rules import WITNESSES
 from scripts.walks import moments_of, walk
 from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.text import HOUSEHOLD
 from worlds.base import Observation, Trajectory, Transition
 from worlds.graphs.household import HOUSEHOLD as GRAPHS
+from worlds.household.belief import kind
 from worlds.registry import make_world
 
 
@@ -133,3 +136,33 @@ def test_a_house_seen_again_counts_once() -> None:
 def test_what_the_player_put_there_is_not_where_it_lay() -> None:
     (pen,) = sights(moments_of(house("a pen 2"), HOUSEHOLD, "a"))
     assert {place.receptacle: place.seen for place in pen.places}["desk"] == 1
+
+
+def test_a_location_names_steps_that_showed_the_thing_there_each_place_in_turn() -> None:
+    counted = mine(walked(0, 30), HOUSEHOLD.commands)
+    rules = {rule.objects: rule for rule in counted.rules("walks") if rule.kind == "location"}
+    shown = {moment.origin: moment for moment in walked(0, 30)}
+    assert len(rules) > 10
+    for location in counted.locations:
+        if (location.thing,) not in rules:
+            continue
+        witnesses = rules[location.thing,].evidence.witnesses
+        assert 0 < len(witnesses) == len(set(witnesses)) <= WITNESSES
+        places = [place.receptacle for place in location.likeliest]
+        for origin in witnesses:
+            after = shown[origin].after
+            lying = [one.kind for one in after.here() if any(kind(name) == location.thing for name in after.inside(one))]
+            assert set(lying) & set(places), (origin, location.thing)
+        first = shown[witnesses[0]].after
+        assert any(one.kind == places[0] for one in first.here())
+
+
+def test_the_table_has_witnesses_only_from_records() -> None:
+    table, lived = mine_table(load_counts()), mine(walked(0, 30), HOUSEHOLD.commands)
+    assert not any(one.witnesses for one in table.locations)
+    shown = {one.thing: one for one in table.shown_by(lived).locations}
+    assert [replace(one, places=()) for one in shown.values()] == [replace(one, places=()) for one in table.locations]
+    (mug,) = (one for one in lived.locations if one.thing == "mug")
+    steps = {place.receptacle: place.witnesses for place in mug.places}
+    assert shown["mug"].witnesses
+    assert all(place.witnesses == steps.get(place.receptacle, ()) for place in shown["mug"].places)

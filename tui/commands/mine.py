@@ -42,8 +42,8 @@ def mine(
     """Count where things lie and what commands need, and put it into a book; what you wrote or decided there stays."""
     from agent.episodes.moments import recorded_moments
     from knowledge.library import library
+    from knowledge.mining import Mined, mine_table
     from knowledge.mining import mine as mine_moments
-    from knowledge.mining import mine_table
     from knowledge.renewal import renew
     from knowledge.rulebook import save
 
@@ -51,6 +51,7 @@ def mine(
         raise ConfigurationError(f"--least: {least} is out of range; give 1 to 1000000.")
     over = {"games": 0, "episodes": 0, "transitions": 0}
     world = DEFAULT_WORLD
+    lived = Mined()
     played: tuple[Rule, ...] = ()
     tabled: tuple[Rule, ...] = ()
     episodes: Sequence[EpisodeFile] = ()
@@ -68,13 +69,14 @@ def mine(
                 over["transitions"] += 1
                 yield moment
 
-        played = mine_moments(counted(), reader.commands, least).rules(_named(episodes))
+        lived = mine_moments(counted(), reader.commands, least)
+        played = lived.rules(_named(episodes))
     if counts:
         table = reader.counts()
         if not table.games:
             raise Unsupported(f"Where things lie was not counted in the world {world!r}; leave --counts out.")
         over["games"] = table.games
-        tabled = mine_table(table).rules(f"counts over {table.split}")
+        tabled = mine_table(table).shown_by(lived).rules(f"counts over {table.split}")
     # Where both know about a kind of thing, the table wins over what was played.
     rules: dict[str, Rule] = {}
     for rule in (*tabled, *played):

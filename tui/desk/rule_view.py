@@ -31,6 +31,8 @@ LINE, MIDDLE = "─", "┼"
 LABEL = 8
 """Columns of the words before a bar."""
 
+_UNNAMED = "none: these counts name no recorded step"
+
 FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
 """Finds witnesses by their origins."""
 
@@ -109,7 +111,7 @@ class RuleView(Vertical):
         if rule and (rule.evidence.witnesses or rule.evidence.against):
             self.run_worker(partial(self._read, rule), group="witnesses", exclusive=True)
         else:
-            self._say("none named" if rule else "")
+            self._say(_UNNAMED if rule and rule.evidence else "none named" if rule else "")
 
     async def _read(self, rule: Rule) -> None:
         try:

@@ -11,16 +11,19 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from agent.episodes.moments import recorded_moments
 from knowledge.checks import parse_check
 from knowledge.library import RuleLibrary
+from knowledge.mining import mine, place_rule
 from knowledge.rulebook import Rulebook, new_book, read_book, save, saving
-from knowledge.rules import Evidence, Rule
+from knowledge.rules import Evidence, Origin, Rule
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import press, running_text, showing, type_in, until
 from tui.desk.rule_dialog import RuleDialog
 from tui.desk.rule_list import RuleList
 from tui.desk.screen import DeskScreen
 from tui.replay.screen import ReplayScreen
+from worlds.alfworld.text import HOUSEHOLD
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +55,25 @@ def told(pilot: Pilot[Any], text: str) -> bool:
 
 def dialog(pilot: Pilot[Any]) -> bool:
     return isinstance(pilot.app.screen, RuleDialog)
+
+
+async def test_enter_on_a_witness_of_a_mined_location_replays_the_step_that_shows_the_thing_there(tmp_path: Path) -> None:
+    run = play(tmp_path / "runs" / "lived", limit=12)
+    most = max(mine(recorded_moments([run]), HOUSEHOLD.commands).locations, key=lambda each: each.number)
+    rule = place_rule(most, Origin("run", "lived"))
+    async with at(save(Rulebook(tmp_path / "book.yaml").put([rule])), (120, 40)) as pilot:
+        await until(pilot, lambda: told(pilot, "enter replays it"))
+        await press(pilot, "enter", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen) and pilot.app.screen.stops)
+        replay = pilot.app.screen
+        assert isinstance(replay, ReplayScreen)
+        assert str(replay.stops[replay.place].id) == rule.evidence.witnesses[0].rpartition("/")[2]
+        assert told(pilot, f"a {rule.objects[0]} 1")
+
+
+async def test_counts_of_a_rule_that_name_no_step_are_said_to(tmp_path: Path) -> None:
+    async with at(begun(tmp_path, replace(FLY, evidence=Evidence(3)))) as pilot:
+        await until(pilot, lambda: told(pilot, "none: these counts name no recorded step"))
 
 
 async def test_a_key_that_is_quicker_than_the_list_acts_on_the_rule_under_the_cursor(tmp_path: Path) -> None:
