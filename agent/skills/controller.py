@@ -156,8 +156,9 @@ class Controller:
         if read is None:
             kinds = sorted({one.kind for one in belief.receptacles})
             read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=kinds)
-        # Where nothing is treated, things are put down where they are wanted.
-        two = (not self._treating or not _TWO.isdisjoint(words)) if read is None else read.count > 1
+        # Where nothing is treated, and where each skill is a planner's own, things are put down where they are wanted.
+        bringing = self._near or not self._treating or not _TWO.isdisjoint(words)
+        two = bringing if read is None else read.count > 1
         return ControllerState(belief, words=frozenset(words), goal=read, two=two, salt=salt)
 
     def observe(self, state: ControllerState, transitions: Iterable[Transition], hints: Sequence[str] = ()) -> ControllerState:

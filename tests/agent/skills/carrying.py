@@ -22,9 +22,10 @@ class House:
     played: tuple[Transition, ...] = ()
 
     @classmethod
-    def enter(cls, env: Env, controller: Controller) -> House:
+    def enter(cls, env: Env, controller: Controller, goal: str | None = None) -> House:
+        """``goal`` is what the controller is told of the task, if not the task's own sentence."""
         step = env.reset()
-        return cls(env, controller, controller.begin(step.observation, env.task.goal), step)
+        return cls(env, controller, controller.begin(step.observation, env.task.goal if goal is None else goal), step)
 
     def execute(self, command: str) -> None:
         self.last = self.env.step(command)

@@ -136,6 +136,14 @@ def test_near_is_asked_for_where_it_is_set(world: World) -> None:
     assert "not near the egg" in outcome.reason
 
 
+def test_a_planners_second_find_is_of_another_thing_whatever_the_goal_says(world: World) -> None:
+    house = House.enter(world.open(world.task("example:2")), Controller(reader(), near=True), "Tidy up the bathroom.")
+    for _ in range(2):
+        for skill in (Skill("find", "soapbar"), Skill("pick", "soapbar"), Skill("find", "cabinet"), Skill("put", "soapbar")):
+            assert not isinstance(house.carry_out(skill), Failed), house.played[-3:]
+    assert house.last.won
+
+
 def test_the_room_is_explored_place_by_place(world: World) -> None:
     house = enter(world, "example:2")
     places = len(house.state.belief.receptacles)

@@ -58,6 +58,7 @@ _DOING: dict[Treatment, frozenset[str]] = {
 }
 _BOTH = frozenset(("two", "2", "both", "pair"))
 _AWAY = frozenset(("from", "off", "of"))
+_PARTS = frozenset(("top", "back", "inside", "middle", "bottom", "center", "edge", "corner"))
 _ARTICLES = frozenset(("the", "a", "an"))
 _LAMPS = frozenset(("desklamp", "floorlamp"))
 
@@ -105,8 +106,10 @@ def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[s
             form = next((form for form in (joined, joined.removesuffix("s"), joined.removesuffix("es")) if form in known), None)
             if form is None or known[form] not in kinds:
                 continue
-            before = [word for word in words[max(0, position - 2) : position] if word not in _ARTICLES]
-            if not (before and before[-1] in _AWAY and known[form] in receptacles):
+            before = [word for word in words[max(0, position - 5) : position] if word not in _ARTICLES]
+            if before[-1:] == ["of"] and not _PARTS.isdisjoint(before[-2:]):
+                before = before[:-2]
+            if _AWAY.isdisjoint(before[-1:]) or known[form] not in receptacles:
                 found.append(_Mention(known[form], plural=form != joined))
             position += size - 1
             break

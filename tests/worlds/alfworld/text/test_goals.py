@@ -82,6 +82,8 @@ def test_published_goals_are_read_as_the_game_judges_them(split: str, alfworld_g
         ("Place a microwaved egg in the trash can", "put some hot egg in the garbagecan"),
         ("Examine a tissue box by the light of a lamp", "look at the tissuebox under the desklamp"),
         ("Put a chilled butter knife in the drawer.", "put some cool butterknife in the drawer"),
+        ("Move the egg from the back of the fridge to the top of the desk", "put some egg in the desk"),
+        ("Put the mug on the table left of the fridge", "put some mug in the coffeetable"),
     ],
 )
 def test_plain_words_are_guessed(sentence: str, goal: str) -> None:
