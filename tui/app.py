@@ -19,7 +19,7 @@ from textual.screen import Screen
 
 from tui import theme
 from tui.base_screen import AppScreen, in_thread
-from tui.keymap import named
+from tui.keymap import name_of, named
 from worlds.errors import HousequestError
 
 if TYPE_CHECKING:
@@ -108,6 +108,10 @@ class HousequestApp(App[None]):
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
         self._sessions[message.session] = None
 
+    def ends_with(self, screen: Screen[Any]) -> bool:
+        """Whether the program ends once ``screen`` is left."""
+        return self._home is None and screen in self.screen_stack[:2]
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return theme.theme_variables(dark=self.current_theme.dark)
 
@@ -116,7 +120,7 @@ class HousequestApp(App[None]):
         keys = self._active_keys(screen)
         for key, node in keys:
             run = partial(self.run_action, key.action, node)
-            yield SystemCommand(key.tooltip or key.description, f"key {self.get_key_display(key)}", run)
+            yield SystemCommand(_does(key, node), f"key {self.get_key_display(key)}", run)
         if all(key.action != "rules" for key, _ in keys) and not self._at_desk():
             yield SystemCommand("Rules: the curator's desk", "Open the rulebooks", self.on_app_screen_open_rules)
         yield SystemCommand("Light or dark", "Change the colours", self.action_toggle_theme)
@@ -215,15 +219,17 @@ class HousequestApp(App[None]):
 
         keys = {self.get_key_display(key): (key, node) for key, node in self._active_keys(screen)}
         width = max(map(len, keys), default=0)
-        lines = {
-            f"{shown:>{width}}  {key.tooltip or key.description}": (key.action, node) for shown, (key, node) in keys.items()
-        }
+        lines = {f"{shown:>{width}}  {_does(key, node)}": (key.action, node) for shown, (key, node) in keys.items()}
 
         def chosen(line: str | None) -> None:
             if line is not None:
                 self.call_later(self.run_action, *lines[line])
 
         self.push_screen(PickDialog("Keys", list(lines)), chosen)
+
+
+def _does(key: Binding, node: DOMNode) -> str:
+    return key.tooltip or (name_of(key, node) if isinstance(node, Screen) else key.description)
 
 
 def game_screen(game: GameConfig, mode: Mode, resume: Path | None = None, *, guided: bool = False) -> Screen[None]:

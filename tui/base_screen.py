@@ -60,6 +60,11 @@ class AppScreen(Screen[None]):
 
     _asked = -ANSWERED
 
+    @property
+    def leads_out(self) -> bool:
+        """Whether leaving leads out of this screen now, rather than back to another part of it."""
+        return True
+
     def confirmed(self, question: str) -> bool:
         """Whether this is asked for a second time within some seconds; the first time, ``question`` says so."""
         asked, self._asked = self._asked, monotonic()

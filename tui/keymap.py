@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from textual.binding import Binding
+
+LEAVE = "leave"
+"""The action by which a screen is left."""
 
 
 def named(screen: str, keys: Sequence[Binding]) -> tuple[Binding, ...]:
@@ -20,6 +23,12 @@ def named(screen: str, keys: Sequence[Binding]) -> tuple[Binding, ...]:
         seen[words] += 1
         found.append(replace(key, id=f"{screen}.{words}") if words and seen[words] == 1 else key)
     return tuple(found)
+
+
+def name_of(key: Binding, screen: Any) -> str:
+    """What ``key`` is called on ``screen`` now; the one that leaves it says so where the program ends with it."""
+    ends: Callable[[Any], bool] | None = getattr(screen.app, "ends_with", None)
+    return "Quit" if key.action == LEAVE and screen.leads_out and ends is not None and ends(screen) else key.description
 
 
 def chosen_keys(app: Any) -> Mapping[str, str]:

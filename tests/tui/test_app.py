@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from agent.config import Settings
+from tests.tui.recorded import play
 from tests.tui.screen import game, press, screen_text, showing, until, waiting
 from tui import theme
+from tui.desk.books_screen import BooksScreen
 from tui.home.screen import HomeScreen
 from tui.play.screen import PlayScreen
 from tui.race.screen import RaceScreen
@@ -66,6 +70,41 @@ async def test_leaving_the_first_screen_without_a_home_ends_the_app() -> None:
         await press(pilot, "q")
         await until(pilot, lambda: not app.is_running)
     assert app.return_code == 0
+
+
+async def test_the_key_that_leaves_says_where_it_leads(tmp_path: Path) -> None:
+    def last_key() -> str:
+        return screen_text(app).splitlines()[-1].rpartition("  ")[2].strip()
+
+    app = showing(lambda: PlayScreen(game(), "step"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert last_key() == "q quit"
+        await press(pilot, "a")
+        await until(pilot, lambda: waiting(app) == "over")
+        await press(pilot, "p")
+        await until(pilot, lambda: isinstance(app.screen, ReplayScreen) and last_key() == "q back")
+    app = showing(lambda: PlayScreen(game(), "step"), home)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert last_key() == "q home"
+        await press(pilot, "q")
+        await until(pilot, lambda: last_key() == "q quit")
+    for name in ("one", "two"):
+        play(tmp_path / name)
+    app = showing(lambda: RunsScreen(tmp_path, poll=None))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "no run" not in screen_text(app) and "space mark" in screen_text(app))
+        assert last_key() == "q quit"
+        await press(pilot, "enter")
+        assert last_key() == "q back"
+        assert "next not won" not in screen_text(app)
+        await press(pilot, "k")
+        await until(pilot, lambda: isinstance(app.screen, BooksScreen) and last_key() == "q back")
+        await press(pilot, "q", "q", "space", "down", "c")
+        await until(pilot, lambda: "0 tasks flipped" in screen_text(app))
+        assert "enter replay" not in screen_text(app)
+        assert "in the first" not in screen_text(app)
 
 
 @pytest.mark.parametrize(

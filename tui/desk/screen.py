@@ -412,6 +412,10 @@ class DeskScreen(AppScreen):
     def _say(self, text: str) -> None:
         self.query_one("#desk-note", Static).update(Content.styled(flat(text), "$new"))
 
+    @property
+    def leads_out(self) -> bool:
+        return not self._paired
+
     def action_leave(self) -> None:
         """Cancel a running check; else go from two rules back to the list, and from there out."""
         if self._check is not None:

@@ -420,6 +420,10 @@ class HomeScreen(AppScreen):
     def action_mode(self, mode: str) -> None:
         self._who.modes.choose(mode)
 
+    @property
+    def leads_out(self) -> bool:
+        return False
+
     def action_leave(self) -> None:
         """Go back to the list of games; there, clear the search."""
         if self._games.list.has_focus:

@@ -64,7 +64,7 @@ class LiveScreen(ViewScreen):
         reader = game.world.household
         patterns = [form.pattern for form in reader.commands.forms] if reader else []
         self._line = CommandLine(hints=hints, patterns=patterns)
-        self._bar = KeyBar(self.KEYS, last=("app.command_palette", "home"))
+        self._bar = KeyBar(self.KEYS, last=("app.command_palette", "leave"))
 
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
@@ -203,7 +203,7 @@ class LiveScreen(ViewScreen):
         if (pace := next_pace(PACES, session.status.pace, by)) != session.status.pace:
             session.set_pace(pace)
 
-    def action_home(self) -> None:
+    def action_leave(self) -> None:
         if self.session.status.waiting != "opening" or self.confirmed("The world is being opened; q once more leaves it."):
             self.post_message(self.Left())
 

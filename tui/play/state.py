@@ -169,7 +169,7 @@ KEYS = named(
         Binding("i", "end_guide", "End the guide", show=False, tooltip="End the guide of the first game"),
         Binding("f", "fold", "Thoughts", tooltip="Fold or unfold all thoughts"),
         *PANE_KEYS,
-        Binding("q", "home", "Home", tooltip="Leave the game"),
+        Binding("q", "leave", "Home", tooltip="Leave the game"),
     ),
 )
 """In the order in which they are shown."""
@@ -192,13 +192,13 @@ def _shown(key: CommandKey) -> str:
 
 
 _NO_MODEL = {
-    "hint": "The {} hears no hints, having no model: t takes over, q goes home.",
+    "hint": "The {} hears no hints, having no model: t takes over.",
     "other": "The {} would propose the same again: e edits it, t takes over.",
-    "model": "The {} has no model to change: q goes home, where agents are chosen.",
+    "model": "The {} has no model to change. Agents are chosen at home.",
 }
 LONGEST_HEARD = 56
 """Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
-WHILE_OPENING = frozenset(("home", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
+WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
 """What can be done before there is a game; other keys are letters of something that was typed too early."""
 
 _CHOOSE = "First choose a turn to go back to, with ← or a click on it."
@@ -356,9 +356,9 @@ class PlayState:
         if self.status.waiting == "opening":
             return "The world is still being opened."
         if self.status.waiting == "closed":
-            return "There is no game here: r tries to open it again, q goes home."
+            return "There is no game here: r tries to open it again, q leaves."
         over = self.status.waiting == "over"
-        return "The game is over: ← goes back into it, n plays another, q goes home." if over else None
+        return "The game is over: ← goes back into it, n plays another, q leaves." if over else None
 
     def _not_watching(self) -> str:
         later = "it is shown once the game is over" if self.game.agent == HUMAN else "a lets the agent play on while you watch"
@@ -366,7 +366,7 @@ class PlayState:
 
     def _no_agent(self) -> str | None:
         alone = self.game.agent == HUMAN
-        return "You play alone, with no agent: type after :, or choose one at home (q)." if alone else None
+        return "You play alone, with no agent: type after :. Agents are chosen at home." if alone else None
 
     def _no_model(self, action: str) -> str | None:
         return None if agent_spec(self.game.agent).needs_model else _NO_MODEL[action].format(self.game.agent)

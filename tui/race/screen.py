@@ -60,7 +60,7 @@ KEYS = named(
         Binding("f", "fold", "Thoughts"),
         Binding("tab", "next_pane", "Next region", show=False),
         Binding("slash", "app.command_palette", "Palette", key_display="/"),
-        Binding("q", "home", "Home"),
+        Binding("q", "leave", "Home"),
     ),
 )
 """In the order in which they are shown."""
@@ -354,7 +354,7 @@ class RaceScreen(LiveScreen):
     def _not_yours(self) -> str | None:
         if self._you.status.waiting == "opening":
             return "The world is still being opened."
-        return "Your game is over; p shows it again when the race is, q goes home." if self._you.over else None
+        return "Your game is over; p shows it again when the race is, q leaves." if self._you.over else None
 
     def _not_theirs(self) -> str | None:
         if self._rival.status.waiting == "opening":

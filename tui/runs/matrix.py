@@ -24,6 +24,9 @@ NAMES = 22
 COUNTS = 9
 """Columns of how many of a type were won."""
 
+NOT_WON = ("lost", "error")
+"""The marks of tasks that finished without being won."""
+
 LEFT = 1 + NAMES + 1 + COUNTS + 2
 """Columns before the first task of a line."""
 
@@ -48,10 +51,10 @@ class Matrix(ScrollView, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "Replay"),
-        Binding("left,h", "move(-1)", "Task", show=False),
-        Binding("right,l", "move(1)", "Task", show=False),
-        Binding("up,k", "line(-1)", "Row", show=False),
-        Binding("down,j", "line(1)", "Row", show=False),
+        Binding("left", "move(-1)", "Task", show=False),
+        Binding("right", "move(1)", "Task", show=False),
+        Binding("up", "line(-1)", "Row", show=False),
+        Binding("down", "line(1)", "Row", show=False),
         Binding("pageup", "line(-10)", "Page", show=False),
         Binding("pagedown", "line(10)", "Page", show=False),
         Binding("home", "move(-1000000000)", "First", show=False),
@@ -189,10 +192,15 @@ class Matrix(ScrollView, can_focus=True):
             there = self._lines[min(max(0, here + by), len(self._lines) - 1)]
             self.cursor = min(there.first + self.cursor - self._lines[here].first, there.end - 1)
 
+    @property
+    def failures(self) -> int:
+        """Tasks that finished without being won."""
+        return sum(cell.mark in NOT_WON for cell in self._cells)
+
     def action_next_failure(self, by: int) -> None:
         """Move to the next (or previous) task that finished without being won."""
         places = range(self.cursor + by, len(self._cells) if by > 0 else -1, by)
-        self.cursor = next((place for place in places if self._cells[place].mark in {"lost", "error"}), self.cursor)
+        self.cursor = next((place for place in places if self._cells[place].mark in NOT_WON), self.cursor)
 
     def action_open(self) -> None:
         if self.cell is not None:

@@ -45,6 +45,11 @@ class PairView(Vertical):
     _flips: tuple[Flip, ...] = ()
     _paths: tuple[Path, ...] = ()
 
+    @property
+    def flips(self) -> tuple[Flip, ...]:
+        """The tasks that one of the two runs alone has won."""
+        return self._flips
+
     def compose(self) -> ComposeResult:
         yield Static(id="pair-head")
         with Vertical(id="pair-frame"):

@@ -48,7 +48,7 @@ KEYS = (
     Binding("2", "pair_second", "In the second", tooltip="Replay it in the second run"),
     Binding("k", "rules", "Rules"),
     Binding("slash", "app.command_palette", "Palette", key_display="/"),
-    Binding("q", "back", "Back"),
+    Binding("q", "leave", "Back"),
 )
 """The keys of the three views as they are shown; each belongs to a widget of the view that its name begins with."""
 
@@ -66,7 +66,7 @@ class RunsScreen(AppScreen):
                 Binding("r", "look", "Look again", show=False),
                 Binding("k", "rules", "Rules"),
                 Binding("slash", "app.command_palette", "Palette", key_display="/"),
-                Binding("q,escape", "back", "Back"),
+                Binding("q,escape", "leave", "Back"),
             ],
         )
     ]
@@ -108,7 +108,7 @@ class RunsScreen(AppScreen):
                 yield Horizontal(SuccessChart(), StepsChart(), id="runs-charts")
             yield RunView(id="run")
             yield PairView(id="pair")
-        yield KeyBar(KEYS, last=("app.command_palette", "back"))
+        yield KeyBar(KEYS, last=("app.command_palette", "leave"))
 
     def on_mount(self) -> None:
         self._title()
@@ -163,8 +163,10 @@ class RunsScreen(AppScreen):
         match [self._found.get(path) for path in self._open]:
             case [RunSnapshot() as run]:
                 self.query_one(RunView).show(run, run.path in alive)
+                self.refresh_bindings()
             case [RunSnapshot() as first, RunSnapshot() as second]:
                 self.query_one(PairView).show(pair_runs(first, second))
+                self.refresh_bindings()
             case _:
                 pass
         self._title()
@@ -243,6 +245,10 @@ class RunsScreen(AppScreen):
         """Show ``text`` in place of the title, until a key does something else."""
         self.query_one("#runs-title", Static).update(Content.styled(text, "$new"))
 
+    @property
+    def leads_out(self) -> bool:
+        return not self._open
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide keys of views that are not shown."""
         del parameters
@@ -250,7 +256,13 @@ class RunsScreen(AppScreen):
         if view in {"list", "run", "pair"} and what:
             if view != self._view or self.has_class("empty"):
                 return False
-            return what != "charts" or not self.query_one(RunView).tall
+            match action:
+                case "run_charts":
+                    return not self.query_one(RunView).tall
+                case "run_next":
+                    return self.query_one(Matrix).failures > 0
+                case _:
+                    return view != "pair" or bool(self.query_one(PairView).flips)
         return True
 
     def action_look(self) -> None:
@@ -259,7 +271,7 @@ class RunsScreen(AppScreen):
     def action_rules(self) -> None:
         self.post_message(self.OpenRules())
 
-    def action_back(self) -> None:
+    def action_leave(self) -> None:
         if self._open:
             self._turn_to()
         else:

@@ -5,6 +5,7 @@ Textual's own footer does not keep some keys at the right end, nor say that othe
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from textual import events
 from textual.binding import Binding
@@ -13,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui.keymap import chosen_keys
+from tui.keymap import chosen_keys, name_of
 
 _GAP = "  "
 _MORE = " …"
@@ -97,7 +98,7 @@ class KeyBar(Widget):
         else:
             # Also a key that the widget with the focus takes for itself at the moment.
             keys = Binding.make_bindings(screen.BINDINGS) if self._keys is None else self._keys
-            held = [key for key in keys if key.show and _holds(screen, key)]
+            held = [replace(key, description=name_of(key, screen)) for key in keys if key.show and _holds(screen, key)]
         if held != self._held:
             self._held = held
             self.refresh()

@@ -486,7 +486,7 @@ async def test_every_state_says_what_the_next_key_does(size: tuple[int, int]) ->
         shown = screen_text(app)
         assert "proposed" in shown
         assert "accept" in shown
-        assert shown.splitlines()[-1].endswith("/ palette  q home")
+        assert shown.splitlines()[-1].endswith("/ palette  q quit")
         assert max(len(line) for line in shown.splitlines()) <= size[0]
 
 
