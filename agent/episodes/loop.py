@@ -38,7 +38,7 @@ from agent.episodes.overseer import (
     Unattended,
 )
 from agent.impression import Glimpse, Watchable, Watcher
-from agent.roles.base import clean
+from agent.roles.base import clean, remembered_unheld
 from knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from worlds.base import Env, Pictured, Step, Task, Transition, World
 from worlds.errors import GameError, ModelError, Unsupported
@@ -343,7 +343,7 @@ class _Episode:
                     return await self._execute(clean(command), "person")
                 case SwitchModel(agent=agent, model=model):
                     self.emitter.intervene("model", model)
-                    self.agent = agent
+                    self.agent, self.state.unheld = agent, frozenset()
                     answer = None
 
     async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | TurnAnswer | None:
@@ -408,7 +408,7 @@ class _Episode:
 
     async def _ask(self, turn: Turn) -> _Decided | ModelError:
         reporter = RuleReporter(self.emitter.from_agent, self.state.reported)
-        with attributed("agent"):
+        with attributed("agent"), remembered_unheld(self.state.unheld) as unheld:
             if self.watcher is not None and isinstance(self.agent, Watchable):
                 # What it sees is there to be watched while a model thinks about it.
                 before = await self.agent.attend(self.state.memory, turn)
@@ -422,7 +422,7 @@ class _Episode:
             if self.watcher is not None and isinstance(self.agent, Watchable):
                 doing = self.agent.doing(memory)
                 self.watcher(Glimpse(self.turn_start, doing, partial(self.agent.impression, memory)))
-        return _Decided(decision, memory, reporter.shown)
+        return _Decided(decision, memory, reporter.shown, frozenset(unheld))
 
     async def _model_failed(self, error: ModelError, number: int, before: int | None) -> TurnAnswer:
         self.emitter.emit(events.ModelFailed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
@@ -453,7 +453,8 @@ class _Episode:
 
     async def _carry_out(self, decided: _Decided, number: int) -> None:
         state = self.state
-        state.memory, state.reported, state.hints, state.unseen = decided.memory, decided.reported, (), ()
+        state.memory, state.reported, state.unheld = decided.memory, decided.reported, decided.unheld
+        state.hints, state.unseen = (), ()
         match decided.decision:
             case Leave(reason=reason):
                 raise EpisodeOver("stopped", reason)
@@ -536,11 +537,12 @@ def random_command(possible: Sequence[str] | None, seed: int, task: str, turn: i
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """A decision with its memory and reported rules, and who made it."""
+    """A decision with its memory, its reported rules, the roles that are not held any more, and who made it."""
 
     decision: Decision
     memory: Memory
     reported: tuple[str, ...]
+    unheld: frozenset[str]
     by: events.Player = "agent"
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -22,7 +24,7 @@ from agent.episodes import events
 from agent.models.base import Capabilities, Completion, Image, Message, Model, Request
 from agent.models.forms import Form, FormChoice
 from agent.roles.completion import ENDS, Examples, as_continued, no_examples
-from worlds.errors import Unsupported
+from worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")
 
@@ -228,16 +230,16 @@ async def ask(
 
     The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
     that its budget cuts off is asked for again without its thought; a model that does not keep to the form, or refuses it, is
-    asked again without one, which a thought says. Where the model continues plain text (`continues`), the conversation is
-    sent and recorded as that, after examples. Raises ``ModelError`` when the model fails, and ``Unsupported`` where replies
-    have to be held and the model cannot be.
+    asked without one from then on (`remembered_unheld`), which a thought says. Where the model continues plain
+    text (`continues`), the conversation is sent and recorded as that, after examples. Raises ``ModelError`` when the model
+    fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to be held and the model cannot be.
     """
     most = sampling.reply_tokens(role.reply_tokens)
     plain = await continues(model, sampling)
     if plain and sampling.form != "completion":
         emit(events.Thought(role=FORM, text=NO_TEMPLATE))
     examples = await asyncio.to_thread(sampling.examples, role.name) if plain else ()
-    form, way = role.form, await held_by(role.form, model, sampling, plain=plain)
+    form, way = role.form, await held_by(role.name, role.form, model, sampling, plain=plain)
     reason = ""
     begun: tuple[tuple[str, float], ...] = ()
     for again in (False, True):
@@ -262,7 +264,7 @@ async def ask(
         begun = tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
         call = call_event(role.name, said, completion, begun, plain=plain, held=held)
         emit(call, completion.timing)
-        if said_unheld(held, emit):
+        if found_unheld(role.name, held, model, sampling, emit):
             way = None
         conversation = (*conversation, reply_message(call.reply))
         try:
@@ -295,9 +297,27 @@ NO_TEMPLATE = "the model has no chat template: it continues plain text after exa
 """Said once an episode, where nobody chose that."""
 
 _UNHELD: Mapping[events.Held | None, str] = {
-    "broken": "the model was to be held to the form of its reply and did not keep it: it is read as it is",
-    "refused": "the model refused the form of its reply: it answered freely",
+    "broken": "the model was to be held to the form of its reply and did not keep it: from here on it answers freely",
+    "refused": "the model refused the form of its reply: from here on it answers freely",
 }
+
+_UNHELD_ROLES: ContextVar[set[str] | None] = ContextVar("UNHELD_ROLES", default=None)
+"""The roles of the present episode that are not held any more. A context variable, since agents call `ask` at any depth."""
+
+
+@contextmanager
+def remembered_unheld(roles: frozenset[str]) -> Generator[set[str], None, None]:
+    """Inside, replies in ``roles`` are free, and so are those of each role whose form the model breaks or refuses.
+
+    Yields the set of these roles, which grows. It belongs to one episode and not to the model, so that a record does not
+    depend on the episodes beside it.
+    """
+    known = set(roles)
+    token = _UNHELD_ROLES.set(known)
+    try:
+        yield known
+    finally:
+        _UNHELD_ROLES.reset(token)
 
 
 Way = Literal["grammar", "schema"]
@@ -323,12 +343,12 @@ def check_continues(model: str, can: Capabilities) -> None:
         raise Unsupported(f"{model} has no completions of plain text; leave form at auto, which asks it as a chat.")
 
 
-async def held_by(form: Form | None, model: Model, sampling: Sampling, *, plain: bool = False) -> Way | None:
-    """By what ``model`` is held to ``form``; None where its reply is free. Raises ``Unsupported`` where it has to be held.
+async def held_by(role: str, form: Form | None, model: Model, sampling: Sampling, *, plain: bool = False) -> Way | None:
+    """By what ``model`` is held to ``form`` in this ``role``; None where its reply is free.
 
-    ``plain``: it continues plain text, which is no JSON.
+    ``plain``: it continues plain text, which is no JSON. Raises ``Unsupported`` where it has to be held.
     """
-    if form is None or sampling.form == "free":
+    if form is None or sampling.form == "free" or role in (_UNHELD_ROLES.get() or ()):
         return None
     if plain:
         if sampling.form == "held" and not (await model.continuing()).grammar:
@@ -362,11 +382,21 @@ async def complete_held(
     return _judged(await model.complete(held), form, plain=request.raw)
 
 
-def said_unheld(held: events.Held | None, emit: Emitter) -> bool:
-    """Whether the model was not held to its form after all, which a thought says."""
+def found_unheld(role: str, held: events.Held | None, model: Model, sampling: Sampling, emit: Emitter) -> bool:
+    """Whether the model was not held to its form after all, which a thought says and the episode remembers of ``role``.
+
+    Raises ``ModelError`` where it has to be held.
+    """
     if held not in _UNHELD:
         return False
+    if sampling.form == "held":
+        did = "refused the form of a reply" if held == "refused" else "did not keep the form of a reply"
+        said = f"{did}, and form=held asks for it; leave form at auto, which then lets it answer freely."
+        raise ModelError(f"{model.name} {said}", recorded=f"The model {said}", kind=f"form {held}")
     emit(events.Thought(role=FORM, text=_UNHELD[held]))
+    known = _UNHELD_ROLES.get()
+    if known is not None:
+        known.add(role)
     return True
 
 

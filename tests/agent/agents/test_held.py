@@ -13,8 +13,9 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped, Thought
+from agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed, Stepped, Thought
 from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.overseer import Proceed, SwitchModel, TurnAnswer, Unattended
 from agent.episodes.resume import resume_episode
 from agent.models.base import Capabilities, Completion, Model, Request
 from agent.models.registry import make_model
@@ -123,16 +124,57 @@ def test_a_free_model_is_never_asked_to_be_held() -> None:
 def test_a_model_that_breaks_its_form_is_found_out_and_asked_freely() -> None:
     model = Holding(BY_GRAMMAR, breaks=True)
     told = played(model)
-    assert [call.held for call in of(ModelCall, told)] == ["broken", None] * TURNS
-    assert [request.grammar is None for request in model.asked] == [False, True] * TURNS
-    assert {thought.role for thought in of(Thought, told)} == {"form"}
-    assert "did not keep it" in of(Thought, told)[0].text
+    once = 2 * TURNS - 1
+    assert [call.held for call in of(ModelCall, told)] == ["broken"] + [None] * once
+    assert [request.grammar is None for request in model.asked] == [False] + [True] * once, "the episode remembers it"
+    (thought,) = of(Thought, told)
+    assert thought.role == "form"
+    assert "did not keep it" in thought.text
+    again = played(model)
+    assert again == told, "another episode with the same model does not"
 
 
 def test_a_model_that_refuses_a_form_answers_freely() -> None:
     told = played(Holding(BY_SCHEMA, refuses=True))
-    assert [call.held for call in of(ModelCall, told)] == ["refused", None] * TURNS
-    assert "refused the form" in of(Thought, told)[0].text
+    assert [call.held for call in of(ModelCall, told)] == ["refused"] + [None] * (2 * TURNS - 1)
+    (thought,) = of(Thought, told)
+    assert "refused the form" in thought.text
+
+
+def test_each_role_finds_out_for_itself() -> None:
+    told = played(Holding(BY_GRAMMAR, refuses=True), agent="reasoner-actor")
+    assert len(of(Thought, told)) == len({call.role for call in of(ModelCall, told) if call.held == "refused"})
+
+
+@pytest.mark.parametrize("settings", [{}, {"exemplars": "own", "completions": "off"}], ids=["react", "exemplars"])
+def test_who_insists_gets_an_error_where_a_form_is_not_kept(settings: dict[str, str]) -> None:
+    broken = played(Holding(BY_GRAMMAR, breaks=True), settings={"form": "held", **settings})
+    refused = played(Holding(BY_GRAMMAR, refuses=True), settings={"form": "held", **settings})
+    for told, what in ((broken, "did not keep the form"), (refused, "refused the form")):
+        assert len(of(ModelCall, told)) == 1
+        (end,) = of(Ended, told)
+        assert (end.outcome, end.boundary) == ("error", "model")
+        assert what in (end.message or "")
+
+
+def test_another_model_is_held_again() -> None:
+    broken = make_agent("react", world=WORLD, model=Holding(BY_GRAMMAR, refuses=True), settings={})
+    kept = make_agent("react", world=WORLD, model=Holding(BY_GRAMMAR), settings={})
+    told: list[Event] = []
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event):
+            told.append(event)
+
+    class Changing(Unattended):
+        attended = True
+
+        async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
+            return SwitchModel(kept, "kept") if turn == 2 and not of(Intervened, told) else Proceed()
+
+    config = EpisodeConfig(WORLD.engine, max_turns=TURNS)
+    asyncio.run(run_episode(WORLD.open(WORLD.task("example:1")), broken, config, listen, Changing()))
+    assert [call.held for call in of(ModelCall, told)] == ["refused", None, "kept", "kept"]
 
 
 def test_a_thought_that_its_budget_cuts_off_still_yields_a_command() -> None:
@@ -348,7 +390,7 @@ def test_an_endpoint_that_claims_a_form_and_does_not_keep_it_falls_back(running:
     running.reset()
     running.probing = holding("grammar")
     told = played(make_model(running.model(), timeout=5, wait=0.001))
-    assert [call.held for call in of(ModelCall, told)] == ["broken", None] * TURNS
+    assert [call.held for call in of(ModelCall, told)] == ["broken"] + [None] * (2 * TURNS - 1)
 
 
 def test_an_endpoint_that_refuses_a_form_is_asked_without(running: Server) -> None:
@@ -360,5 +402,6 @@ def test_an_endpoint_that_refuses_a_form_is_asked_without(running: Server) -> No
     running.reset()
     running.probing, running.otherwise = holding("grammar"), refusing
     told = played(make_model(running.model(), timeout=5, wait=0.001))
-    assert [(call.held, call.reply) for call in of(ModelCall, told)] == [("refused", REPLY)] * TURNS
+    assert [(call.held, call.reply) for call in of(ModelCall, told)] == [("refused", REPLY)] + [(None, REPLY)] * (TURNS - 1)
+    assert len(running.requests) == TURNS + 1, "it is sent a grammar once"
     assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS

@@ -17,10 +17,10 @@ from agent.roles.base import (
     call_event,
     clean,
     complete_held,
+    found_unheld,
     held_by,
     load_prompt,
     plain_text,
-    said_unheld,
     spoken,
 )
 from agent.roles.commands import command_value, seen_after
@@ -169,7 +169,7 @@ class FewShotReact:
         self, memory: FewShotMemory, text: str, emit: Emitter, form: Form | None, *, raw: bool
     ) -> tuple[str, bool, FewShotMemory]:
         """The line that follows ``text``, whether its budget cut it off, and the memory after it."""
-        way = await held_by(form, self._model, self._sampling, plain=raw)
+        way = await held_by(NAME, form, self._model, self._sampling, plain=raw)
         said = (*memory.said, Message("user", clean(f"{text}\n{PROMPT}")))
         sampling = self._sampling
         request = Request(
@@ -184,7 +184,7 @@ class FewShotReact:
         # A line that was trimmed is recorded as part of this prompt, since the record has the reply.
         call = call_event(NAME, said, completion, kept=len(memory.said) - memory.trimmed, plain=raw, held=held)
         emit(call, completion.timing)
-        said_unheld(held, emit)
+        found_unheld(NAME, held, self._model, sampling, emit)
         first = next((line for line in call.reply.splitlines() if line.strip()), "")
         line = _LABEL.sub("", first.strip(), count=1).strip()
         kept = Message("assistant", line or NOTHING)
