@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from heapq import nsmallest
 from itertools import zip_longest
 from typing import Protocol, TypeVar
@@ -108,7 +109,13 @@ def best(examples: Sequence[E], scores: Sequence[float], most: int) -> tuple[E, 
 
 def nearest_examples(examples: Sequence[E], goal: str, most: int) -> tuple[E, ...]:
     """The ``most`` examples whose goals are most similar to ``goal`` by BM25, best first."""
-    return best(examples, Bm25.over(example.goal for example in examples).scores(goal), most)
+    return best(examples, _index(tuple([example.goal for example in examples])).scores(goal), most)
+
+
+@lru_cache(8)
+def _index(texts: tuple[str, ...]) -> Bm25:
+    """A store is asked about many goals, one in each game."""
+    return Bm25.over(texts)
 
 
 def _words(text: str) -> list[str]:

@@ -60,18 +60,27 @@ def joined(origin: str, agent: str, calls: Iterable[Call]) -> Iterator[Conversat
 
     Prompts that only grow are then learned in one pass, and each token of them is computed once.
     """
-    threads: list[list[Call]] = []
+    threads: list[_Thread] = []
     for call in calls:
-        grown = (thread for thread in threads if call.messages[: len(thread[-1].whole)] == thread[-1].whole)
-        thread = max(grown, key=lambda each: len(each[-1].whole), default=None)
+        grown = (thread for thread in threads if call.messages[: len(thread.whole)] == thread.whole)
+        thread = max(grown, key=lambda each: len(each.whole), default=None)
         if thread is None:
-            threads.append([call])
+            threads.append(_Thread([call], call.whole))
         else:
-            thread.append(call)
+            thread.calls.append(call)
+            thread.whole = call.whole
     for thread in threads:
-        learned = tuple(len(call.messages) for call in thread if call.learned)
+        learned = tuple(len(call.messages) for call in thread.calls if call.learned)
         if learned:
-            yield Conversation(origin, agent, thread[-1].whole, learned, thread[0].plain)
+            yield Conversation(origin, agent, thread.whole, learned, thread.calls[0].plain)
+
+
+@dataclass(slots=True)
+class _Thread:
+    """Calls of which each goes on with the one before, and the last one's prompt and reply."""
+
+    calls: list[Call]
+    whole: tuple[Message, ...]
 
 
 def save(conversations: Iterable[Conversation], file: Path) -> int:

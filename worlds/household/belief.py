@@ -98,11 +98,12 @@ class Belief:
     def here(self) -> tuple[Receptacle, ...]:
         """The receptacles known to be at the agent's location."""
         standing = self.receptacle(self.at)
-        return tuple(one for one in self.receptacles if standing and one.place == standing.place)
+        return () if standing is None else tuple([one for one in self.receptacles if one.place == standing.place])
 
     def is_here(self, name: str) -> bool:
         """Whether the receptacle of this name is known to be at the agent's location."""
-        return any(one.name == name for one in self.here())
+        there, standing = self.receptacle(name), self.receptacle(self.at)
+        return there is not None and standing is not None and there.place == standing.place
 
     def is_elsewhere(self, name: str) -> bool:
         """Whether the receptacle of this name is known not to be at the agent's location."""
@@ -129,7 +130,9 @@ class Belief:
 
     def holders(self, name: str) -> tuple[Receptacle, ...]:
         """The receptacles known to hold the object of this name."""
-        return tuple(one for one in self.receptacles if name in self.inside(one))
+        item = self.item(name)
+        where = None if item is None else item.where
+        return tuple(one for one in self.receptacles if (one.name == where if one.contents is None else name in one.contents))
 
 
 @lru_cache(maxsize=4096)

@@ -6,6 +6,7 @@ import asyncio
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from random import Random
 from agent.agents.registry import make_agent, resolve_settings
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM
+from agent.evaluation.runs.player import rare_collections
 from agent.evaluation.runs.shard import Shard
 from agent.evaluation.runs.spec import installed_version
 from agent.export.conversations import Conversation, joined
@@ -187,7 +189,9 @@ class _Player:
                 f"{platform.node() or 'A machine'} has another version of housequest or other games of "
                 f"{', '.join(play.sources)}; give it the same."
             )
-        self._runner = asyncio.Runner()
+        self._held = ExitStack()
+        self._held.enter_context(rare_collections())
+        self._runner = self._held.enter_context(asyncio.Runner())
 
     def __call__(self, item: _Item) -> list[_Played]:
         # A run of the runner's own sets up the handling of Ctrl-C each time.
@@ -197,7 +201,7 @@ class _Player:
 
     def close(self) -> None:
         """Close the event loop."""
-        self._runner.close()
+        self._held.close()
 
 
 def _worded(world: AlfworldWorld, item: _Item, *, people: bool) -> Iterator[_Game]:

@@ -109,8 +109,7 @@ class Knowing:
 
     def searched(self, thing: str, places: list[str]) -> list[str]:
         """The ``places`` in the order in which ``thing`` is looked for in them."""
-        counts = HOUSEHOLD.counts()
-        room = counts.room_of(one.kind for one in self.belief.receptacles)
+        counts, room = HOUSEHOLD.counts(), self._begun.room
         return sorted(places, key=lambda one: (1 + counts.openable(kind(one))) / counts.chance(thing, kind(one), room))
 
     def matters(self, name: str, subgoals: tuple[GoalStep, ...], *, place: bool) -> bool:
@@ -119,8 +118,7 @@ class Knowing:
             return kind(name) in {one.object for one in subgoals}
         if any(kind(name) == one.place for one in with_ways(subgoals)):
             return True
-        counts = HOUSEHOLD.counts()
-        room = counts.room_of(one.kind for one in self.belief.receptacles)
+        counts, room = HOUSEHOLD.counts(), self._begun.room
         sought = [one.object for one in subgoals if one.action in {"pick", "use"}]
         return any(counts.chance(thing, kind(name), room) >= RARE for thing in sought if thing)
 
