@@ -1,4 +1,4 @@
-"""Peak memory of this process."""
+"""Peak memory of a process."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 
 
-def peak() -> int:
-    """Peak memory in KiB. ``getrusage`` would include the parent process before exec."""
-    status = Path("/proc/self/status")
-    if not status.exists():
+def peak(process: int | None = None) -> int:
+    """Peak memory of this process in KiB, or on Linux of another ``process``.
+
+    ``getrusage`` would include the parent process before exec. Raises ``FileNotFoundError`` for another one elsewhere.
+    """
+    status = Path(f"/proc/{process or 'self'}/status")
+    if process is None and not status.exists():
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most >> 10 if sys.platform == "darwin" else most
     line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))

@@ -30,6 +30,8 @@ def main(folder: Path, kind: str, players: int, episodes: int, workers: int, por
     spec = make_run_spec(configure({"split": "generated", "limit": episodes, **flags}, folder))
     began = time.perf_counter()
     if kind == "ray":
+        # Ray would have its workers wait for whatever else runs on this machine.
+        os.environ["RAY_worker_niceness"] = "0"
         ray: Any = import_module("ray")
         ray.init("local", num_cpus=players, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     started, before = time.perf_counter(), os.times()

@@ -1,17 +1,20 @@
 """What trainers and clusters get: many games at once, the drop-in against alfworld's own, and many episodes in flight.
 
-**drop-in**: the same script and random agent on each, in one process each. The script is `scripts.bench.doors_agent`, told
-which module to import. Both play the same games in the same order with the same commands, and their texts are compared. An
-episode is a reset, which loads the next game, and steps to the end or the limit, each after the admissible commands. Setting
-up, which lists all games of train, is timed separately.
+**drop-in**: 1 to 1,024 games at once over textworld's interface, all different (`scripts.bench.doors_many`): steps a second of
+processor with the admissible commands requested and without, and what the process grew by. Where alfworld is installed, the
+same script plays few games on that too, since it takes seconds to load each. Then the same script and random agent on both
+with one game (`scripts.bench.doors_agent`): they play the same games in the same order with the same commands, and their texts
+are compared. An episode is a reset, which loads the next game, and steps to the end or the limit, each after the admissible
+commands. Setting up, which lists all games of train, is timed separately. Each line is a process of its own.
 
 **games**: `build_alfworld_envs` at 1 to 1,024 games, in groups of 8, as trainers have them, and of 1, where all differ. Steps a
-second of processor, with admissible commands, the random agent's choices and Python's collector. Memory is what the process
-grew by. Each line is a process of its own (`scripts.bench.doors_batch`).
+second of processor, with admissible commands, which verl-agent's interface always has, the random agent's choices and Python's
+collector. Memory is what the process grew by. Each line is a process of its own (`scripts.bench.doors_batch`).
 
-**env-server**: `housequest env-server` in a process of its own, and 64 sessions of a random player in another
+**env-server**: `housequest env-server` in a process of its own, and 1, 64 and 256 sessions of a random player in another
 (`scripts.bench.doors_client`), by OpenEnv's client where that is installed. Steps a second of wall time, the reset after 50 of
-them included, and the processor time of a step on either side, that of the server with the connections and first resets.
+them included, and the processor time of a step on either side, that of the server with the connections and first resets. A
+session's memory is what the server grew by from 64 sessions to 256.
 
 **calls**: `scripts.bench.batch.in_flight`. **cluster**: `scripts.bench.cluster`.
 
@@ -24,7 +27,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -32,13 +35,18 @@ from statistics import median
 from scripts.bench import cluster
 from scripts.bench.batch import in_flight
 from scripts.bench.doors_export import exports
+from scripts.memory import peak
 from worlds.alfworld.data.tasks import LAYOUT
 from worlds.alfworld.reference.worker import check_installed, versions
 from worlds.errors import ConfigurationError
 
 EPISODES = 10
 STEPS = 50
+GAMES = (1, 8, 64, 256, 1_024)
+BATCH_STEPS = 45
+THEIR_GAMES, THEIR_STEPS = (1, 8), 10
 SESSIONS = 64
+STAND_IN = ("worlds.alfworld.as_alfworld", "-m")
 OURS, THEIRS = "worlds.alfworld.dropin", "alfworld.agents.environment"
 
 
@@ -58,14 +66,35 @@ def run(data: Path | None) -> Iterator[str]:
             yield f"{name}: {line}"
 
 
-def _drop_in(data: Path | None) -> list[str]:
-    """Episodes a second on both, by the median episode, and their ratio. Lines to print."""
+def _drop_in(data: Path | None) -> Iterator[str]:
+    """Steps a second in batches, and episodes a second, on both where alfworld is installed. Lines to print."""
     if data is None or not (data / LAYOUT / "train").is_dir():
-        return ["not measured: the games of train are not here (set ALFWORLD_DATA)"]
+        yield "not measured: the games of train are not here (set ALFWORLD_DATA)"
+        return
+    for games in GAMES:
+        yield _batch(data, "ours", STAND_IN, games, episodes=max(1, 2_000 // (games * BATCH_STEPS)), steps=BATCH_STEPS)
     try:
         check_installed()
     except ConfigurationError as error:
-        return [f"not measured: {error}"]
+        yield f"alfworld is not measured: {error}"
+        return
+    for games in THEIR_GAMES:
+        yield _batch(data, "alfworld", (), games, episodes=1, steps=THEIR_STEPS)
+    yield from _episodes(data)
+
+
+def _batch(data: Path, whose: str, through: Sequence[str], games: int, *, episodes: int, steps: int) -> str:
+    folder = str(data / LAYOUT / "train")
+    program, *rest = (*through, "scripts.bench.doors_many", folder, str(games), str(episodes), str(steps))
+    found = json.loads(_said(program, data, *rest))
+    return (
+        f"{games:5,} games, {whose}: {found['with']:9,.1f} steps a second with admissible commands, "
+        f"{found['without']:9,.1f} without; {found['memory']:8,.1f} kB a game"
+    )
+
+
+def _episodes(data: Path) -> list[str]:
+    """Episodes a second on both, by the median episode, and their ratio."""
     ours, theirs = _played(OURS, data), _played(THEIRS, data)
     fast, slow = median(ours.episodes), median(theirs.episodes)
     same = (
@@ -84,7 +113,7 @@ def _games(data: Path | None) -> Iterator[str]:
         yield "not measured: the games of train are not here (set ALFWORLD_DATA)"
         return
     for each in (1, 8):
-        for number in (1, 8, 64, 256, 1_024):
+        for number in GAMES:
             if number >= each:
                 found = json.loads(_said("scripts.bench.doors_batch", data, str(number), str(each)))
                 yield (
@@ -103,7 +132,8 @@ def _env_server(data: Path | None) -> Iterator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment(data)) as server:
         assert server.stderr is not None
         address = server.stderr.readline().split(" at ")[1].split()[0]
-        for sessions in (1, SESSIONS):
+        grown: list[int] = []
+        for sessions in (1, SESSIONS, 4 * SESSIONS):
             before = _processor(server.pid)
             found = json.loads(_said("scripts.bench.doors_client", data, address, str(sessions), str(2 * STEPS)))
             spent = _processor(server.pid)
@@ -116,6 +146,10 @@ def _env_server(data: Path | None) -> Iterator[str]:
                 f"{sessions:3} sessions on {split} by {found['client']}: {found['steps']:7,.0f} steps a second; "
                 f"processor a step: {found['microseconds']:,.0f} microseconds of the client{own}"
             )
+            if spent is not None:
+                grown.append(peak(server.pid))
+        if grown:
+            yield f"a session with its game: {(grown[-1] - grown[-2]) / (3 * SESSIONS):.0f} kB of the server's memory"
         server.terminate()
 
 

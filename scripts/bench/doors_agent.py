@@ -41,11 +41,16 @@ def main(module: str, folder: str, episodes: int, steps: int) -> None:
     print(json.dumps({"setup": setup, "episodes": seconds, "digest": told.hexdigest()}))
 
 
-if __name__ == "__main__":
+def without_jericho() -> None:
+    """Stand in for the package that textworld imports for another kind of game, where it is not installed."""
     try:
         importlib.import_module("jericho")
-    except ImportError:  # textworld imports it for another kind of game
+    except ImportError:
         jericho = types.ModuleType("jericho")
         vars(jericho).update(UnsupportedGameWarning=UserWarning, TruncatedInputActionWarning=UserWarning)
         sys.modules["jericho"] = jericho
+
+
+if __name__ == "__main__":
+    without_jericho()
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import sys
 from time import process_time
 
+from scripts.memory import peak
 from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from worlds.alfworld.dropin.groups import AlfworldEnvs
 from worlds.paths import alfworld_data
@@ -18,7 +18,7 @@ RESETS = 3
 
 def main(games: int, group: int) -> None:
     files = sorted(map(str, (alfworld_data() / LAYOUT / "train").glob(f"*/*/{GAME_FILE}")))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak()
     # As many games as are played over all resets, so that the last reset has seen its games.
     envs = AlfworldEnvs(files[: max(games // group, 1)], 1, games // group, group)
     began = process_time()
@@ -36,7 +36,7 @@ def main(games: int, group: int) -> None:
         spent, played = spent + process_time() - began, played + games - sum(dones)
         if all(dones):
             _, _, infos = envs.reset()
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / games
+    memory = (peak() - before) / games
     told = {"steps": played / spent, "first": 1_000 * resets[0] / games, "reset": 1_000 * resets[-1] / games, "memory": memory}
     print(json.dumps(told))
 

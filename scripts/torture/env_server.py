@@ -21,7 +21,7 @@ IDLE = 3.0
 """Seconds after which the server ends a session that nobody uses."""
 
 MOST_GROWN = 64 << 20
-"""Bytes by which the server may grow: its sessions take 80 kB each."""
+"""Bytes by which the server may grow: its sessions take some 90 kB each."""
 
 PATIENCE = 60.0
 """Seconds in which a good client gets a session and an answer, on a machine that is busy."""
