@@ -30,10 +30,10 @@ def main(folder: Path, kind: str, players: int, episodes: int, workers: int, por
     spec = make_run_spec(configure({"split": "generated", "limit": episodes, **flags}, folder))
     began = time.perf_counter()
     if kind == "ray":
-        # Ray would have its workers wait for whatever else runs on this machine.
-        os.environ["RAY_worker_niceness"] = "0"
         ray: Any = import_module("ray")
-        ray.init("local", num_cpus=players, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        # Ray's workers would else wait for whatever runs beside them on this machine.
+        same = {"_system_config": {"worker_niceness": 0}}
+        ray.init("local", num_cpus=players, include_dashboard=False, log_to_driver=False, logging_level="ERROR", **same)
     started, before = time.perf_counter(), os.times()
     options = RunOptions(workers=workers, cluster=RayCluster() if kind == "ray" else ProcessCluster(players))
     summary = asyncio.run(run_batch(spec, folder / "run", options))
