@@ -9,25 +9,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 from types import MappingProxyType
 
 from knowledge.checks import Check, Fact, Term
 from knowledge.judging import FactReader, Occasion, command_pattern, compile_fact, occasions
+from knowledge.locations import Location, PlaceShare
 from knowledge.moments import Moment
 from knowledge.phrasing import refusal
 from knowledge.rules import WITNESSES, Evidence, Origin, Rule
-from knowledge.statistics import Interval, wilson
+from knowledge.statistics import wilson
 from worlds.household.belief import Belief, kind
 from worlds.household.commands import CommandForm, Commands
 from worlds.household.counts import Counts
-from worlds.text import percentage
 
 FEWEST = 10
 """Least number of counted objects of a kind for a rule about where they lie."""
-
-PLACES = 3
-"""Most places that such a rule names."""
 
 MOST_KINDS = 12
 _EMPTY, _FREE = Fact("holding", Term("nothing")), Fact("free")
@@ -79,21 +75,19 @@ def mine_table(counts: Counts) -> Mined:
 
 
 def place_rule(location: Location, origin: Origin) -> Rule:
-    """A location as a rule: the likeliest places, each with its 95 % interval, and the number of objects counted.
+    """A location as a rule: the likeliest places, the share of each, and the number of objects counted.
 
     Objects seen in these places support it, and the steps that showed them are its witnesses. Objects elsewhere do not
     contradict it, because it states their share.
     """
-    named = location.likeliest
-    article = "An" if location.thing[0] in "aeiou" else "A"
     return Rule(
         id=f"where-{location.thing}",
-        statement=f"{article} {location.thing} is most often in {location}.",
+        statement=location.sentence,
         kind="location",
         objects=(location.thing,),
         status="candidate",
         origin=origin,
-        evidence=Evidence(sum(place.seen for place in named), witnesses=location.witnesses),
+        evidence=Evidence(sum(place.seen for place in location.likeliest), witnesses=location.witnesses),
     )
 
 
@@ -120,54 +114,6 @@ def need_rule(form: CommandForm, fact: Fact, witnesses: Sequence[str], name: str
 
 def _verb(command: str) -> str:
     return command.partition(" ")[0]
-
-
-@dataclass(frozen=True, slots=True)
-class PlaceShare:
-    """How many objects of a kind were ``seen`` in a kind of receptacle.
-
-    ``share`` is the estimated share of all such objects, in [0, 1], with its 95 % interval. ``witnesses`` are the first
-    recorded steps, as run/task/step, that showed one there.
-    """
-
-    receptacle: str
-    seen: int
-    share: float
-    interval: Interval
-    witnesses: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where objects of one kind lie, the likeliest place first; ``number`` objects were counted."""
-
-    thing: str
-    number: int
-    places: tuple[PlaceShare, ...]
-
-    @property
-    def likeliest(self) -> tuple[PlaceShare, ...]:
-        """The first few places; after the first, one with a share near zero is of no use."""
-        first, *others = self.places[:PLACES]
-        return (first, *(place for place in others if place.share >= 0.05))
-
-    @property
-    def witnesses(self) -> tuple[str, ...]:
-        """Steps that showed such an object in the likeliest places, of each place in turn."""
-        turns = zip_longest(*(place.witnesses for place in self.likeliest))
-        return tuple(dict.fromkeys(step for turn in turns for step in turn if step is not None))[:WITNESSES]
-
-    def shown_by(self, steps: Mapping[tuple[str, str], tuple[str, ...]]) -> Location:
-        """The location with other witnesses, given by thing and place."""
-        places = (replace(each, witnesses=steps.get((self.thing, each.receptacle), ())) for each in self.places)
-        return replace(self, places=tuple(places))
-
-    def __str__(self) -> str:
-        listed = (
-            f"{each.receptacle} {percentage(each.share)} % ({percentage(each.interval.low)}-{percentage(each.interval.high)})"
-            for each in self.likeliest
-        )
-        return f"{', '.join(listed)}, n={self.number}"
 
 
 @dataclass(frozen=True, slots=True)

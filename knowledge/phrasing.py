@@ -67,5 +67,9 @@ def _state(fact: Fact) -> str:
 
 def _kinds(words: Sequence[str]) -> str:
     *first, last = words
-    article = "an" if words[0][0] in "aeiou" else "a"
-    return f"{article} {', '.join(first)} or {last}" if first else f"{article} {last}"
+    return with_article(f"{', '.join(first)} or {last}" if first else last)
+
+
+def with_article(noun: str) -> str:
+    """``noun`` after "a" or "an"."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

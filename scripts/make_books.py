@@ -155,10 +155,11 @@ def contents(archive: bytes) -> dict[str, bytes]:
 def learned(runs: Sequence[Path]) -> Rulebook:
     """The counted rules: what commands need, then where things lie, the most useful first."""
     table = load_counts()
-    needs = tuple(need for need in mine(recorded_moments(runs), HOUSEHOLD.commands).preconditions if _is_useful(need))
+    lived = mine(recorded_moments(runs), HOUSEHOLD.commands)
+    needs = tuple(need for need in lived.preconditions if _is_useful(need))
     rules = Mined(preconditions=needs).rules("books-expert books-clumsy")
     asked = _asked(table)
-    locations = [each for each in mine_table(table).locations if each.thing in asked]
+    locations = [each for each in mine_table(table).shown_by(lived).locations if each.thing in asked]
     locations.sort(key=lambda each: (-asked[each.thing], each.thing))
     places = Mined(locations=tuple(locations)).rules(f"counts over {table.split}")
     path = library().shipped / f"learned{SUFFIX}"

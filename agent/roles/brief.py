@@ -14,6 +14,8 @@ from itertools import groupby, islice
 
 from agent.roles.directions import Directions
 from agent.roles.messages import numbered
+from knowledge.locations import read_sentence
+from knowledge.phrasing import with_article
 from knowledge.rules import Rule
 from worlds.base import Transition
 from worlds.household.base import Household
@@ -119,7 +121,7 @@ def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[s
     without them, which found the right plan more often.
     """
     lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(dict.fromkeys(one.kind for one in belief.receptacles))}"]
-    lines += [f"Rule: {_line(rule.statement)}" for rule in relevant_rules(goal, belief, rules)]
+    lines += [f"Rule: {_line(_as_trained(rule))}" for rule in relevant_rules(goal, belief, rules)]
     lines += [f"Hint: {_line(hint)}" for hint in hints[-MOST_HINTS:]]
     lines += [f"Failed: {'; '.join(steps)[:LONGEST_LINE]}" for steps in failed[-MOST_FAILED:]]
     return "\n".join(lines)
@@ -201,7 +203,16 @@ def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rul
     """The first few rules that share a word with the goal, other than furniture and everyday words."""
     furniture = {one.kind for one in belief.receptacles}
     wanted = _words(goal) - furniture
-    return [rule for rule in rules if not wanted.isdisjoint(_words(rule.statement))][:MOST_RULES]
+    return [rule for rule in rules if not wanted.isdisjoint(_words(_as_trained(rule)))][:MOST_RULES]
+
+
+def _as_trained(rule: Rule) -> str:
+    """What ``rule`` says, in the words that small models learned where those of a counted rule are others.
+
+    They learned to read shares: where no place has most of the things, what is near is looked into first.
+    """
+    location = read_sentence(rule.statement)
+    return f"{with_article(location.thing).capitalize()} is most often in {location}." if location else rule.statement
 
 
 def _words(text: str) -> set[str]:

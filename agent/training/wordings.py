@@ -101,7 +101,8 @@ class Sentence:
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
     """A rule on where ``thing`` lies: in ``places``, which are kinds; one in eight says that it does not.
 
-    Three in ten are counted, as mined rules are; they tell a search order only where most are in one kind of place.
+    Three in ten are counted, in the words that short prompts have for mined rules; they tell a search order only where most are
+    in one kind of place.
     """
     draw = random.random()
     if draw < 0.3:

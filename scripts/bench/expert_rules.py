@@ -10,7 +10,6 @@ for each task and each of ``SEEDS``. A lost game counts ``LIMIT`` steps.
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from statistics import mean
 from typing import cast
 
 from agent.evaluation.analysis.statistics import bootstrap_mean
+from knowledge.locations import read_sentence
 from knowledge.mining import mine, mine_table
 from knowledge.moments import Moment
 from knowledge.rules import Rule
@@ -42,10 +42,7 @@ MINED_FROM = 100_000
 SEEDS = (0, 1, 2)
 LIMIT = 50
 
-_PLACE = re.compile(r"([a-z]+) ([0-9]+) % \(")
-"""A place and its share in percent in a location rule."""
-
-Shares = Mapping[str, Mapping[str, int]]
+Shares = Mapping[str, Mapping[str, float]]
 """By thing and place."""
 
 
@@ -163,10 +160,10 @@ def _order(memory: HouseholdExpertMemory, shares: Shares, chance: random.Random)
 
 
 def _shares(rules: Iterable[Rule]) -> Shares:
-    """The shares in location rules, parsed from their statements."""
-    found = {rule.objects[0]: _PLACE.findall(rule.statement) for rule in rules if rule.kind == "location"}
-    assert all(found.values()), "a location rule names places with their shares"
-    return {thing: {place: int(share) for place, share in places} for thing, places in found.items()}
+    """The shares in location rules, read from their statements."""
+    locations = [read_sentence(rule.statement) for rule in rules if rule.kind == "location"]
+    assert all(locations), "a location rule names places with their shares"
+    return {each.thing: {place.receptacle: place.share for place in each.places} for each in locations if each}
 
 
 def _lived(cases: Iterable[_Case]) -> Iterator[Moment]:

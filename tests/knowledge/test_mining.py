@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from knowledge.judging import examine
-from knowledge.mining import Location, mine, mine_table
+from knowledge.locations import Location, read_sentence
+from knowledge.mining import mine, mine_table
 from knowledge.moments import Moment
 from knowledge.rules import WITNESSES
 from scripts.walks import moments_of, walk
@@ -76,8 +77,8 @@ def test_what_the_commands_of_another_household_need_is_found_and_holds_elsewher
     general = [rule for rule in checked if " is a" not in str(rule.check) and " is not a" not in str(rule.check)]
     assert [str(each.rule.check) for each in examine(general, wandered(40, 60)) if each.standing == "contradicted"] == []
     lying = {rule.objects[0]: rule.statement for rule in found if rule.kind == "location"}
-    assert lying["fridge"].startswith("A fridge is most often in kitchen 100 %")
-    assert lying["plate"].startswith("A plate is most often in kitchencabinet")
+    assert lying["fridge"].startswith("To find a fridge, try a kitchen first (100 % are there); ")
+    assert lying["plate"].startswith("To find a plate, try a kitchencabinet first (")
 
 
 def test_nothing_is_mined_from_nothing() -> None:
@@ -93,8 +94,36 @@ def test_the_table_that_ships_gives_the_share_of_all_objects() -> None:
     assert top.share == top.seen / mug.number
     assert top.interval.low < top.share < top.interval.high
     (rule,) = (rule for rule in mined.rules("train") if rule.id == "where-mug")
-    assert rule.statement.startswith(f"A mug is most often in {top.receptacle} {top.share * 100:.0f} % (")
-    assert rule.statement.endswith(f"n={mug.number}.")
+    assert rule.statement.startswith(f"To find a mug, try a {top.receptacle} first ({top.share * 100:.0f} % are there), then ")
+    assert rule.statement.endswith(f"; {mug.number:,} were counted.")
+
+
+@pytest.mark.parametrize("location", mine_table(load_counts()).locations, ids=lambda each: each.thing)
+def test_what_a_rule_says_of_places_is_read_back(location: Location) -> None:
+    read = read_sentence(location.sentence)
+    assert read is not None
+    assert (read.thing, read.number) == (location.thing, location.number)
+    assert len(location.sentence) < 160
+    for told, place in zip(read.places, location.likeliest, strict=True):
+        assert told.receptacle == place.receptacle
+        assert told.share == pytest.approx(place.share, abs=0.0051)
+        assert told.interval.low == pytest.approx(place.interval.low, abs=0.012)
+        assert told.interval.high == pytest.approx(place.interval.high, abs=0.012)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "A mug is most often in cabinet 24 % (23-25), n=99.",
+        "To find a mug, try a cabinet first.",
+        "To find a mug, try a cabinet first (24 % are there); 0 were counted.",
+        "To find a mug, try a cabinet first (240 % are there); 10 were counted.",
+        f"To find a mug, try a cabinet first (24 % are there); {'9' * 500} were counted.",
+        "To find a mug, try a cabinet first (24 % are there), then the desk; 10 were counted.",
+    ],
+)
+def test_other_statements_are_not_read_as_counts(statement: str) -> None:
+    assert read_sentence(statement) is None
 
 
 def house(seen: str) -> Trajectory:

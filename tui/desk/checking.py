@@ -12,7 +12,8 @@ from typing import get_args
 from agent.episodes.moments import EpisodeFile, OtherWorld, episode_files, moments
 from agent.episodes.record import read_episode
 from knowledge.judging import RuleFinding, examine
-from knowledge.mining import Location, Sightings
+from knowledge.locations import Location
+from knowledge.mining import Sightings
 from knowledge.moments import Moment
 from knowledge.rules import Rule, Standing
 from tui.text import plural

@@ -25,7 +25,7 @@ BROAD = 84
 _KEPT = 3
 """Words that a statement keeps at its beginning where it looks like others."""
 _SHARED = 2
-"""Words before the difference that it keeps."""
+"""Words before the difference that it keeps, where there is room."""
 _GAUGE, _KIND = 6, 12
 _BEFORE = 9 + _GAUGE
 """Columns of a line before the statement, but for the counts and the kind."""
@@ -72,20 +72,37 @@ class RuleList(OptionList):
 
 def distinct(texts: Sequence[str], room: int) -> list[str]:
     """``texts`` to be cut off after ``room`` characters: of those that would then look the same, the middle is left out."""
-    alike: dict[str, list[str]] = {}
-    for text in texts:
-        alike.setdefault(text[: max(room - 1, 0)], []).append(text)
-    begun: dict[str, str] = {}
-    for shared in alike.values():
-        if len(set(shared)) > 1:
-            words = [text.split() for text in shared]
-            same = sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False)))
-            # A "not" that they share belongs to what differs.
-            kept, start = min(same, _KEPT), max(min(same, _KEPT), same - _SHARED)
-            for text, own in zip(shared, words, strict=True):
-                left_out = ["…"] if start > kept else []
-                begun[text] = " ".join([*own[:kept], *left_out, *own[start:]])
-    return [begun.get(text, text) for text in texts]
+    begun = {text: text for text in texts}
+    groups = [list(begun)]
+    while groups:
+        alike: dict[str, list[str]] = {}
+        for text in groups.pop():
+            alike.setdefault(_cut(begun[text], room), []).append(text)
+        for group in alike.values():
+            told = begun if len(group) == 1 else _apart(group, room)
+            if any(told[text] != begun[text] for text in group):
+                begun |= told
+                groups.append(group)
+    return [begun[text] for text in texts]
+
+
+def _apart(texts: Sequence[str], room: int) -> dict[str, str]:
+    """``texts``, each without its middle, so that as many as possible look different in ``room``."""
+    words = [text.split() for text in texts]
+    same = sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False)))
+    kept = min(same, _KEPT)
+
+    def from_word(start: int) -> list[str]:
+        return [" ".join([*own[:kept], *(["…"] if start > kept else []), *own[start:]]) for own in words]
+
+    # A "not" that they share belongs to what differs.
+    ways = [from_word(max(kept, same - shared)) for shared in range(_SHARED, -1, -1)]
+    best = max(ways, key=lambda way: len({_cut(text, room) for text in way}))
+    return dict(zip(texts, best, strict=True))
+
+
+def _cut(text: str, room: int) -> str:
+    return text[: max(room - 1, 0)]
 
 
 def gauge(evidence: Evidence, width: int) -> Content:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
+from knowledge.locations import read_sentence
 from tui.text import printable
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def rule_lines(rule: Rule) -> Iterator[str]:
             yield f"  {name}: {', '.join(words)}"
     if rule.check:
         yield f"  check: {rule.check}"
+    if location := read_sentence(rule.statement):
+        yield f"  counted, with 95 % intervals: {location}"
     evidence = rule.evidence
     if evidence:
         yield f"  evidence: {evidence.supports} for, {evidence.contradicts} against: {rule.standing}"

@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from knowledge.mining import Location
+from knowledge.locations import Location, read_sentence
 from knowledge.rules import USUAL, Rule
 from knowledge.statistics import wilson
 from tui.desk.rule_list import FOR, GLYPHS, STANDING_STYLES, gauge
@@ -214,6 +214,8 @@ def _lines(rule: Rule, contraries: Sequence[Rule], here: CountedHere | None, wid
             yield from hung(_label(name), Content(flat(", ".join(words))), width)
     if rule.check:
         yield from hung(_label("check"), Content(flat(str(rule.check))), width)
+    if location := read_sentence(rule.statement):
+        yield from hung(_label("counted"), Content(flat(str(location))), width)
     yield from _evidence(rule, width)
     if here is not None:
         yield from hung(_label("here"), _counted(here), width)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from agent.explorer.filtering import exclude
 from knowledge.judging import RuleFinding
-from knowledge.mining import Location
+from knowledge.locations import Location
 from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict
 from tui.base_screen import in_thread

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, pairwise
@@ -23,8 +24,10 @@ from agent.models.registry import make_model
 from agent.roles import brief
 from agent.roles.reading import LONGEST_THOUGHT
 from knowledge.choosing import RuleBudget
+from knowledge.mining import mine_table
 from knowledge.rules import Rule
 from tests.agent.models.builtin.tiny import write_tiny
+from worlds.alfworld.data.counts import load_counts
 from worlds.alfworld.text import COMMANDS, reader
 from worlds.base import Observation, Transition
 from worlds.registry import make_world
@@ -118,6 +121,13 @@ def test_the_actor_is_told_the_plan_and_what_belief_makes_of_what_was_seen() -> 
         "Unseen: cabinet 1 fridge 1\n"
         "Tried: open cabinet 2"
     )
+
+
+def test_a_mined_rule_is_told_in_the_words_that_were_trained_on() -> None:
+    rules = mine_table(load_counts()).rules("train")
+    text = brief.planning("first try to put a mug in cabinet.", after().belief, rules, (), ())
+    (mug,) = (line for line in text.split("\n") if line.startswith("Rule: "))
+    assert re.fullmatch(r"Rule: A mug is most often in ([a-z]+ \d+ % \(\d+-\d+\), ){1,3}n=\d+\.", mug)
 
 
 def test_the_reasoner_is_told_goal_places_rules_that_matter_hints_and_what_failed() -> None:

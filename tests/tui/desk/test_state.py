@@ -186,11 +186,14 @@ def test_merging_keeps_the_first_that_was_chosen() -> None:
 def test_what_would_look_the_same_shows_where_it_differs() -> None:
     alike = ["You cannot take a thing from a closed place.", "You cannot take a thing from afar.", "Look."]
     assert distinct(alike, 80) == alike
-    assert distinct(alike, 20) == [
-        "You cannot take … thing from a closed place.",
-        "You cannot take … thing from afar.",
-        "Look.",
-    ]
+    in_sight = ["You cannot take … from a closed place.", "You cannot take … from afar.", "Look."]
+    assert distinct(alike, 28) == in_sight
     is_not = ["You cannot open a place that is not closed.", "You cannot open a place that is not a fridge."]
     assert distinct(is_not, 30) == ["You cannot open … is not closed.", "You cannot open … is not a fridge."]
+    several = [f"You cannot heat a thing {which}." for which in ("you do not hold", "with what is cold", "with what is shut")]
+    assert [text[:32] for text in distinct(several, 33)] == [
+        "You cannot heat a thing you do n",
+        "You cannot heat … what is cold.",
+        "You cannot heat … what is shut.",
+    ]
     assert distinct([], 20) == distinct([""], 0)[1:]
