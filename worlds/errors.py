@@ -45,14 +45,23 @@ class ModelError(HousequestError):
 
     ``fatal``: every other call would fail too, so a run should stop; nothing answers at the address, the key or the model's
     name is refused, or the account has no credit. Failures of one sort, such as a status, share a ``kind``; by default it is
-    the message for records.
+    the message for records. ``overflow``: the prompt does not fit into the model's context.
     """
 
     boundary: ClassVar[Boundary] = "model"
 
-    def __init__(self, message: str, *, recorded: str | None = None, fatal: bool = False, kind: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        recorded: str | None = None,
+        fatal: bool = False,
+        kind: str | None = None,
+        overflow: bool = False,
+    ) -> None:
         super().__init__(message, recorded=recorded)
         self.fatal = fatal
+        self.overflow = overflow
         self.kind = self.recorded if kind is None else kind
 
 

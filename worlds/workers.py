@@ -37,17 +37,21 @@ class WorkerError(Exception):
 
 
 class Refused(Exception):
-    """The worker cannot do what was asked; ``way_out`` says what would help. ``fatal``: nor anything else."""
+    """The worker cannot do what was asked; ``way_out`` says what would help. ``fatal``: nor anything else.
 
-    def __init__(self, what: str, way_out: str, *, fatal: bool = False) -> None:
+    ``overflow``: what was asked does not fit into its context.
+    """
+
+    def __init__(self, what: str, way_out: str, *, fatal: bool = False, overflow: bool = False) -> None:
         super().__init__(what)
         self.way_out = way_out
         self.fatal = fatal
+        self.overflow = overflow
 
     @property
     def values(self) -> dict[str, object]:
         """As the protocol writes it."""
-        return {"refused": str(self), "way_out": self.way_out, "fatal": self.fatal}
+        return {"refused": str(self), "way_out": self.way_out, "fatal": self.fatal, "overflow": self.overflow}
 
 
 class Worker:
@@ -177,8 +181,8 @@ class Worker:
         match said:
             case {"ready": ready}:
                 number, outcome = 0, ready
-            case {"number": int(number), "refused": str(what), "way_out": str(way_out), "fatal": bool(fatal)}:
-                outcome = Refused(what, way_out, fatal=fatal)
+            case {"number": int(number), "refused": str(what), "way_out": str(way_out), **how}:
+                outcome = Refused(what, way_out, fatal=how.get("fatal") is True, overflow=how.get("overflow") is True)
             case {"number": int(number), "part": part}:
                 if (told := self._told.get(number)) is not None:
                     told(part)

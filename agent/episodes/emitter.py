@@ -13,6 +13,9 @@ from agent.roles.base import NO_TEMPLATE, clean
 EventListener = Callable[[Event | CallTiming], None]
 """Called with each event as it happens, and with the timing of a model call after its event."""
 
+SEVERAL = 3
+"""Unreadable replies that can have filled a context: one or two fill none that is long enough to play in."""
+
 
 class ListenerError(BaseException):
     """The listener failed while the agent decided. Not an ``Exception``, so that the agent is not blamed for it."""
@@ -34,10 +37,19 @@ class EventEmitter:
         self._next_id = 0
         self.last: int | None = None
         self.assisted = False
+        self._counts: dict[int | None, tuple[int, int]] = {None: (0, 0)}
+
+    @property
+    def mostly_unread(self) -> bool:
+        """Whether at least half of this branch's replies, and several, could not be read."""
+        replies, unread = self._counts[self.last]
+        return unread >= SEVERAL and 2 * unread >= replies
 
     def emit(self, body: events.Body) -> int:
         """Send ``body`` as an event and return its id."""
         event = Event(id=self._next_id, parent=self.last, body=body)
+        replies, unread = self._counts[self.last]
+        self._counts[event.id] = replies + isinstance(body, events.ModelCall), unread + isinstance(body, events.ParseFailed)
         self._next_id += 1
         self.last = event.id
         self._listener(event)

@@ -17,6 +17,10 @@ R = TypeVar("R")
 Work = Callable[[], Coroutine[Any, Any, R]]
 
 
+FILLED = "its own unreadable replies filled the model's context"
+"""Why an episode was lost whose model could have played on only with a longer context and readable replies."""
+
+
 class EpisodeOver(Exception):
     """The episode, or its present branch, ends here with this outcome."""
 

@@ -261,7 +261,10 @@ class TurnSpent(_Frozen):
 
 
 class Ended(_Frozen):
-    """The episode is over. If it ended with an error, ``boundary`` and ``message`` say where and why."""
+    """The episode is over. If it ended with an error, ``boundary`` and ``message`` say where and why.
+
+    A ``message`` without a ``boundary`` is what the model said when its own unreadable replies had filled its context.
+    """
 
     kind: Literal["ended"] = "ended"
     outcome: Outcome

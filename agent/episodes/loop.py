@@ -19,7 +19,7 @@ from agent.base import Act, Agent, Attempt, Decision, GiveUp, Grants, Idle, Leav
 from agent.episodes import events
 from agent.episodes.checkpoints import Checkpoints, EpisodeState
 from agent.episodes.emitter import EventEmitter, EventListener, ListenerError, RuleReporter
-from agent.episodes.ending import EpisodeOver, attributed, unless, wait_for_end
+from agent.episodes.ending import FILLED, EpisodeOver, attributed, unless, wait_for_end
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.eyes import Eyes, camera_view, photographed, room_to_see
 from agent.episodes.overseer import (
@@ -416,9 +416,12 @@ class _Episode:
             try:
                 decision, memory = await self.agent.decide(self.state.memory, turn, reporter)
             except ModelError as error:
-                if not self.overseer.attended:
-                    raise
-                return error
+                if self.overseer.attended:
+                    return error
+                if error.overflow and self.emitter.mostly_unread:
+                    # Played again it would end alike, so it is no error.
+                    raise EpisodeOver("lost", FILLED, message=clean(error.recorded)) from error
+                raise
             if self.watcher is not None and isinstance(self.agent, Watchable):
                 doing = self.agent.doing(memory)
                 self.watcher(Glimpse(self.turn_start, doing, partial(self.agent.impression, memory)))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from agent.base import Agent, AskPerson, Turn
 from agent.episodes import events
 from agent.episodes.emitter import EventListener
-from agent.episodes.ending import EpisodeOver
+from agent.episodes.ending import FILLED, EpisodeOver
 from agent.episodes.events import CallTiming, Ended, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import (
@@ -148,7 +148,7 @@ class _Script:
 
     def break_off(self) -> None:
         """Fail as recorded, if that comes next."""
-        if isinstance(self.next, Ended) and self.next.outcome == "error":
+        if isinstance(self.next, Ended) and (self.next.outcome == "error" or self.next.reason == FILLED):
             raise EpisodeOver(self.next.outcome, self.next.reason, self.next.boundary, self.next.message)
 
     def misfit(self, how: str) -> _Misfit:

@@ -3,8 +3,9 @@
 The rules read what a player could read (the goal sentence, and observation text as a belief), never hidden state. The first
 that applies gives the class, in this order:
 
-1. What broke (``model``, ``world``, ...), and ``stopped``. A model that broke after several unreadable replies is the next.
-2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little.
+1. What broke (``model``, ``world``, ...), and ``stopped``.
+2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little; or such replies filled the
+   model's context.
    A robot that sees (`agent.seeing`) says itself what went wrong: what its last skill failed for, else what happened most.
 3. Mistakes that still stood at the end, the first link of the chain object, step, place first: ``wrong_object``, ``forgot_*``,
    ``wrong_place``. They say more than how the episode ended: after delivering a cold egg a player may wander, repeat commands
@@ -29,6 +30,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Self
 
+from agent.episodes.ending import FILLED
 from agent.episodes.events import Ended, Event, branch
 from agent.evaluation.analysis.case import REPLANNING, EpisodeCase, ObjectHistory
 from agent.evaluation.render.table import many
@@ -130,26 +132,19 @@ def _by_camera(case: EpisodeCase) -> Failure:
     return Failure(_MODES.get(mode, FailureKind.GAVE_UP), case.last, _sentence(words.rstrip(".")))
 
 
-_SEVERAL = 3
-"""Unreadable replies before a model's error that is put down to them: one or two fill no context."""
-
-
-def _unreadable(case: EpisodeCase) -> bool:
-    """Whether no reply could be read in at least half of the turns, which also fills a small model's context until it fails."""
-    return bool(case.unread) and 2 * len(case.unread) >= case.last
-
-
 def _failures(case: EpisodeCase) -> Iterator[Failure]:
     """What the rules say, in their order; the first counts."""
     ended, last, goal = case.ended, case.last, case.goal
-    if ended.outcome == "error" and not (ended.boundary == "model" and len(case.unread) >= _SEVERAL and _unreadable(case)):
+    if ended.outcome == "error":
         told = shown(ended.message or ended.reason, LONGEST)[1:-1]
         yield Failure(FailureKind(ended.boundary or "unknown"), last, _sentence(told))
     if ended.outcome == "stopped":
         yield Failure(FailureKind.STOPPED, last, f"It was stopped after {many(last, 'turn')}.")
-    if _unreadable(case):
-        words = f"No reply could be read in {len(case.unread)} of the {many(last, 'turn')}."
-        yield Failure(FailureKind.UNREADABLE, case.unread[0], words)
+    filled = ended.reason == FILLED
+    if filled or (case.unread and 2 * len(case.unread) >= last):
+        words = f"No reply could be read in {len(case.unread)} of the {many(last, 'turn')}"
+        words = f"{words}, and such replies filled the model's context." if filled else f"{words}."
+        yield Failure(FailureKind.UNREADABLE, case.unread[0] if case.unread else last, words)
     if case.modes:
         yield _by_camera(case)
     if goal and case.met(goal):

@@ -174,11 +174,12 @@ class LlamaModel(Model):
 
     def _error(self, error: Refused | WorkerError) -> ModelError:
         if isinstance(error, Refused):
-            return self._failure(str(error), error.way_out, fatal=error.fatal)
+            return self._failure(str(error), error.way_out, fatal=error.fatal, overflow=error.overflow)
         return self._failure(
             f"is gone: its process {error}", "It is started again with the next call; a smaller context takes less memory."
         )
 
-    def _failure(self, what: str, way_out: str, *, fatal: bool = False) -> ModelError:
+    def _failure(self, what: str, way_out: str, *, fatal: bool = False, overflow: bool = False) -> ModelError:
         failure = printable_line(what, 400)
-        return ModelError(f"{self.name} {failure}. {way_out}", recorded=f"The model {failure}. {way_out}", fatal=fatal)
+        recorded = f"The model {failure}. {way_out}"
+        return ModelError(f"{self.name} {failure}. {way_out}", recorded=recorded, fatal=fatal, overflow=overflow)

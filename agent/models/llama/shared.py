@@ -61,6 +61,7 @@ def too_long(tokens: object, room: object) -> Refused:
     return Refused(
         f"has a context of {room} tokens, and the prompt has {tokens}",
         f"Give it more with ?context={enough} after the file, or let the agent see less.",
+        overflow=True,
     )
 
 

@@ -62,6 +62,8 @@ def of_images(failure: Failure) -> Failure:
     return replace(failure, way_out=way_out, fatal=True)
 
 
+OVERFLOW = "context"
+"""The kind of a failure whose prompt does not fit into the context."""
 EMPTY_BODY = Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
 
 
@@ -143,7 +145,7 @@ class FailureReader:
             way_out = (
                 f"Start its server with more (llama-server -c {more}, vLLM --max-model-len {more}), or let the agent see less."
             )
-            return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, "context")
+            return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
         if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
             way_out = "Name the model without ?reasoning_effort, or with another value."
         return Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from agent.models.openai.attempts import EMPTY_BODY, LONGEST_WAIT, Attempts, Failure, FailureReader, of_images
+from agent.models.openai.attempts import EMPTY_BODY, LONGEST_WAIT, OVERFLOW, Attempts, Failure, FailureReader, of_images
 from agent.models.openai.context import room_at
 from agent.models.openai.keys import load_keys
 from agent.models.openai.probes import (
@@ -385,4 +385,5 @@ class OpenAIModel(Model):
         head = printable_line(self.name if address in self.name else f"{self.name}: {address}", LONGEST_MESSAGE // 3)
         recorded = f"The model {what}. {failure.way_out}"
         message = f"{head} {what}{tried}. {failure.way_out}"
-        return ModelError(message, recorded=recorded, fatal=failure.fatal, kind=failure.kind)
+        overflow = failure.kind == OVERFLOW
+        return ModelError(message, recorded=recorded, fatal=failure.fatal, kind=failure.kind, overflow=overflow)

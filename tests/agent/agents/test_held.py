@@ -13,15 +13,17 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from agent.agents.registry import make_agent
+from agent.episodes.ending import FILLED
 from agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed, Stepped, Thought
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Proceed, SwitchModel, TurnAnswer, Unattended
 from agent.episodes.resume import resume_episode
+from agent.evaluation.analysis.failures import failure_of
 from agent.models.base import Capabilities, Completion, Model, Request
 from agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Policy, Recorded, Server, serve
-from worlds.errors import Unsupported
+from worlds.errors import ModelError, Unsupported
 from worlds.registry import make_world
 
 TURNS = 3
@@ -322,6 +324,49 @@ def test_a_run_of_an_earlier_version_keeps_unreadable_replies_whole() -> None:
     model = Holding()
     played(model, settings={"form": "free"})
     assert [message.content for message in model.asked[-1].messages].count(rambling(())) == 2 * TURNS - 1
+
+
+@dataclass
+class Narrow(Model):
+    """A model whose context is a few messages long, and that says ``reply``."""
+
+    reply: str
+    messages: int = 9
+    name: str = "narrow"
+
+    async def complete(self, request: Request) -> Completion:
+        if len(request.messages) > self.messages:
+            raise ModelError("The context is full.", overflow=True)
+        return Completion(self.reply)
+
+
+def test_a_game_whose_context_its_own_unreadable_replies_filled_is_lost_and_unreadable() -> None:
+    told = played(Narrow(rambling(())))
+    (end,) = of(Ended, told)
+    assert (end.outcome, end.reason, end.boundary, end.message) == ("lost", FILLED, None, "The context is full.")
+    failure = failure_of(told)
+    assert failure is not None
+    assert failure.kind == "unreadable"
+    for whole in (told[:-1], told):
+        again: list[Event] = []
+
+        def listen(event: Event | CallTiming, again: list[Event] = again) -> None:
+            if isinstance(event, Event):
+                again.append(event)
+
+        asyncio.run(
+            resume_episode(
+                WORLD.open(WORLD.task("example:1")),
+                lambda live, ask: make_agent("react", world=WORLD, model=live),
+                EpisodeConfig(WORLD.engine, max_turns=TURNS),
+                whole,
+                listen,
+                model=Narrow(rambling(())),
+            )
+        )
+        assert [*whole, *again] == told
+    (end,) = of(Ended, played(Narrow(REPLY, messages=3)))
+    assert (end.outcome, end.boundary) == ("error", "model"), "a context may just be too short"
 
 
 # An endpoint.

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.base import Decision, GiveUp, Leave, ParseFailure
+from agent.episodes.ending import FILLED
 from agent.episodes.events import Body, Ended, Event, Outcome, Started, Stepped, TurnSpent
 from agent.evaluation.analysis.failures import PATIENCE, Failure, FailureKind, failure_of
 from agent.skills.controller import Controller, Execute
@@ -279,17 +280,18 @@ def test_replies_that_could_not_be_read() -> None:
     assert lost(house, [UNREAD, *without(house, "heat")]).kind == "forgot_heat"
 
 
-def test_a_model_that_broke_after_unreadable_replies_was_unreadable() -> None:
-    def broken(decisions: Sequence[Decision | str]) -> Failure:
+def test_a_model_that_failed_after_unreadable_replies_was_unreadable_only_if_they_filled_its_context() -> None:
+    def ended(decisions: Sequence[Decision | str], **how: str) -> Failure:
         *events, last = lived(env_of(house_of("heat")), decisions, turns=len(decisions))
         assert isinstance(last.body, Ended)
-        error = {"outcome": "error", "reason": "an error", "boundary": "model", "message": "The context is full."}
-        found = failure_of([*events, last.model_copy(update={"body": last.body.model_copy(update=error)})])
+        found = failure_of([*events, last.model_copy(update={"body": last.body.model_copy(update=how)})])
         assert found is not None
         return found
 
-    assert broken([UNREAD, UNREAD, "look", UNREAD]).kind == "unreadable"
-    assert broken(["look", "inventory", UNREAD, "look", "look"]).kind == "model"
+    filled = ended([UNREAD, UNREAD, "look", "look", "look"], outcome="lost", reason=FILLED)
+    assert filled.kind == "unreadable"
+    assert "2 of the 5 turns, and such replies filled" in filled.words
+    assert ended([UNREAD], outcome="error", reason="an error", boundary="model", message="It is gone.").kind == "model"
 
 
 def test_what_a_person_stopped_is_called_so() -> None:
