@@ -57,7 +57,7 @@ def check_adapter(path: Path, model: Header) -> None:
     way_out = "Name one that was made for this model: ?lora=FILE; `housequest train` makes one."
     try:
         with open_file(path) as file:
-            _, values = _Reader(path, file, path.stat().st_size).entries()
+            _, values = _Reader(path, file, path.stat().st_size, way_out).entries()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
         raise ConfigurationError(f"The adapter {shown(str(path), 200)} cannot be read: {reason}. {way_out}") from None
@@ -86,21 +86,25 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
+_CONVERT = (
+    "Models of other formats are converted with llama.cpp's convert_hf_to_gguf.py, or served by an OpenAI-compatible server."
+)
+
+
 class _Reader:
     """Reads values from an untrusted file; nothing is read or skipped beyond its end."""
 
-    def __init__(self, path: Path, file: BinaryIO, size: int) -> None:
+    def __init__(self, path: Path, file: BinaryIO, size: int, otherwise: str = _CONVERT) -> None:
         self._path = path
         self._file = file
         self._size = size
+        self._otherwise = otherwise
+        """What to do about a file of another format."""
 
     def entries(self) -> tuple[int, dict[str, object]]:
         """How many tensors the file claims to have, and what its header says."""
         if self._file.read(4) != b"GGUF":
-            raise self._error(
-                "is not a GGUF file. Models of other formats are converted with llama.cpp's convert_hf_to_gguf.py, or served "
-                "by an OpenAI-compatible server."
-            )
+            raise self._error(f"is not a GGUF file. {self._otherwise}")
         version = self._number("I")
         if version not in {2, 3}:
             raise self._error(f"is GGUF of version {version}, or of the other byte order; versions 2 and 3 are read.")

@@ -129,8 +129,8 @@ class LlamaModel(Model):
             if not (asked.get("raw") or (await self.holding()).chats):
                 raise ConfigurationError(
                     f"{self.name} comes without a chat template, so its prompts cannot be written. Name one after the "
-                    "file: ?template=FILE, or ?template=chatml if it was trained with that; or have it continue plain text: "
-                    "--set form=completion."
+                    "file: ?template=FILE, or ?template=chatml if it was trained with that; or have it continue plain text, "
+                    "in play, eval and explore: --set form=completion."
                 )
             try:
                 await asyncio.wrap_future(process.ready())
@@ -167,7 +167,9 @@ class LlamaModel(Model):
                     await asyncio.to_thread(check_adapter, lora, header)
                 self._starts -= 1
                 context = self._options.context or min(header.context or CONTEXT, CONTEXT)
-                options = asdict(self._options) | {"lora": lora and str(lora)}
+                named = self._options.template
+                template = named if named in (None, "chatml") else str(given_path(named))
+                options = asdict(self._options) | {"lora": lora and str(lora), "template": template}
                 wanted = {"path": str(self._path), "context": context, "options": options}
                 self._process = await asyncio.to_thread(Worker, WORKER, wanted)
             return self._process

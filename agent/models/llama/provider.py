@@ -72,13 +72,23 @@ class LlamaProvider(ModelProvider):
         return with_options(Path(path).name, settled)
 
     def digest(self, rest: str) -> str:
-        from agent.models.llama.gguf import fingerprint
+        """A digest of the model's file and its adapter; looks at the template, too, so that no run begins without its files."""
+        from agent.models.llama.gguf import check_adapter, fingerprint, read_header
+        from agent.models.llama.shared import load_template
+        from worlds.workers import Refused
 
         path, options = read_llama_name(rest)
+        header = read_header(given_path(path))
+        if options.template not in (None, "chatml"):
+            try:
+                load_template(str(given_path(options.template)))
+            except Refused as refused:
+                raise ConfigurationError(f"llama:{path} {refused}. {refused.way_out}") from None
         digest = fingerprint(given_path(path))
         # An adapter is half of the model: two of the same name are two models.
         if options.lora is None:
             return digest
+        check_adapter(given_path(options.lora), header)
         return sha256(f"{digest} {fingerprint(given_path(options.lora))}".encode()).hexdigest()
 
     def computes(self, rest: str) -> str | None:

@@ -44,7 +44,7 @@ def load_template(named: str) -> str:
             return content.decode("utf-8")
         reason = f"it has more than {LARGEST:,} bytes"
     except (OSError, ValueError) as error:
-        reason = str(error)
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     way_out = "Name a file with ?template=FILE, or ?template=chatml."
     raise Refused(f"has no chat template {named!r} ({reason})", way_out, fatal=True)
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.evaluation.library import evaluate
 from agent.models.llama.gguf import check_adapter, fingerprint, read_header
 from agent.models.registry import file_digest
 from tests.agent.models.llama.tiny import CONTEXT, Kind, write_tiny
@@ -62,10 +63,27 @@ def test_an_adapter_is_one_for_this_model(tiny: Path, tmp_path: Path) -> None:
 
 def test_two_adapters_of_one_name_are_two_models(tiny: Path, tmp_path: Path) -> None:
     digests = [file_digest(f"llama:{tiny}")]
-    for architecture in ("llama", "qwen2"):
-        file = adapter(tmp_path / "adapter.gguf", type="adapter", architecture=architecture)
+    file = adapter(tmp_path / "adapter.gguf", type="adapter", architecture="llama")
+    for more in (b"", b"more"):
+        file.write_bytes(file.read_bytes() + more)
         digests.append(file_digest(f"llama:{tiny}?lora={file}"))
     assert len(set(digests)) == 3
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        ("lora={}/none.gguf", r"The adapter .*none.gguf' cannot be read: No such file or directory. .*\?lora=FILE"),
+        ("lora={}/script.yaml", r"is not a GGUF file. Name one that was made for this model"),
+        ("template={}/none.jinja", r"no chat template .*No such file or directory\). .*\?template=FILE"),
+    ],
+)
+def test_a_run_does_not_begin_without_an_adapter_or_a_template(tiny: Path, tmp_path: Path, option: str, why: str) -> None:
+    (tmp_path / "script.yaml").write_text("default: look")
+    model, out = f"llama:{tiny}?{option.format(tmp_path)}", tmp_path / "run"
+    with pytest.raises(ConfigurationError, match=why):
+        evaluate(out=out, agent="react", model=model, split="example", limit=1)
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("name", ["missing.gguf", ".", "a\0b", "x" * 5_000])
