@@ -34,20 +34,21 @@ def resolved(requirements: Sequence[str], folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("package", "extras"),
+    ("package", "shared"),
     [
-        ("verifiers", ("mcp", "gym")),
-        ("openenv", ("gym", "env-server")),  # not beside mcp: openenv has fastmcp 3, which has the SDK of the protocol below 2
-        ("trl", ("mcp", "gym")),
-        ("inspect-ai", ("mcp", "gym")),
-        ("gymnasium", ("mcp",)),
-        ("ray", ("mcp", "gym")),
+        ("verifiers", {"mcp": "2.0", "openai": "2."}),
+        ("openenv", {"mcp": "1.", "openai": "3."}),
+        ("trl", {"mcp": "2.", "openai": "3."}),
+        ("inspect-ai", {"mcp": "2.", "openai": "3."}),
+        ("gymnasium", {"mcp": "2.", "openai": "3."}),
+        ("ray", {"mcp": "2.", "openai": "3."}),
     ],
 )
 def test_a_doors_package_is_installed_beside_us_in_its_present_version(
-    package: str, extras: tuple[str, ...], tmp_path: Path
+    package: str, shared: dict[str, str], tmp_path: Path
 ) -> None:
-    ours = [requirement for extra in extras for requirement in EXTRAS[extra]]
+    ours = [requirement for extra in ("mcp", "gym", "env-server") for requirement in EXTRAS[extra]]
     found = resolved([*CORE, *ours, package], tmp_path)
     version = tuple(int(part) for part in found[package].split(".")[:2])
     assert version >= NEWEST[package], found[package]
+    assert {name: found[name] for name in shared if not found[name].startswith(shared[name])} == {}

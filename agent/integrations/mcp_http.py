@@ -7,19 +7,20 @@ calls with the same id never meet. A connection that keeps the server waiting is
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import socket
 from collections.abc import Callable
 from typing import ClassVar
 
 import uvicorn
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from agent.integrations.games import GameHost, HostOptions
+from agent.integrations.mcp_sdk import SESSION_PROTOCOLS, http_app
 from agent.integrations.mcp_server import SESSION_HEADER, log_plainly, make_server
 from worlds.errors import ConfigurationError
 
@@ -48,7 +49,7 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
         raise ConfigurationError(f"--http: port {port} of {HOST} is not available: {error.strerror}.") from None
     with listening:
         async with GameHost(options) as games:
-            app = make_server(games).streamable_http_app(host=HOST, stateless_http=True, json_response=True)
+            app = http_app(make_server(games), HOST)
             config = uvicorn.Config(
                 _guarded(app),
                 http=_Connection,
@@ -156,6 +157,12 @@ def _guarded(app: ASGIApp) -> ASGIApp:
                 return
             if not part.get("more_body", False):
                 break
+        try:
+            json.loads(body)
+        except (ValueError, RecursionError):
+            # Version 1 of the SDK takes some of this for a mistake of its own.
+            await Response("This request is not JSON.", 400)(scope, receive, send)
+            return
         whole: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]
 
         async def receive_again() -> Message:
@@ -167,7 +174,7 @@ def _guarded(app: ASGIApp) -> ASGIApp:
             await send(message)
 
         shown = Headers(scope=scope)
-        begins = shown.get("mcp-protocol-version") in {None, *HANDSHAKE_PROTOCOL_VERSIONS} and SESSION_HEADER not in shown
+        begins = shown.get("mcp-protocol-version") in {None, *SESSION_PROTOCOLS} and SESSION_HEADER not in shown
         await app(scope, receive_again, send_named if begins else send)
 
     return answer

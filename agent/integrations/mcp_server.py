@@ -11,7 +11,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -19,15 +19,8 @@ from agent.config import Seed, TextGrant
 from agent.evaluation.runs.spec import installed_version
 from agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, GameHost, GameRequest, HostOptions
 from agent.integrations.hosted import CommandResult, GameOpening, PossibleCommands, TaskListing
+from agent.integrations.mcp_sdk import CallContext, MCPServer, Request, ToolAnnotations, ToolError, empty_server
 from worlds.errors import ConfigurationError, HousequestError
-
-try:
-    from mcp.server.mcpserver import Context, MCPServer
-    from mcp.server.mcpserver.exceptions import ToolError
-    from mcp_types import ToolAnnotations
-    from starlette.requests import Request
-except ImportError:
-    raise ConfigurationError('This needs the MCP SDK; install it with: pip install "housequest[mcp]"') from None
 
 SESSION_HEADER = "mcp-session-id"
 MANUAL = "housequest://manual"
@@ -50,13 +43,7 @@ Name = Annotated[str, Field(max_length=200)]
 def make_server(games: GameHost) -> MCPServer:
     """Make the server of ``games`` with its tools, without starting it."""
     manual = games.options.world.manual
-    server = MCPServer(
-        name="housequest",
-        version=installed_version("housequest") or "",
-        instructions=f"{_INSTRUCTIONS}{manual}",
-        log_level="ERROR",
-        subscriptions=False,
-    )
+    server = empty_server("housequest", installed_version("housequest") or "", f"{_INSTRUCTIONS}{manual}")
 
     @server.resource(MANUAL, name="manual", description="The forms of a command, one a line.", mime_type="text/plain")
     def read_manual() -> str:  # pyright: ignore[reportUnusedFunction]
@@ -73,7 +60,7 @@ def make_server(games: GameHost) -> MCPServer:
 
     @server.tool(annotations=_annotations("Begin a game", again=False))
     async def new_game(  # pyright: ignore[reportUnusedFunction]
-        context: Context[Any, Any],
+        context: CallContext,
         task: Annotated[
             Name | None, Field(description="A task by name, as list_tasks has it; without one, it is drawn.")
         ] = None,
@@ -139,12 +126,11 @@ async def _leave(games: GameHost) -> None:
 
 def _annotations(title: str, *, reads: bool = False, destroys: bool = False, again: bool = True) -> ToolAnnotations:
     """What a tool does to the games; ``again`` says that calling it twice does no more than once. None leaves this program."""
-    return ToolAnnotations(
-        title=title, read_only_hint=reads, destructive_hint=destroys, idempotent_hint=again, open_world_hint=False
-    )
+    hints = {"readOnlyHint": reads, "destructiveHint": destroys, "idempotentHint": again, "openWorldHint": False}
+    return ToolAnnotations.model_validate({"title": title, **hints})
 
 
-def _client(context: Context[Any, Any]) -> str | None:
+def _client(context: CallContext) -> str | None:
     """Who asks: the session that the client shows or else its connection; None on a pipe, which has one client only."""
     request = context.request_context.request
     if not isinstance(request, Request) or request.client is None:

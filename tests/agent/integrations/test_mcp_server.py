@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,15 @@ import pytest
 
 pytest.importorskip("mcp", reason='needs the extra mcp: pip install "housequest[mcp]"')
 
-from mcp import Client, StdioServerParameters
+from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from agent.episodes.events import Ended, Started, Stepped
 from agent.episodes.record import read_episode
 from agent.integrations.games import GameHost, HostOptions
+from agent.integrations.mcp_sdk import NEWEST
 from agent.integrations.mcp_server import MANUAL, make_server
+from tests.agent.integrations.mcp_client import Client
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending
 from worlds.registry import make_world
@@ -42,17 +45,16 @@ def within(offer: HostOptions, play: Callable[[Client], Awaitable[None]]) -> Non
 
 async def call(client: Client, tool: str, **arguments: object) -> Mapping[str, Any]:
     """What a tool answers; an error is a failed test."""
-    done = await client.call_tool(tool, arguments)
-    assert not done.is_error, done.content
-    assert done.structured_content is not None
-    return done.structured_content
+    done = (await client.call_tool(tool, arguments)).model_dump(by_alias=True)
+    assert not done["isError"], done["content"]
+    return done["structuredContent"]
 
 
 async def refused(client: Client, tool: str, **arguments: object) -> str:
     """What a tool says against its arguments."""
-    done = await client.call_tool(tool, arguments)
-    assert done.is_error
-    return done.content[0].text  # type: ignore[union-attr]
+    done = (await client.call_tool(tool, arguments)).model_dump(by_alias=True)
+    assert done["isError"]
+    return done["content"][0]["text"]
 
 
 async def win(client: Client, reference: str) -> Mapping[str, Any]:
@@ -101,11 +103,12 @@ def test_commands_are_listed_only_where_they_are_granted() -> None:
 def test_tools_say_what_they_do_and_the_server_which_version_it_is() -> None:
     async def play(client: Client) -> None:
         assert client.server_info.version == metadata.version("housequest")
-        said = {tool.name: tool.annotations for tool in (await client.list_tools()).tools}
-        assert all(one is not None and one.title and one.open_world_hint is False for one in said.values())
-        assert [name for name, one in said.items() if one is not None and one.read_only_hint] == ["list_tasks", "commands"]
-        assert [name for name, one in said.items() if one is not None and one.destructive_hint] == ["give_up"]
-        assert [name for name, one in said.items() if one is not None and not one.idempotent_hint] == ["new_game", "act"]
+        tools = [tool.model_dump(by_alias=True) for tool in (await client.list_tools()).tools]
+        said = {tool["name"]: tool["annotations"] for tool in tools}
+        assert all(one["title"] and one["openWorldHint"] is False for one in said.values())
+        assert [name for name, one in said.items() if one["readOnlyHint"]] == ["list_tasks", "commands"]
+        assert [name for name, one in said.items() if one["destructiveHint"]] == ["give_up"]
+        assert [name for name, one in said.items() if not one["idempotentHint"]] == ["new_game", "act"]
 
     within(HostOptions(WORLD, grants=frozenset({"admissible"})), play)
 
@@ -202,11 +205,12 @@ def test_a_pipe_answers_every_call_whatever_is_said_between(tmp_path: Path) -> N
         assert server.stdout is not None
         server.stdin.write(b"".join(line + b"\n" for line in lines))
         server.stdin.flush()
-        answers = [json.loads(server.stdout.readline()) for _ in range(21)]
-        said = server.communicate()
+        said = map(json.loads, server.stdout)
+        answers = list(islice((one for one in said if NEWEST or "id" in one), 21))
+        rest, log = server.communicate()
     assert [answer["id"] for answer in answers] == [1, *[7] * 20]
     assert all("result" in answer for answer in answers)
-    assert said == (b"", b"")
+    assert (rest, log) == (b"", b"" if NEWEST else log)  # version 1 of the SDK also tells and logs what it cannot read
 
 
 @pytest.mark.heavy
