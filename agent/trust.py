@@ -18,7 +18,7 @@ from shlex import quote
 from typing import cast
 
 from agent.models.registry import parse_model
-from worlds.errors import ConfigurationError, KnowledgeError, shown
+from worlds.errors import ConfigurationError, KnowledgeError, shown, unquoted
 from worlds.options import Scalar
 from worlds.paths import atomic_write, open_file, state_folder
 from worlds.plugins import Group, plugins, ships
@@ -49,7 +49,7 @@ class Demand:
     effect: str
 
     def __str__(self) -> str:
-        return f"{'.'.join(shown(part)[1:-1] for part in self.place)} = {shown(self.value, 400)}: {self.effect}"
+        return f"{'.'.join(unquoted(part) for part in self.place)} = {shown(self.value, 400)}: {self.effect}"
 
     @property
     def flag(self) -> str:

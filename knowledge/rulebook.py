@@ -13,7 +13,7 @@ from pathlib import Path
 
 from knowledge.reading import Page, read_page
 from knowledge.rules import Rule
-from worlds.errors import KnowledgeError, nearest, shown
+from worlds.errors import KnowledgeError, nearest, shown, unquoted
 from worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
 from worlds.registry import DEFAULT_WORLD
 
@@ -122,7 +122,7 @@ def read_book(path: Path) -> Rulebook:
         content = read_file(path, LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "that is not a path"
-        raise KnowledgeError(f"The rulebook {shown(str(path))[1:-1]} cannot be read: {reason}.") from error
+        raise KnowledgeError(f"The rulebook {unquoted(str(path))} cannot be read: {reason}.") from error
     if len(content) > LARGEST_FILE:
         raise KnowledgeError(f"The rulebook {path} is too large: at most {LARGEST_FILE:,} bytes are read; split it.")
     return parse_book(path, content)

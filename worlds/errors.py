@@ -6,6 +6,7 @@ way out; the command line prints it without a traceback.
 
 from __future__ import annotations
 
+import sys
 from typing import ClassVar, Literal
 
 Boundary = Literal["world", "model", "agent", "knowledge", "configuration"]
@@ -98,3 +99,18 @@ def shown(value: object, limit: int = 120) -> str:
     text = ascii(value) if not isinstance(value, str) else repr(value)
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def unquoted(value: object, limit: int = 120) -> str:
+    """Return ``value`` as `shown` does, without quotes and cut at a word."""
+    text = shown(value, sys.maxsize)
+    return cut(text[1:-1] if isinstance(value, str) else text, limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """Return ``text`` cut to ``limit`` characters: at a word, unless that is very long, and with an ellipsis."""
+    if len(text) <= limit:
+        return text
+    begun = text[:limit]
+    whole = begun[: max(begun.rfind(" "), 0)].rstrip()
+    return f"{whole if 2 * len(whole) > limit else begun[:-1]}…"

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from worlds.errors import ConfigurationError, shown
+from worlds.errors import ConfigurationError, unquoted
 
 CHECKPOINT = "checkpoint.pt"
 RECORD = "training.jsonl"
@@ -195,7 +195,7 @@ def shuffled(drawn: Sequence[D], size: int, random: np.random.Generator) -> list
 def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     # As text, in which the order of shares counts, as it does in training.
     said = [(key, json.dumps(before.get(key)), json.dumps(value)) for key, value in now.items()]
-    changed = "; ".join(f"{key}: {shown(old, 80)[1:-1]} is now {shown(new, 80)[1:-1]}" for key, old, new in said if old != new)
+    changed = "; ".join(f"{key}: {unquoted(old, 80)} is now {unquoted(new, 80)}" for key, old, new in said if old != new)
     if changed:
         raise ConfigurationError(
             f"{folder} holds a run by another recipe ({changed}); give --run another folder, or delete that one."

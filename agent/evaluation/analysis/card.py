@@ -9,7 +9,7 @@ from agent.evaluation.runs.selection import MANY, selection_text
 from agent.evaluation.runs.spec import Manifest, RunConfig
 from agent.protocols import PROTOCOLS
 from worlds.base import World
-from worlds.errors import ConfigurationError, shown
+from worlds.errors import ConfigurationError, unquoted
 from worlds.registry import DEFAULT_WORLD, world_class
 
 _PRIORS: Mapping[object, str] = {
@@ -112,7 +112,7 @@ def _prior(config: RunConfig) -> str:
         return counted_prior(config) if config.world == DEFAULT_WORLD else "the player's own"
     if how == "counts":
         return counted_prior(config)
-    return _PRIORS.get(how, shown(how)[1:-1]) if how is not None else "none but the model's"
+    return _PRIORS.get(how, unquoted(how)) if how is not None else "none but the model's"
 
 
 def _examples(config: RunConfig) -> str:
@@ -122,4 +122,4 @@ def _examples(config: RunConfig) -> str:
         kind = "without thoughts, " if settings.get("thoughts") == "none" else ""
         return f"2 exemplars of the task's type, {kind}{'ours' if exemplars == 'own' else 'from a file'}"
     shots, source = settings.get("shots"), settings.get("examples")
-    return f"{shots} of {shown(source)[1:-1]}" if shots and source else "none"
+    return f"{shots} of {unquoted(source)}" if shots and source else "none"

@@ -34,7 +34,7 @@ from agent.episodes.ending import FILLED
 from agent.episodes.events import Ended, Event, branch
 from agent.evaluation.analysis.case import REPLANNING, EpisodeCase, ObjectHistory
 from agent.evaluation.render.table import many
-from worlds.errors import shown
+from worlds.errors import unquoted
 from worlds.household.belief import kind
 from worlds.household.goals import Goal, Treatment
 
@@ -128,7 +128,7 @@ def _by_camera(case: EpisodeCase) -> Failure:
     final = reason or (last == REPLANNING and case.ended.reason.startswith("gave up"))
     mode = last if final else counted.most_common(1)[0][0]
     often = ", ".join(f"{name} {many(number, 'time')}" for name, number in counted.items())
-    words = f"{mode}{f' ({shown(reason, LONGEST)[1:-1]})' if reason else ''}; in all: {often}."
+    words = f"{mode}{f' ({unquoted(reason, LONGEST)})' if reason else ''}; in all: {often}."
     return Failure(_MODES.get(mode, FailureKind.GAVE_UP), case.last, _sentence(words.rstrip(".")))
 
 
@@ -136,7 +136,7 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     """What the rules say, in their order; the first counts."""
     ended, last, goal = case.ended, case.last, case.goal
     if ended.outcome == "error":
-        told = shown(ended.message or ended.reason, LONGEST)[1:-1]
+        told = unquoted(ended.message or ended.reason, LONGEST)
         yield Failure(FailureKind(ended.boundary or "unknown"), last, _sentence(told))
     if ended.outcome == "stopped":
         yield Failure(FailureKind.STOPPED, last, f"It was stopped after {many(last, 'turn')}.")
@@ -157,7 +157,7 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
         yield from _wrong_place(case, goal)
     yield from _astray(case)
     if ended.reason.startswith("gave up"):
-        words = _sentence(f"after {many(last, 'turn')} it {shown(ended.reason, LONGEST)[1:-1]}")
+        words = _sentence(f"after {many(last, 'turn')} it {unquoted(ended.reason, LONGEST)}")
         yield _failure(case, FailureKind.GAVE_UP, last, words)
     yield from _looped(case)
     if goal:
@@ -241,7 +241,7 @@ def _refused_place(case: EpisodeCase, goal: Goal, held: str) -> Iterator[Failure
     right = any(kind(place) == goal.receptacle for _, place in tries)
     if tries and not right and not goal.lamp and case.ready(case.things[held]):
         turn, place = tries[0]
-        named, belongs = shown(place, 60)[1:-1], _a(goal.receptacle or "")
+        named, belongs = unquoted(place, 60), _a(goal.receptacle or "")
         words = f"{held} was to be put in {named} in turn {turn}, which was refused; it belongs in {belongs}."
         yield _failure(case, FailureKind.WRONG_PLACE, turn, words)
 
@@ -279,7 +279,7 @@ def _looped(case: EpisodeCase) -> Iterator[Failure]:
         return
     start, tail = moves[-length][0], moves[-length:]
     command, times = Counter(command or answer for _, command, answer in tail).most_common(1)[0]
-    most = f" ({shown(command, 60)[1:-1]}, {times} times)" if times > 1 else ""
+    most = f" ({unquoted(command, 60)}, {times} times)" if times > 1 else ""
     far = f"; {_so_far(case)}" if case.goal else ""
     words = f"from turn {start} on it only repeated what it had done before{most}{far}."
     yield _failure(case, FailureKind.LOOPED, start, words)
@@ -370,4 +370,4 @@ def _a(name: str) -> str:
 
 def _sentence(text: str) -> str:
     text = text.strip() or "it ended without a word"
-    return f"{text[:1].upper()}{text[1:].removesuffix('.')}."
+    return f"{text[:1].upper()}{text[1:].removesuffix('.')}{'' if text.endswith('…') else '.'}"

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from pydantic import BaseModel, ValidationError
 
 from agent.episodes.digests import LENGTH_OF_END, with_digest, without_digest
-from worlds.errors import ConfigurationError, shown
+from worlds.errors import ConfigurationError, shown, unquoted
 from worlds.paths import atomic_write, read_file
 
 T = TypeVar("T", bound=BaseModel)
@@ -155,6 +155,6 @@ def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = 
 def words_of(error: Exception) -> str:
     """What is wrong with JSON that could not be read; of a validation the first error and its place."""
     if not isinstance(error, ValidationError):
-        return shown(str(error))[1:-1]
+        return unquoted(str(error))
     fault = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(str(part) for part in fault['loc']) or 'it'}: {fault['msg']}"

@@ -17,7 +17,7 @@ from agent.evaluation.runs.sweep import ArmRun, SweepFolder
 from agent.setup import frozen_rules
 from knowledge.library import library
 from knowledge.rules import Rule, accepted
-from worlds.errors import ConfigurationError, shown
+from worlds.errors import ConfigurationError, unquoted
 
 USUAL_AGENT = "reasoner-actor"
 WITHOUT, WITH = "without", "with"
@@ -107,5 +107,5 @@ def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
 
 
 def _listed(ids: Sequence[str]) -> str:
-    named = ", ".join(shown(each)[1:-1] for each in ids[:_NAMED])
+    named = ", ".join(unquoted(each) for each in ids[:_NAMED])
     return named if len(ids) <= _NAMED else f"{named} and {len(ids) - _NAMED} more"

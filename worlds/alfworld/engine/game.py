@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from worlds.alfworld.engine.pddl import Problem, parse_problem
-from worlds.errors import GameError, shown
+from worlds.errors import GameError, shown, unquoted
 from worlds.household.goals import GoalForm
 from worlds.paths import open_file
 
@@ -150,7 +150,7 @@ def load_game(path: Path, goal: str | None = None) -> Game:
 
     Raises ``GameError`` naming the file and the reason.
     """
-    return read_game(path).game(shown(str(path), 400)[1:-1], goal)
+    return read_game(path).game(unquoted(str(path), 400), goal)
 
 
 def read_game(path: Path) -> GameFile:
@@ -158,7 +158,7 @@ def read_game(path: Path) -> GameFile:
 
     Raises ``GameError`` naming the file and the reason.
     """
-    origin = shown(str(path), 400)[1:-1]
+    origin = unquoted(str(path), 400)
     try:
         with open_file(path) as file:
             content = file.read(_USUAL_FILE)

@@ -18,7 +18,7 @@ from worlds.alfworld.data.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
 from worlds.alfworld.engine.game import PLACEHOLDER, parse_game, read_published
 from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
 from worlds.alfworld.engine.planner import Solution, Unsolvable, plan
-from worlds.errors import ConfigurationError, GameError, shown
+from worlds.errors import ConfigurationError, GameError, shown, unquoted
 from worlds.household.goals import TYPES
 from worlds.paths import atomic_write
 
@@ -77,7 +77,7 @@ def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exporte
     Raises ``GameError`` for an invalid game or one without a solution that was found, and ``ConfigurationError`` for unknown
     ``logic``.
     """
-    origin = shown(name)[1:-1]
+    origin = unquoted(name)
     read = parse_problem(problem, origin)
     parse_game(problem, sentence, origin)
     sentence = " ".join(sentence.split())

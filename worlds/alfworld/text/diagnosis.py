@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from worlds.alfworld.text.reader import begin, canonical, refused, update
 from worlds.base import Env, Step
-from worlds.errors import OrderError, nearest, shown
+from worlds.errors import OrderError, nearest, shown, unquoted
 from worlds.household.belief import Belief, Openness, kind
 from worlds.household.goals import APPLIANCES, KNIVES
 from worlds.wrappers import Wrapper
@@ -104,7 +104,7 @@ class Diagnosed(Wrapper):
 
 
 def _printable(text: str) -> str:
-    return shown(text, 80)[1:-1]
+    return unquoted(text, 80)
 
 
 def _meant(name: str, known: Sequence[str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -175,3 +177,12 @@ async def test_a_cancelled_call_ends(model: BuiltinModel) -> None:
 async def test_matrices_are_not_shared_out_among_threads(model: BuiltinModel) -> None:
     await model.complete(Request(asked(), max_tokens=1))
     assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} <= {1}
+
+
+def test_the_card_is_of_the_shipped_file() -> None:
+    card = (Path(__file__).parents[4] / "docs/explanation/builtin.md").read_text("utf-8")
+    said = re.search(r"SHA-256 `(\w{8,})…(\w{8,})`", card)
+    assert said is not None
+    digest = hashlib.sha256(SHIPPED.read_bytes()).hexdigest()
+    assert digest.startswith(said[1])
+    assert digest.endswith(said[2])
