@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, cast
 from tui import terminal
 from tui.commands import options
 from tui.commands.output import finish, print_lines, print_result
-from tui.desk.rule_text import STANDING_MARKS, STATEMENT, shortened, table
-from tui.text import plural
+from tui.desk.rule_text import STANDING_MARKS, table
+from tui.text import cut, plural
 
 if TYPE_CHECKING:
     from agent.explorer.report import Acceptance, ExplorationReport, FoundRule
 
 LISTED = 200
 """How many rules of a kind are listed; the others are in the folder's report."""
+LONGEST = 400
+"""Characters of what was dropped, which may be anything that a model wrote."""
 
 _ACCEPTANCES = ("person", "filter", "evidence")
 _CAUSES = {
@@ -121,7 +123,7 @@ def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:
     def row(found: FoundRule) -> tuple[str, ...]:
         figures = f"{found.supports}/{found.contradicts}" if found.supports or found.contradicts else "-"
         mark = STANDING_MARKS[found.standing]
-        return (found.id, found.status, found.kind or "-", figures, mark, shortened(found.statement, STATEMENT))
+        return (found.id, found.status, found.kind or "-", figures, mark, found.statement)
 
     played = report.played
     chance = f", {played.curious:,} of them chance's" if played.curious else ""
@@ -148,7 +150,7 @@ def report_lines(report: ExplorationReport, folder: Path) -> Iterator[str]:
     yield from _section("What came to nothing", failed)
     for cause, why in _CAUSES.items():
         dropped = [each for each in report.dropped if each.cause == cause]
-        lines = [f"  {shortened(each.statement, 2 * STATEMENT)}\n    {each.why}" for each in dropped]
+        lines = [f"  {cut(each.statement, LONGEST)}\n    {each.why}" for each in dropped]
         yield from _section(f"Dropped, since {why}", lines)
 
 

@@ -17,18 +17,10 @@ if TYPE_CHECKING:
 STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
 """A character for each way that a rule can stand."""
 
-STATEMENT = 70
-"""Characters of a statement in a table."""
-
 
 def figures(evidence: Evidence) -> str:
     """Supporting and contradicting evidence."""
     return f"{evidence.supports}/{evidence.contradicts}" if evidence else "-"
-
-
-def shortened(text: str, longest: int = STATEMENT) -> str:
-    """``text``, cut off where it is longer."""
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -42,8 +34,8 @@ def rule_table(rules: Sequence[Rule]) -> list[str]:
     """Rules in a table."""
     rows = [("id", "status", "kind", "for/against", "", "statement")]
     for rule in rules:
-        mark, statement = STANDING_MARKS[rule.standing], shortened(rule.statement)
-        rows.append((rule.id, rule.status, rule.kind or "-", figures(rule.evidence), mark, statement))
+        mark = STANDING_MARKS[rule.standing]
+        rows.append((rule.id, rule.status, rule.kind or "-", figures(rule.evidence), mark, rule.statement))
     return table(rows)
 
 
@@ -103,7 +95,7 @@ def finding_lines(outcome: CheckOutcome) -> Iterator[str]:
             if finding.standing == standing:
                 rule, evidence, before = finding.rule, finding.evidence, finding.rule.evidence
                 was = f" (the book: {figures(before)})" if before and figures(before) != figures(evidence) else ""
-                yield shortened(f"{standing:<12}  {figures(evidence):>11}  {rule.id}: {rule.statement}", 2 * STATEMENT) + was
+                yield f"{standing:<12}  {figures(evidence):>11}  {rule.id}: {rule.statement}{was}"
                 yield from (f"{'':<14}against {witness}" for witness in evidence.against)
     by_id = {finding.rule.id: finding.rule for finding in outcome.findings}
     for name, location in outcome.seen.items():

@@ -18,9 +18,9 @@ from tui.base_screen import in_thread
 from tui.desk.books import latest_book, list_books, open_book
 from tui.desk.draft import Draft, DraftFault
 from tui.desk.rule_dialog import RuleDialog
-from tui.desk.rule_text import shortened
 from tui.episode.state import EpisodeMoment
 from tui.runs.data import recorded_play
+from tui.text import cut
 from worlds.errors import HousequestError
 from worlds.registry import DEFAULT_WORLD
 
@@ -104,7 +104,7 @@ async def dialog_for(lesson: TaughtStep, runs: Path) -> RuleDialog:
         return await in_thread(partial(save_taught_rule, draft, witness, lesson.world))
 
     seen = f"witness {witness}" if witness else "No record of this game is kept, so the rule has no witness."
-    about = f"> {lesson.command}\n{shortened(' '.join(lesson.observation.split()), SHOWN)}\n{seen}"
+    about = f"> {lesson.command}\n{cut(' '.join(lesson.observation.split()), SHOWN)}\n{seen}"
     return RuleDialog("Teach a rule", draft, submit, about=about, books=names, check_like=lesson.check, world=lesson.world)
 
 

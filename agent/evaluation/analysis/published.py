@@ -16,13 +16,12 @@ from pydantic import BaseModel
 
 from agent.evaluation.analysis.metrics import Summary
 from agent.evaluation.analysis.statistics import Interval
-from agent.evaluation.render.table import WIDTH, Report, Section, percent, percents, plain_data, short, wrapped
+from agent.evaluation.render.table import Report, Section, one_line, percent, percents, plain_data, wrapped
 from agent.evaluation.runs.result import Frozen
 from agent.evaluation.runs.selection import selection_text
 from agent.evaluation.runs.spec import Manifest
 
 FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendered houses or other tasks."
-_NAMES = 64
 
 
 class PublishedFigure(Frozen):
@@ -163,7 +162,7 @@ class PublishedReport(Report):
         for each in measured:
             interval = f"95 % interval {percents(each.interval)}"
             terms = wrapped(f"{config.split}; trials: {each.trials}; {config.goals} goals; {interval}", " " * 10)
-            yield [f"{percent(each.success):>8}  {short(f'{each.name}: {name}', _NAMES)}", *terms]
+            yield [*wrapped(one_line(f"{each.name}: {name}"), f"{percent(each.success):>8}  ", " " * 10), *terms]
         for split, figures in groupby(compare_published(manifest, measured), lambda each: each.figure.split):
             other = " (other games)" if split not in (None, config.split) else ""
             lines = (line for each in figures for line in _figure(each, measured, _wording(manifest)))
@@ -175,7 +174,7 @@ def _figure(each: PublishedComparison, measured: Sequence[Measured], wording: st
     name = ", ".join(part for part in (figure.method, figure.model) if part)
     # The heading shows a different split; the mark is for other differences.
     mark = " " if any(one.like(figure) for one in measured) and figure.goals == wording else "~"
-    yield f"{mark}{figure.success:>5g} %  {short(name, WIDTH - 10)}"
+    yield from wrapped(one_line(name), f"{mark}{figure.success:>5g} %  ", " " * 10)
     protocol = f"protocol {figure.protocol}" if figure.protocol else ""
     listed = (f"trials: {figure.trials}", f"{figure.goals} goals", protocol, figure.source, figure.caveat)
     terms = "; ".join(filter(None, listed))

@@ -30,7 +30,6 @@ from agent.evaluation.render.table import (
     percent,
     percents,
     plain_data,
-    short,
     wrapped,
 )
 from agent.evaluation.runs.cost import money
@@ -218,7 +217,7 @@ class SeedsReport(SeriesReport):
     def tables(self) -> Iterator[Table]:
         """Each run, the types of task, and the means."""
         columns = [*pick("tasks", "won", "err", "success"), *shares(self.runs[0].summary), *pick("steps")]
-        yield Table.of("seed", columns, [(short(str(run.seed), 12), run.summary.overall) for run in self.runs])
+        yield Table.of("seed", columns, [(str(run.seed), run.summary.overall) for run in self.runs])
         groups = [*self.every.by_type.items(), ("all", self.every.overall)]
         yield Table.of("episodes of all runs", pick("played", "won", "err", "success", "95 % interval"), groups)
         tasks = over_tasks(self.runs)

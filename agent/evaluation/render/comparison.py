@@ -20,11 +20,11 @@ from agent.evaluation.render.table import (
     Warned,
     ends,
     many,
+    one_line,
     percent,
     percents,
     plain_data,
     points,
-    short,
     wrapped,
 )
 from agent.evaluation.runs.cost import money
@@ -184,7 +184,11 @@ def _by_type(comparison: Comparison) -> Iterator[str]:
     for kind, counts in comparison.by_type.items():
         difference = f"{counts.difference * 100:+.1f} points"
         cells = f"{counts.both:>6}{counts.only_first:>7}{counts.only_second:>8}{counts.neither:>9}{difference:>18}"
-        yield f"{short(kind, 31):<32}{cells}"
+        name = one_line(kind)
+        if len(name) > 31:
+            yield from wrapped(name)
+            name = ""
+        yield f"{name:<32}{cells}"
 
 
 def _flips(comparison: Comparison) -> Iterator[str]:
@@ -193,7 +197,7 @@ def _flips(comparison: Comparison) -> Iterator[str]:
         chosen = [pair for pair in flipped if pair.first.won == won]
         if chosen:
             yield f"Only the {name} won ({len(chosen)}):"
-        named = ((f"{short(reference_of(pair.first), 22):<23}{short(pair.first.type, 31):<32}", pair) for pair in chosen)
+        named = ((f"{one_line(reference_of(pair.first)):<22} {one_line(pair.first.type):<31} ", pair) for pair in chosen)
         yield from first_lines([f"{name}{_played(pair.first):<11}{_played(pair.second)}" for name, pair in named], "  ")
     if flipped:
         yield f"See both beside each other: --show {flipped[0].first.number}, or --html FILE for all of them."
@@ -206,4 +210,4 @@ def _played(result: Result) -> str:
 def _left_out(comparison: Comparison) -> Iterator[str]:
     for cause, tasks in comparison.left_out:
         yield from wrapped(f"{cause} ({len(tasks)}):", "Left out, ")
-        yield from first_lines([short(task, WIDTH - 2) for task in tasks], "  ")
+        yield from first_lines([one_line(task) for task in tasks], "  ")

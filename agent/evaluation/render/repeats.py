@@ -13,7 +13,7 @@ from agent.evaluation.analysis.metrics import PlayedTask
 from agent.evaluation.analysis.statistics import bootstrap_mean
 from agent.evaluation.render.comparison import figure_cells, unlike_lines
 from agent.evaluation.render.report import first_lines
-from agent.evaluation.render.table import Report, Section, Table, many, percent, plain_data, points, short, wrapped
+from agent.evaluation.render.table import Report, Section, Table, many, one_line, percent, plain_data, points, wrapped
 from agent.evaluation.runs.result import Result, SelectedTask
 from worlds.errors import ConfigurationError
 
@@ -144,7 +144,7 @@ class RepeatsComparison(Report):
         if left := self.left_out:
             yield [
                 *wrapped(f"not finished by all runs of both ({len(left)}):", "Left out, "),
-                *first_lines([short(task, 78) for task in left], "  "),
+                *first_lines([one_line(task) for task in left], "  "),
             ]
 
     def _heading(self) -> Iterator[str]:

@@ -13,7 +13,6 @@ from agent.evaluation.analysis.lota_classes import of_games, told
 from agent.evaluation.analysis.metrics import Figures, Sample, Summary
 from agent.evaluation.analysis.paths import Watcher
 from agent.evaluation.render.table import (
-    WIDTH,
     Column,
     Report,
     Section,
@@ -24,10 +23,10 @@ from agent.evaluation.render.table import (
     many,
     named_lines,
     number,
+    one_line,
     percent,
     percents,
     plain_data,
-    short,
     wrapped,
 )
 from agent.evaluation.runs.cost import money
@@ -265,11 +264,12 @@ def behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
         yield Warned(f"Errors, counted as not won ({len(summary.errored)}):")
         for cause, alike in by_cause.items():
             yield from wrapped(cause, "  ")
-            yield from first_lines([f"{result.number:>4}  {short(result.task, WIDTH - 10)}" for result in alike], "    ")
+            yield from first_lines([f"{result.number:>4}  {one_line(result.task)}" for result in alike], "    ")
         yield "Play these again with the same `housequest eval` and --retry errors."
     if summary.assisted:
         yield f"Assisted by a person and left out ({len(summary.assisted)}):"
-        yield from (f"  {short(task, WIDTH - 2)}" for task in summary.assisted)
+        for task in summary.assisted:
+            yield from wrapped(one_line(task), "  ", "    ")
 
 
 def definitions(summary: Summary) -> Iterator[str]:
@@ -399,6 +399,7 @@ def _call_words(overall: Figures) -> str:
 
 def first_lines(lines: Sequence[str], indent: str) -> Iterator[str]:
     """The first of these lines, and how many more there are."""
-    yield from (f"{indent}{line}" for line in lines[:MOST_NAMED])
+    for line in lines[:MOST_NAMED]:
+        yield from wrapped(line, indent, f"{indent}  ")
     if len(lines) > MOST_NAMED:
         yield f"{indent}and {len(lines) - MOST_NAMED} more; --json names them all"

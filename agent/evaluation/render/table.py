@@ -72,25 +72,19 @@ class Table:
         return cls((name, *(column.heading for column in columns)), cells)
 
     def text(self) -> list[str]:
-        """Lines of at most 80 columns; the first column is shortened to fit.
-
-        Names that could then not be told apart stand above their rows.
-        """
+        """Lines of at most 80 columns, where the figures fit; a name for which no room is left stands above its row."""
         every = (self.head, *self.rows)
         widths = [max(len(row[column]) for row in every) for column in range(len(self.head))]
         widths[0] = min(widths[0], max(8, WIDTH - sum(widths[1:]) - 2 * len(widths[1:])))
-        names = {row[0] for row in every}
-        above = len({short(name, widths[0]) for name in names}) < len(names)
         lines: list[str] = []
         for row in every:
             if row[0] == self.total:
                 lines.append("-" * (sum(widths) + 2 * len(widths[1:])))
-            name = short(row[0], widths[0])
-            if above and row is not self.head and name != row[0]:
-                lines, name = [*lines, *wrapped(row[0])], ""
+            name, style = one_line(row[0]), Strong if row is self.head or row[0] == self.total else str
+            if len(name) > widths[0]:
+                lines, name = [*lines, *map(style, wrapped(name))], ""
             cells = [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-            line = "  ".join([f"{name:<{widths[0]}}", *cells]).rstrip()
-            lines.append(Strong(line) if row is self.head or row[0] == self.total else line)
+            lines.append(style("  ".join([f"{name:<{widths[0]}}", *cells]).rstrip()))
         return lines
 
     def markdown(self, numbers: Sequence[int] | None = None) -> list[str]:
@@ -204,10 +198,9 @@ def many(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def short(text: str, longest: int) -> str:
-    """``text`` on one line of at most ``longest`` columns."""
-    text = " ".join(printable(text).split())
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+def one_line(text: str) -> str:
+    """``text``, made printable, on one line."""
+    return " ".join(printable(text).split())
 
 
 def wrapped(text: str, first: str = "", rest: str | None = None) -> list[str]:
