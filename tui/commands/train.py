@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -62,6 +63,8 @@ def train(
     from agent.training.lora.run import Training, folder_name, prepare, train_adapter
     from tui.commands.running import pool
 
+    # Where a model is loaded, transformers would draw a bar of its own; tqdm reads this when it is imported.
+    os.environ.setdefault("TQDM_DISABLE", "1")
     missing = [] if dry_run else [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise ConfigurationError(

@@ -34,9 +34,11 @@ class BaseModel:
 
     def network(self, dtype: Any) -> Any:
         """Its network with weights of ``dtype``, those of a GGUF dequantised. Raises ``ConfigurationError``."""
-        from transformers import AutoModelForCausalLM
+        from transformers import AutoModelForCausalLM, GgufConfig
 
-        return self._loaded(AutoModelForCausalLM, dtype=dtype)
+        # Unless asked, transformers keeps the weights of some architectures packed, and warns of that with all others.
+        packed = {"quantization_config": GgufConfig(dequantize=True)} if self.is_gguf else {}
+        return self._loaded(AutoModelForCausalLM, dtype=dtype, **packed)
 
     def _loaded(self, loader: Any, **options: Any) -> Any:
         from transformers.utils import logging

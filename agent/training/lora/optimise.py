@@ -18,12 +18,12 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from agent.training.lora.recipe import Recipe
+from agent.training.lora.recipe import CHECKPOINT, Recipe
 from agent.training.lora.tokens import Sample
+from worlds.errors import ConfigurationError
 
 peft: Any = import_module("peft")
 
-CHECKPOINT = "checkpoint.pt"
 KEPT_EVERY = 60.0
 """Seconds between two checkpoints."""
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
@@ -49,7 +49,15 @@ class Machine:
 
 
 def machine(device: str = "auto", threads: int | None = None, room: int | None = None) -> Machine:
-    """This machine: a GPU if there is one, unless the ``device`` is named; in bfloat16 where it has instructions for that."""
+    """This machine: a GPU if there is one, unless the ``device`` is named; in bfloat16 where it has instructions for that.
+
+    Raises ``ConfigurationError`` for a GPU that is not there, and for no threads or no room.
+    """
+    for flag, number in (("--threads", threads), ("--room", room)):
+        if number is not None and number < 1:
+            raise ConfigurationError(f"{flag}: {number} is too few; give at least 1.")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ConfigurationError("--device cuda: PyTorch finds no GPU here; leave it out to train on the processor.")
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     able = torch.cpu.get_capabilities()
     bfloat16 = chosen == "cuda" or (torch.backends.mkldnn.is_available() and any(able.get(one) for one in _BFLOAT16))

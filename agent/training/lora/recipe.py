@@ -23,7 +23,7 @@ from worlds.errors import ConfigurationError, shown
 from worlds.paths import atomic_write
 
 CONVERSATIONS, RECIPE, RECORD = "conversations.jsonl", "recipe.json", "record.jsonl"
-ADAPTER, CARD = "adapter.gguf", "README.md"
+CHECKPOINT, ADAPTER, CARD = "checkpoint.pt", "adapter.gguf", "README.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,25 +63,20 @@ class AdapterFolder:
         file = self.path / RECIPE
         return json.loads(file.read_text("utf-8")) if file.exists() else {}
 
-    def begin(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """Record what is ``wanted``, or go on with a folder that was begun with the same; what was recorded besides.
+    def begun(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """What was recorded of the ``wanted`` training; empty where none was begun here, or another that learned nothing yet.
 
-        Raises ``ConfigurationError`` where the folder was begun with something else.
+        Raises ``ConfigurationError`` where another training has a checkpoint here.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
         before = self.recipe()
-        plain = json.loads(json.dumps(wanted))
-        if before:
-            known, asked = _flat(before), _flat(plain)
-            others = [name for name, value in asked.items() if known.get(name) != value]
-            if others:
-                raise ConfigurationError(
-                    f"{shown(str(self.path), 200)} was begun with another {', '.join(others)}; give the same again to go on, "
-                    "or another --out."
-                )
-            return before
-        self.record(plain)
-        return plain
+        known, asked = _flat(before), _flat(json.loads(json.dumps(wanted)))
+        others = [name for name, value in asked.items() if known.get(name) != value]
+        if others and (self.path / CHECKPOINT).exists():
+            raise ConfigurationError(
+                f"{shown(str(self.path), 200)} was begun with another {', '.join(others)}; give the same again to go on, "
+                "or another --out."
+            )
+        return {} if others else before
 
     def record(self, parts: Mapping[str, Any]) -> None:
         """Add ``parts`` to what is recorded."""

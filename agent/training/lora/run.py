@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -15,7 +15,7 @@ from agent.export.conversations import Conversation, load, save
 from agent.export.recorded import RecordedEpisodes
 from agent.training.lora.base_model import BaseModel
 from agent.training.lora.games import Lessons, demonstrated
-from agent.training.lora.recipe import ADAPTER, CARD, CONVERSATIONS, RECORD, AdapterFolder, Recipe
+from agent.training.lora.recipe import ADAPTER, CARD, CHECKPOINT, CONVERSATIONS, RECORD, AdapterFolder, Recipe
 from agent.training.processes import Pool
 from worlds.errors import ConfigurationError, KnowledgeError, shown
 
@@ -36,6 +36,15 @@ class Training:
     data: Path | None = None
     workers: int = 1
     cluster: Pool | None = None
+
+    def check(self) -> None:
+        """Raise ``ConfigurationError`` for what cannot be learned."""
+        self.recipe.check()
+        self.lessons.check()
+        if self.lessons.people and not self.lessons.games:
+            raise ConfigurationError("--people: people worded the goals of games of train alone; give --games N.")
+        if not (self.lessons.houses or self.lessons.games or self.runs):
+            raise ConfigurationError("There is nothing to learn from: give --houses, --games or --from RUN.")
 
     def recorded(self) -> dict[str, Any]:
         """What the folder records of it. Paths are a machine's own, so only names are kept."""
@@ -69,23 +78,22 @@ def prepare(training: Training, folder: AdapterFolder, listener: Listener) -> li
 
     Raises ``ConfigurationError`` and ``KnowledgeError``. Needs no torch.
     """
-    training.recipe.check()
-    training.lessons.check()
-    before = folder.begin(training.recorded())
+    training.check()
+    known = folder.begun(training.recorded()).get("conversations", {})
     file = folder.path / CONVERSATIONS
-    known = before.get("conversations", {})
     if file.exists() and known.get("sha256") == _digest(file):
         return load(file)
+    # Before the games, which take longer to play than a run to read.
+    won = list(recorded(training.runs)) if training.runs else []
     played = demonstrated(training.lessons, training.data, listener.played, workers=training.workers, cluster=training.cluster)
-    sources: list[Iterable[Conversation]] = [played]
-    if training.runs:
-        sources.append(recorded(training.runs))
-    number = save(chain(*sources), file)
+    folder.path.mkdir(parents=True, exist_ok=True)
+    number = save(chain(played, won), file)
     if not number:
-        raise ConfigurationError("There is nothing to learn from: give --houses, --games or --from RUN.")
+        raise ConfigurationError("There is nothing to learn from: the expert won none of these games as this agent.")
     conversations = load(file)
     replies = sum(len(each.learned) for each in conversations)
-    folder.record({"conversations": {"number": number, "replies": replies, "sha256": _digest(file)}})
+    learned = {"number": number, "replies": replies, "sha256": _digest(file)}
+    folder.record(training.recorded() | {"conversations": learned})
     return conversations
 
 
@@ -113,12 +121,15 @@ def train_adapter(
     room: int | None = None,
 ) -> dict[str, Any]:
     """Make the adapter, or go on making it, and return what is recorded of it. Raises ``ConfigurationError``."""
-    conversations = prepare(training, folder, listener)
     from agent.training.lora import optimise
     from agent.training.lora.tokens import encoded
 
+    # What may be refused at once is looked at before the games are played.
+    training.check()
     where: Any = optimise.machine(device, threads, room)
-    samples, cut = encoded(conversations, training.base.tokenizer(), training.recipe.context)
+    tokenizer = training.base.tokenizer()
+    conversations = prepare(training, folder, listener)
+    samples, cut = encoded(conversations, tokenizer, training.recipe.context)
     if not samples:
         raise ConfigurationError(f"No reply begins within {training.recipe.context} tokens; give a larger --context.")
     tokens, learned = sum(len(each.tokens) for each in samples), sum(len(each.learned) for each in samples)
@@ -129,7 +140,8 @@ def train_adapter(
     )
     if cut:
         listener.say(f"{cut:,} conversations are longer than {training.recipe.context:,} tokens; their ends are not learned")
-    with (folder.path / RECORD).open("a", encoding="utf-8") as record:
+    mode = "a" if (folder.path / CHECKPOINT).exists() else "w"
+    with (folder.path / RECORD).open(mode, encoding="utf-8") as record:
 
         def heard(progress: optimise.Progress) -> None:
             listener.learned(progress)

@@ -29,6 +29,7 @@ from agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
 from agent.training.lora.run import Listener, Training, prepare, train_adapter  # noqa: E402
 from agent.training.lora.tokens import Sample, encoded  # noqa: E402
 from tests.agent.models.llama.tiny import write_tiny  # noqa: E402
+from worlds.errors import ConfigurationError  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -138,6 +139,17 @@ def test_how_many_tokens_are_computed_at_once_changes_nothing(training: Training
         )
         losses.append(heard)
     assert np.allclose(*losses, atol=1e-4)
+
+
+@pytest.mark.parametrize(("asked", "told"), [({"threads": 0}, "--threads: 0"), ({"device": "cuda"}, "finds no GPU here")])
+def test_a_machine_that_is_not_there_is_refused_before_anything_is_played_or_written(
+    asked: dict[str, Any], told: str, training: Training, tmp_path: Path
+) -> None:
+    if "device" in asked and torch.cuda.is_available():
+        pytest.skip("there is one")
+    with pytest.raises(ConfigurationError, match=told):
+        train_adapter(training, AdapterFolder(tmp_path / "made"), Listener(), **asked)
+    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "gemma2", "granite"])

@@ -277,11 +277,45 @@ def test_a_folder_is_gone_on_with_by_the_same_command_alone(base: BaseModel, tmp
     written = (folder.path / "conversations.jsonl").stat().st_mtime_ns
     assert prepare(training, folder, Listener()) == first
     assert (folder.path / "conversations.jsonl").stat().st_mtime_ns == written
+    (folder.path / "checkpoint.pt").touch()
     with pytest.raises(ConfigurationError, match=r"another recipe\.rank"):
         prepare(replace(training, recipe=Recipe(rank=4)), folder, Listener())
     other = base_model(write_tiny(tmp_path / "other.gguf", seed=1))
     with pytest.raises(ConfigurationError, match=r"another base\.name, base\.digest"):
         prepare(replace(training, base=other), folder, Listener())
+
+
+def test_another_command_may_begin_anew_where_nothing_was_learned_yet(base: BaseModel, tmp_path: Path) -> None:
+    one, two = (Training(base, Lessons(houses=houses), Recipe()) for houses in (1, 2))
+    first, second = AdapterFolder(tmp_path / "first"), AdapterFolder(tmp_path / "second")
+    assert prepare(two, first, Listener()) != prepare(one, first, Listener()) == prepare(one, second, Listener())
+    assert first.recipe() == second.recipe()
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--houses -5", "--houses: -5 is too few; give 0 or more."),
+        ("--houses 0", "nothing to learn from: give --houses, --games or --from RUN."),
+        ("--games -1", "--games: -1 is too few; give 0 or more."),
+        ("--missteps 2", "--missteps: 2 is not a probability; give 0 to 1."),
+        ("--missteps -0.1", "--missteps: -0.1 is not a probability; give 0 to 1."),
+        ("--people", "give --games N."),
+        ("--epochs 0", "--epochs: 0 is too few; give at least 1."),
+        ("--rank -1", "--rank: -1 is too few; give at least 1."),
+        ("--from empty", "holds no recorded episodes"),
+    ],
+)
+def test_what_cannot_be_learned_is_refused_before_anything_is_played_or_written(
+    flags: str, told: str, base: BaseModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    given = flags.replace("empty", str(tmp_path / "empty")).split()
+    with pytest.raises(SystemExit) as end:
+        main(("train", str(base.path), *given, "--out", str(tmp_path / "made"), "--dry-run"))
+    assert end.value.code == 2
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
 
 
 def test_the_command_writes_what_it_would_learn_from(
