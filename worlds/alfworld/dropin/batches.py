@@ -10,7 +10,7 @@ from copy import copy
 from typing import Any, SupportsIndex, cast
 
 from worlds.alfworld.dropin.core import CommandError, EnvInfos, Environment, Filter, Limit, Wrapper, answer, rendered
-from worlds.alfworld.dropin.games import PddlEnv
+from worlds.alfworld.dropin.games import PddlEnv, refuse_older
 from worlds.errors import ConfigurationError, OrderError, nearest, shown
 
 Infos = dict[str, list[Any]]
@@ -176,7 +176,11 @@ def register_games(
     name: str = "",
     **settings: Any,
 ) -> str:
-    """Register games to play in turn under the id that is returned. Without ``batch_size``, values are plain."""
+    """Register games to play in turn under the id that is returned. Without ``batch_size``, values are plain.
+
+    Raises ``GameError`` for games of the older grammar.
+    """
+    refuse_older(gamefiles)
     stem = f"tw-{name}" if name else "tw"
     versions = [int(id.rpartition("-v")[2]) for id in registry if id.rpartition("-v")[0] == stem]
     id = f"{stem}-v{max(versions, default=-1) + 1}"

@@ -11,7 +11,7 @@ alfworld 0.4.2 over textworld 1.7.0. What differs, on purpose:
   plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears.
 - ``infos`` has no ``facts``, the hidden state that alfworld's expert leaves there.
 - ``env.domain_randomization`` uses the env's own seed, not Python's global generator.
-- Games of the older grammar (``put X in/on Y``) are refused when they are collected.
+- Games of the older grammar (``put X in/on Y``) are refused when they are collected or registered.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from worlds.alfworld.data.tasks import GAME_FILE, GET_DATA, TRAJECTORY_FILE
 from worlds.alfworld.dropin.batches import BatchEnv
 from worlds.alfworld.dropin.config import setting
 from worlds.alfworld.dropin.core import EnvInfos, GameState, Wrapper
+from worlds.alfworld.dropin.games import refuse_older
 from worlds.alfworld.engine.native import REFUSED
 from worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, HouseholdExpertMemory, make_expert
 from worlds.base import Observation
@@ -49,7 +50,6 @@ _GOAL = "Your task is to: "
 # Searched, not parsed, because there are thousands of files. JSON strings hold no bare quote, so nothing is misread.
 _TYPE = re.compile(rb'"task_type"\s*:\s*"([^"\\]*)"')
 _SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)\b')
-_OLDER = b"put {o} in/on {r}"
 
 NUMBERED_TYPES = dict(enumerate(TASK_TYPES, start=1))
 """What ``env.task_types`` names by number."""
@@ -209,11 +209,7 @@ class AlfredTWEnv:
             several = f"{len(unsaid)} games are left out, for they do not say whether they can be solved"
             warnings.warn(f"{several}, such as {shown(unsaid[0], 400)}.", stacklevel=2)
         found = [file for file in files if solvable[file] == "true"]
-        if older := [file for file in found if _OLDER in read_file(Path(file))]:
-            raise GameError(
-                f"{shown(older[0], 400)}: this game speaks the older grammar (`put X in/on Y`), as do {len(older) - 1} others. "
-                "Update with `housequest data download`, or with alfworld 0.4 or later and `alfworld-download`."
-            )
+        refuse_older(found)
         self.game_files = found[:limit] if limit > 0 else found
         self.num_games = len(self.game_files)
 

@@ -7,7 +7,7 @@ import json
 import os
 import pickle
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,9 +20,11 @@ from worlds.alfworld.engine.native import NativeEnv
 from worlds.alfworld.engine.pddl import parse_problem
 from worlds.alfworld.engine.planner import Solution, plan
 from worlds.base import Step, Task
-from worlds.errors import OrderError, Unsupported, shown
+from worlds.errors import GameError, OrderError, Unsupported, shown
+from worlds.paths import read_file
 
 _GAMES_KEPT = 8_192
+_OLDER = b"put {o} in/on {r}"
 _UNTOLD = ("facts", "win_facts", "fail_facts", "game", "command_templates")
 
 
@@ -119,6 +121,18 @@ def start(path: str, request_infos: EnvInfos | None = None, wrappers: Sequence[C
         env = wrapper(env)
     env.load(path)
     return env
+
+
+def refuse_older(games: Iterable[str]) -> None:
+    """Raise ``GameError`` if one of these files speaks the grammar of alfworld 0.2.2, before any is played.
+
+    A file that is not there is left to whoever plays it.
+    """
+    if older := [file for file in games if Path(file).is_file() and _OLDER in read_file(Path(file))]:
+        raise GameError(
+            f"{shown(older[0], 400)}: this game speaks the older grammar (`put X in/on Y`), as do {len(older) - 1} others. "
+            "Update with `housequest data download`, or with alfworld 0.4 or later and `alfworld-download`."
+        )
 
 
 _SHARED: dict[object, Any] = {}

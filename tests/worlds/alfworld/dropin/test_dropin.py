@@ -20,8 +20,10 @@ from tests.test_imports import loaded
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, name_of
 from tests.worlds.alfworld.reference.samples import HEAT, PLACE, put
 from worlds.alfworld.dropin import AlfredTWEnv, BatchEnv, get_environment
+from worlds.alfworld.dropin.batches import register_game, register_games
 from worlds.alfworld.dropin.core import EnvInfos
 from worlds.alfworld.dropin.env import AlfredDemangler, AlfredExpert
+from worlds.alfworld.dropin.games import start
 from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 
 TRIAL = "trial_T20190101_000000_000003"
@@ -339,11 +341,21 @@ def test_whoever_replaces_the_iterator_decides_what_is_played(data: Path) -> Non
     assert env.reset()[1]["extra.gamefile"] == files
 
 
-def test_games_of_the_older_grammar_are_refused_when_they_are_collected(data: Path) -> None:
+def test_games_of_the_older_grammar_are_refused_before_any_is_played(data: Path) -> None:
     file = Path(trial(data, f"pick_and_place_simple-Pen-None-Desk-301/{TRIAL}"))
-    file.write_text('{"grammar": "put {o} in/on {r}", "solvable": true}', "utf-8")
-    with pytest.raises(GameError, match=r"Pen-None.*older grammar .*as do 0 others.*housequest data download"):
+    problem = json.loads(BUNDLED[0].read_text("utf-8"))["pddl_problem"]
+    grammar = '"rhs": "Your task is to: put a pen in desk." template :: "put {o} in/on {r}";'
+    game = {"pddl_problem": problem, "grammar": grammar, "pddl_domain": "(define (domain alfred))", "solvable": True}
+    file.write_text(json.dumps(game), "utf-8")
+    refused = r"Pen-None.*older grammar .*as do 0 others.*housequest data download"
+    with pytest.raises(GameError, match=refused):
         AlfredTWEnv(configuration(data))
+    with pytest.raises(GameError, match=refused):
+        register_games([str(BUNDLED[1]), str(file)], batch_size=1)
+    with pytest.raises(GameError, match=refused):
+        register_game(str(file))
+    with pytest.raises(GameError, match=r"Pen-None.*older grammar"):
+        start(str(file))
 
 
 def test_types_that_alfworld_ignores_are_ignored_with_a_warning(data: Path) -> None:
