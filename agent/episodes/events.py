@@ -59,11 +59,12 @@ POLICY = "policy"
 
 
 class Thought(_Frozen):
-    """A role's thought."""
+    """A role's thought; ``answers``: it is said to the person, about their hint."""
 
     kind: Literal["thought"] = "thought"
     role: str
     text: str
+    answers: Literal[True] | None = None
 
 
 class Planned(_Frozen):

@@ -18,7 +18,7 @@ from worlds.base import Observation
 from worlds.household.belief import Belief
 from worlds.registry import household
 
-NoteKind = Literal["thought", "plan", "fault", "person"]
+NoteKind = Literal["thought", "answer", "plan", "fault", "person"]
 
 PERSON = "person"
 """The role of a person's notes."""
@@ -26,7 +26,9 @@ PERSON = "person"
 
 @dataclass(frozen=True, slots=True)
 class StoryNote:
-    """A note in the story: a thought, a new plan, a fault (an unreadable reply, a failed call), or what a person did."""
+    """A note in the story: a thought, an answer to a hint, a new plan, a fault (an unreadable reply, a failed call), or what a
+    person did.
+    """
 
     kind: NoteKind
     role: str
@@ -229,8 +231,8 @@ def _models(models: tuple[str, ...], body: events.Body) -> tuple[str, ...]:
 def note_of(body: events.Body) -> StoryNote | None:
     """The note that ``body`` leaves in the story; None where it leaves none."""
     match body:
-        case events.Thought(role=role, text=text):
-            return StoryNote("thought", role, text)
+        case events.Thought(role=role, text=text, answers=answers):
+            return StoryNote("answer" if answers else "thought", role, text)
         case events.Judged(role=role) as judged:
             return StoryNote("thought", role, judged.words)
         case events.Planned(role=role, revision=revision, reason=reason):

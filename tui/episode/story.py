@@ -37,13 +37,14 @@ class _Block:
 
 @dataclass(slots=True)
 class _OpenNotes:
-    """Which notes are open: all or none, with exceptions."""
+    """Which notes are open: all, or answers to hints alone, with exceptions."""
 
     all: bool = False
     exceptions: set[FoldableNote] = field(default_factory=set[FoldableNote])
 
     def __contains__(self, fold: object) -> bool:
-        return (fold in self.exceptions) != self.all
+        answer = isinstance(fold, FoldableNote) and fold.note.kind == "answer"
+        return (fold in self.exceptions) != (self.all or answer)
 
     def toggle(self, fold: FoldableNote) -> None:
         self.exceptions ^= {fold}

@@ -107,7 +107,7 @@ class StoryLayout:
             hue = "$fault" if note.kind == "fault" else role_style(note.role)
             name = f"{_one_line(note.role):<{_NAMES}}  " if roomy else f"{_one_line(note.role)} "
             hang = len(name) if roomy else 0
-            style = hue if note.kind in {"fault", "person"} else "$quiet"
+            style = hue if note.kind in {"fault", "person"} else "" if note.kind == "answer" else "$quiet"
             said = Content(_one_line(note.text))
             room = max(1, self._width - 2 - len(name))
             whole = said.cell_length <= room and "\n" not in note.text.strip()
@@ -116,7 +116,7 @@ class StoryLayout:
                 text = said if whole else said.truncate(room - 1).rstrip() + "…"
                 lines = [text.stylize(style)]
             else:
-                mark = "▾"
+                mark = _MARKS["answer"] if note.kind == "answer" else "▾"
                 lines = self._wrapped(note.text, style, 2 + hang)
                 if not roomy:
                     lines = [Content(""), *lines]
@@ -156,7 +156,7 @@ _INDENT = Content(" " * 5)
 _BLANK = StoryLine(Content(""), Content(""))
 _BANNER = "-="
 """Begins the game's greeting, which tells nothing."""
-_MARKS = {"plan": "◆", "fault": "!", "person": "»"}
+_MARKS = {"plan": "◆", "fault": "!", "person": "»", "answer": "«"}
 """Marks of notes other than thoughts, so that nothing depends on colour alone."""
 
 

@@ -162,7 +162,7 @@ class EventFormatter:
                 yield from self._ended(ended)
             case body:
                 if (note := note_of(body)) is not None:
-                    whole = isinstance(body, events.ParseFailed | events.Intervened)
+                    whole = note.kind == "answer" or isinstance(body, events.ParseFailed | events.Intervened)
                     yield from self._note(note.role, note.text if whole else cut(note.text, LONGEST_THOUGHT))
 
     def _painted(self, style: TextStyle, text: str, first: str = "", rest: str | None = None) -> list[str]:

@@ -13,12 +13,13 @@ from typing import ClassVar
 
 from agent.agents.reasoner_actor.roles import ACTOR, MOST_HELD, REASONER, STUCK, ActorReply, ReasonerReply
 from agent.base import Emitter, Grants, Turn
+from agent.episodes.events import Thought
 from agent.models.base import Message, Model, Request
 from agent.roles import brief
 from agent.roles.base import Answer, ReplyError, Sampling, ask, call_event, load_prompt
 from agent.roles.commands import acting_form, command_value, planning_form, seen_after
 from agent.roles.directions import answer_question, cannot_follow, read_directions
-from agent.roles.messages import RoleMemory, emit_rules, emit_thought, numbered, opening_text, transcript
+from agent.roles.messages import RoleMemory, emit_rules, numbered, opening_text, transcript
 from worlds.base import Observation, Transition, World
 from worlds.household.base import Household
 from worlds.household.belief import Belief
@@ -165,11 +166,12 @@ class BriefPrompting:
         assert state is not None
         for hint in turn.hints:
             if (answer := answer_question(hint, state.belief, memory.plan, memory.step)) is not None:
-                emit_thought(REASONER.name, answer, emit)
+                emit(Thought(role=REASONER.name, text=answer, answers=True))
             elif (told := read_directions(hint, state.belief, self.household.commands)) is not None:
                 state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
             else:
-                emit_thought(REASONER.name, f"{cannot_follow(hint, state.belief)} I plan again with it.", emit)
+                text = f"{cannot_follow(hint, state.belief)} I pass it on to the model, which may not understand it either."
+                emit(Thought(role=REASONER.name, text=text, answers=True))
                 left.append(hint)
         return replace(memory, state=state), replace(turn, hints=tuple(left))
 
@@ -277,7 +279,8 @@ class BriefPrompting:
         )
         call = call_event(ACTOR.name, conversation, completion, kept=0)
         emit(call, completion.timing)
-        return Answer(replace(said, command=call.reply), "", conversation)
+        # The thought was about the other command.
+        return Answer(replace(said, thought="", command=call.reply), "", conversation)
 
     def _options(
         self,

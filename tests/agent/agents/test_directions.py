@@ -196,7 +196,9 @@ def test_the_next_proposal_follows_a_hint_to_a_numbered_place() -> None:
 def test_a_hint_that_says_nothing_to_it_is_answered_so_and_given_to_the_model() -> None:
     said, told = proposals(Again("hurry up"))
     assert said == ["go to fridge 1", "go to fridge 1"]
-    assert any(isinstance(one, events.Thought) and one.text.startswith("I find no place") for one in told)
+    (answer,) = (one.text for one in told if isinstance(one, events.Thought) and one.answers)
+    assert answer.startswith('I find no place and no order for me in "hurry up".')
+    assert answer.endswith("I pass it on to the model, which may not understand it either.")
     assert any(
         "Hint: hurry up" in message.content for one in told if isinstance(one, events.ModelCall) for message in one.added
     )
@@ -205,4 +207,7 @@ def test_a_hint_that_says_nothing_to_it_is_answered_so_and_given_to_the_model() 
 def test_something_else_is_proposed_each_time_that_it_is_asked_for() -> None:
     said, told = proposals(Another(), Another(), Another())
     assert len(said) == len(set(said)) == 4
+    last = max(place for place, one in enumerate(told) if isinstance(one, events.Intervened) and one.action == "another")
+    thoughts = [one for one in told[last:] if isinstance(one, events.Thought) and one.role == "actor"]
+    assert thoughts == [], "what was thought was about the command that is declined"
     assert sum(isinstance(one, events.Intervened) and one.action == "another" for one in told) == 3

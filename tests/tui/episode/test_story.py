@@ -209,6 +209,25 @@ def test_enter_opens_what_was_thought_at_the_selected_turn_and_all_can_be_opened
     show(act, (70, 40))
 
 
+def test_an_answer_to_a_hint_is_open_until_it_is_folded() -> None:
+    async def act(story: Story, pilot: Pilot[None], app: Screen) -> None:
+        story.show(told(events.Thought(role="reasoner", text=LONG, answers=True), thought(LONG), turn(1)))
+        story.focus()
+        await pilot.pause()
+        shown = " ".join(" ".join(lines(story)).split())
+        assert LONG.strip() in shown and "▸ actor" in shown
+        place = next(y for y, line in enumerate(lines(story)) if "« reasoner" in line)
+        await pilot.click(story, offset=(20, place + 1))
+        assert lines(story)[place].endswith("…")
+        for opened in (True, False):
+            story.fold_all()
+            await pilot.pause()
+            shown = " ".join(" ".join(lines(story)).split())
+            assert LONG.strip() in shown and ("▾ actor" in shown) == opened
+
+    show(act, (70, 60))
+
+
 def test_it_follows_until_one_scrolls_up_and_again_after_end() -> None:
     async def act(story: Story, pilot: Pilot[None], app: Screen) -> None:
         state = many(30)
