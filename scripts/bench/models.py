@@ -61,8 +61,13 @@ class _Count:
         return (
             f"{len(self.ends)} houses: {len(self.calls)} replies of {tokens:.0f} tokens, {self.unreadable} unreadable; "
             f"{len(self.steps)} commands, {refused} refused; {won} won, {errors} errors; "
-            f"{1000 * sum(self.seconds) / max(1, len(self.seconds)):.0f} ms a call"
+            f"{1000 * sum(self.seconds) / max(1, len(self.seconds)):.0f} ms a call{self._first_error()}"
         )
+
+    def _first_error(self) -> str:
+        """Why the first house errored; "" if none did."""
+        end = next((end for end in self.ends if end.boundary is not None), None)
+        return f"; the first error: {end.message or end.reason}" if end else ""
 
 
 def run(data: Path | None) -> Iterator[str]:
