@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, islice
+from itertools import count, islice, takewhile
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -26,7 +26,7 @@ from agent.models.base import Model
 from agent.setup import read_rules
 from agent.training.corpus import people_of_train, spread
 from agent.training.goal_wordings import OBJECTS, plural
-from agent.training.held_out import GOALS, HABITS, HINTS
+from agent.training.held_out import GOALS, HABITS, HINTS, LEARNER_HINTS, HintMeaning
 from agent.training.wordings import SYNONYMS
 from knowledge.choosing import RuleBudget
 from worlds.alfworld.engine.native import NativeEnv
@@ -44,6 +44,8 @@ SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")
 HOUSES = 500
 HABIT_GAMES = 60
 RULE_GAMES = 60
+SEARCHING = 5
+"""Of the commands up to the first "take", so many must not go where a hint says that there is nothing."""
 
 TOLD = ("none", "learned", "true", "false")
 """No rules; the accepted rules of the book that ships; one true sentence; one false sentence."""
@@ -140,6 +142,7 @@ def evaluate_model(
     for name in names:
         if name == "hints":
             yield _follow_hints(model)
+            yield _follow_learners(model)
         elif name == "wordings":
             yield _other_words(model, limit)
         elif name == "rules":
@@ -168,6 +171,42 @@ def _follow_hints(model: Model) -> dict[str, Any]:
         if f"go to {place}" not in game.commands[:2]:
             missed.append(f"{hint} -> {game.plans} {game.commands[:2]}")
     return {"set": "hints", "hints": len(HINTS), "followed": len(HINTS) - len(missed), "missed": missed}
+
+
+def _follow_learners(model: Model) -> dict[str, Any]:
+    """How many of ``LEARNER_HINTS`` are followed, each in a house in which the agent plays otherwise without it.
+
+    Told that there is something that the house does not have, it should go to nothing of that kind instead.
+    """
+    world = AlfworldWorld()
+    agent, config = _actor(world, model), EpisodeConfig(world.engine)
+    told: list[tuple[HintMeaning, str, str]] = [
+        (meaning, at, hint) for meaning, kinds in LEARNER_HINTS.items() for at, hints in kinds.items() for hint in hints
+    ]
+    missed, tasks = list[str](), map(world.task, (f"generated:{seed}" for seed in count(EVALUATION_SEEDS)))
+    for meaning, at, hint in told:
+        alone = ((task, _meant(meaning, at, world, task), _play(world, task, agent, config).commands) for task in tasks)
+        as_it_is = meaning == "no such place"
+        task, places = next((task, at) for task, at, given in alone if at and _heeds(meaning, at, given) == as_it_is)
+        game = _play(world, task, agent, config, _Hinting(hint))
+        if not _heeds(meaning, places, game.commands):
+            missed.append(f"{hint} -> {task.reference} {game.plans} {game.commands[:SEARCHING]}")
+    return {"set": "hints, children and learners", "hints": len(told), "followed": len(told) - len(missed), "missed": missed}
+
+
+def _meant(meaning: HintMeaning, place: str, world: World, task: Task) -> list[str]:
+    """The receptacles of a house that a hint about ``place``, a name or a kind, is about."""
+    names = [one.name for one in begin(world.open(task).reset().observation).receptacles if place in (one.name, one.kind)]
+    return sorted(names, key=lambda one: int(one.split()[-1]))[1:][-1:] if meaning == "last" else names
+
+
+def _heeds(meaning: HintMeaning, places: Sequence[str], commands: Sequence[str]) -> bool:
+    """Whether one of the first two ``commands`` goes to one of ``places``, or, where it should not, none that searches does."""
+    going = {f"go to {place}" for place in places}
+    if meaning in ("there", "last"):
+        return not going.isdisjoint(commands[:2])
+    searched = takewhile(lambda command: not command.startswith("take"), commands[:SEARCHING])
+    return going.isdisjoint(searched)
 
 
 def _other_words(model: Model, limit: int | None) -> dict[str, Any]:
@@ -200,13 +239,14 @@ def _told(sentence: str, goal: Goal) -> str:
 
 
 def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
-    """The figures of ``games`` houses of each of ``HABITS``, with each of ``TOLD``; ``steps`` counts lost games too."""
+    """The figures of ``games`` houses of each of ``HABITS``, with each of ``TOLD``, by kind of room too."""
     book = read_rules("learned").offered
     for name, altered in HABITS.items():
         habits = _habits(altered)
         world = AlfworldWorld(habits=habits)
         agent = _actor(world, model)
-        asked = list(islice(houses_with_one_place(GeneratedTasks(habits), altered), games))
+        houses = GeneratedTasks(habits)
+        asked = list(islice(houses_with_one_place(houses, altered), games))
         for told in TOLD:
             began = perf_counter()
             played: list[GameResult] = []
@@ -218,7 +258,17 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
                 rules = None if told == "none" else book if told == "learned" else RuleBudget.of_statements([sentence])
                 played.append(_play(world, task, agent, EpisodeConfig(world.engine, rules=rules)))
             figures = summary(f"{name}, rules {told}", played, perf_counter() - began)
-            yield figures | {"steps": round(fmean(game.steps for game in played), 2)}
+            rooms = [houses.house(task.number).room for task, _, _ in asked]
+            by_room = {
+                room: _worth([game for game, where in zip(played, rooms, strict=True) if where == room])
+                for room in sorted({*rooms})
+            }
+            yield figures | _worth(played) | {"by_room": by_room}
+
+
+def _worth(games: Sequence[GameResult]) -> dict[str, Any]:
+    """Figures in which ``steps`` counts lost games too."""
+    return _figures([(game, None) for game in games]) | {"steps": round(fmean(game.steps for game in games), 2)}
 
 
 def _habits(altered: Mapping[str, str]) -> Habits:
@@ -315,16 +365,19 @@ def _mean(values: Sequence[int]) -> float | None:
 
 
 def lines(figures: Mapping[str, Any]) -> list[str]:
-    """The figures of a set to print: one line for all games, and one for each type of task and of sentence."""
-    apart = {"set", "by_type", "sentences", "lost", "missed"}
+    """The figures of a set to print: one line for all games, and one for each type of task, of sentence and of room."""
+    apart = {"set", "by_type", "sentences", "by_room", "lost", "missed"}
     whole = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in figures.items() if key not in apart)
-    parts: Mapping[str, Mapping[str, Any]] = figures.get("by_type", {}) | figures.get("sentences", {})
+    parts: Mapping[str, Mapping[str, Any]] = {
+        name: each for part in ("by_type", "sentences", "by_room") for name, each in figures.get(part, {}).items()
+    }
     return [
         f"{figures['set']}: {whole}",
         *(
             f"  {kind}: {each['won']}/{each['games']}"
             + (f", {each['steps_when_won']} steps when won" if each["won"] else "")
             + (f", expert {each['expert']}" if each.get("expert") else "")
+            + (f", steps {each['steps']}" if "steps" in each else "")
             for kind, each in parts.items()
         ),
     ]

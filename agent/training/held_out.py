@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from agent.training.wordings import phrases
 from worlds.household.goals import GoalForm
+
+HintMeaning = Literal["there", "last", "not there", "no such place"]
+"""Whether a hint names a place to go to (for a kind, any of that kind), the last of a kind, where not to look, or nothing."""
 
 HINTS = phrases(
     "Have you tried {place}? / I'd bet on {place}. / Somebody left it at {place}, I believe. / My guess would be {place}",
@@ -21,6 +26,48 @@ HINTS = phrases(
     "Turn to {place} now",
 )
 """Forty hints in free wording; ``{place}`` is a receptacle of the house, such as ``drawer 3``."""
+
+LEARNER_HINTS: dict[HintMeaning, dict[str, tuple[str, ...]]] = {
+    "there": {
+        "drawer 1": phrases("you must to begin with the first drawer"),
+        "drawer 2": phrases("why you not look in drawer 2? / me think drawer nr. 2 / It have to be inside of the 2nd drawer"),
+        "drawer 3": phrases(
+            "go to the draw number three!! / its in the drawer with the 3 on it / third drawer, mommy puts it there"
+        ),
+        "drawer 4": phrases("four! drawer four! quick! / i am sure, is in fourth drawer"),
+        "drawer 12": phrases("The thing is staying in drawer twelve since yesterday"),
+        "cabinet 1": phrases("open the cupboard 1 one time, please"),
+        "cabinet 2": phrases("dolly hided it in cupboard two / in the number two cabinet it is"),
+        "cabinet 4": phrases("look in 4th cupboard / can you look at cubberd four pretty please"),
+        "cabinet 5": phrases("In cabinet No. 5 it gives one / the fifth cupboard has it i peeked"),
+        "cabinet 11": phrases("please you search on the eleventh cabinet"),
+        "shelf 1": phrases("goto shelf #1"),
+        "shelf 2": phrases("second shelf, there you will find it / it are on the 2nd shelf you silly"),
+        "countertop 2": phrases("before one hour i have seen it on counter number two"),
+        "sidetable 2": phrases("the second side table, he is there"),
+        "stoveburner 3": phrases("on burner three there it stands"),
+        "fridge": phrases("its in the fridgerator i know it"),
+        "drawer": phrases("you have to see all of the drawers"),
+        "shelf": phrases("shelfs! shelfs!"),
+    },
+    "last": {
+        "drawer": phrases("in the last drawer, the very very last one"),
+        "cabinet": phrases("go until the last cupboard"),
+        "shelf": phrases("he is on the last shelf, I believe"),
+    },
+    "not there": {
+        "cabinet": phrases("everywhere but not the cabinets!! / it isnt in the cupboards i promise"),
+        "countertop": phrases("please to not go to the counter / nooo not the counter again"),
+        "drawer": phrases("skip the drawers yes? / The drawers have nothing inside, I looked"),
+        "desk": phrases("the desk is boring dont go there"),
+        "diningtable": phrases("stay away of the dining table"),
+    },
+    "no such place": {
+        "drawer": phrases("look in drawer number forty two"),
+        "cabinet": phrases("it is in the 99th cupboard"),
+    },
+}
+"""Forty hints as children and learners of English say them, by what they mean and by the place or the kind of place."""
 
 GOALS: dict[GoalForm, tuple[str, ...]] = {
     "place": phrases(

@@ -29,7 +29,7 @@ from agent.training.corpus import (  # noqa: E402
 )
 from agent.training.demonstrations import STUCK, TrainingSample, plan_of, wrong_goal  # noqa: E402
 from agent.training.goal_wordings import goal_wording, plural  # noqa: E402
-from agent.training.held_out import GOALS, HINTS  # noqa: E402
+from agent.training.held_out import GOALS, HINTS, LEARNER_HINTS  # noqa: E402
 from agent.training.wordings import SearchOrder  # noqa: E402
 from worlds.alfworld.text.reader import begin  # noqa: E402
 from worlds.base import Observation  # noqa: E402
@@ -137,6 +137,9 @@ def test_held_out_hints_are_none_of_those_trained_on() -> None:
     trained = {text.lower().strip(" .!?") for text in wordings.texts() if len(text.split()) > 1}
     assert len(HINTS) == 40
     assert all(hint.format(place="").lower().strip(" .!?,") not in trained for hint in HINTS)
+    learners = [hint for places in LEARNER_HINTS.values() for hints in places.values() for hint in hints]
+    assert len(learners) == len({*learners}) == 40
+    assert all(hint.lower().strip(" .!?,") not in trained for hint in learners)
 
 
 def test_a_counted_rule_tells_where_to_look_first_only_if_most_are_there() -> None:

@@ -101,5 +101,7 @@ def test_the_worth_of_rules_is_measured_in_three_habits() -> None:
     found = list(evaluate_model(load_builtin(), ["rules"], limit=1))
     assert [one["set"] for one in found] == [f"{name}, rules {told}" for name in HABITS for told in TOLD]
     assert all(one["games"] == 1 and one["steps"] > 0 for one in found)
-    assert all(len(lines(one)) == 2 for one in found)
+    for one in found:
+        assert [each["games"] for each in one["by_room"].values()] == [1]
+        assert len(lines(one)) == 3, "all games, by type and by room"
     assert json.dumps(found)
