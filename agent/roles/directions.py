@@ -11,17 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from agent.skills.naming import PEOPLE, matches, resolve
-from agent.skills.places import denied_places, named_places
+from agent.skills.naming import CALLED, kind_of, matches, resolve
+from agent.skills.numbering import with_numbers
+from agent.skills.places import denied_places, mentions, named_places
 from worlds.household.belief import Belief, Item, Receptacle, kind
 from worlds.household.commands import Commands
 from worlds.household.goals import APPLIANCES, Treatment
 
-_SPELLED = ("one first", "two second", "three third", "four fourth", "five fifth", "six sixth", "seven seventh", "eight eighth")
-_CARDINALS = {words.split()[0]: str(number) for number, words in enumerate(_SPELLED, 1)}
-_ORDINALS = {words.split()[1]: str(number) for number, words in enumerate(_SPELLED, 1)}
-_ORDINAL = re.compile(rf"\b(?P<number>{'|'.join(_ORDINALS)}) (?P<kind>[a-z]+)")
-_CARDINAL = re.compile(rf"\b(?P<kind>[a-z]+),? (?:number |no\.? |nr\.? )?(?P<number>\d{{1,3}}|{'|'.join(_CARDINALS)})\b")
 _POLITE = re.compile(
     r"^(?:(?:please|now|then|ok|okay|first|just|and|try to|go and|you (?:should|could|must)|can you|could you)\b[, ]*)+"
 )
@@ -33,15 +29,16 @@ _COMMAND = re.compile(
 _TREATMENTS: tuple[Treatment, ...] = ("heat", "cool", "clean")
 _WHERE = re.compile(r"\bwhere(?:'s| is| are| was| were| did you (?:see|find)| have you seen)? (?P<thing>[a-z0-9 ]+)")
 _WHY = re.compile(r"\b(?:why|how come|what for)\b")
-_RHETORICAL = re.compile(r"\b(?:why )?(?:do|wo|would|could|ca)(?:n't|n’t|n?not| not) you\b")
+_RHETORICAL = re.compile(
+    r"\b(?:why )?(?:do|did|have|wo|would|could|ca)(?:n't|n’t|n?not| not) you\b"
+    r"|\b(?:why |have |did )(?:(?:do|did|are) )?(?:you )?(?:don't|not)\b(?= \w)"
+)
 """Says yes by asking with a no."""
 _IT = frozenset({"it", "that", "this", "them"})
-_SPOKEN = re.compile(rf"\b(?:{'|'.join(said for said in PEOPLE if ' ' in said)})(?=s?\b)")
-"""Names of two words, of which a number stands before or behind both."""
 _BARE_NO = re.compile(r"\b(?P<verb>do|does|is|are|was|ca|wo|did)nt\b")
 """A no without its apostrophe."""
-_LEAST_SPELLED, _LIKE = 4, 0.75
-"""Letters of a word that may be a misspelt name, and how alike the two must be, in [0, 1]."""
+_LEAST_SPELLED, _LIKE, _MORE_LIKE = 4, 0.75, 0.8
+"""Letters of a word that may be a misspelt name; how alike it and the house's name, or another name, must be, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Directions:
     """What a hint tells to do: go to ``places`` in this order and look into each, then give ``command``.
 
     ``search``: finding something new that is wanted ends it; ``known`` are the things that were seen before the hint. Things
-    are not looked for in what is ``avoided``.
+    are not looked for in what is ``avoided``. ``missing`` is the kind of a place that the house does not have.
     """
 
     hint: str
@@ -59,6 +56,7 @@ class Directions:
     command: str | None = None
     search: bool = False
     known: frozenset[str] = frozenset()
+    missing: str | None = None
 
     def next(self, belief: Belief, wanted: str, barred: Collection[str] = ()) -> tuple[str, Directions] | None:
         """The command to give now, and what is left to do; None when all is done.
@@ -81,21 +79,24 @@ class Directions:
 
 def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions | None:
     """What ``hint`` tells to do in this house, by the ``commands`` of its world; None where its words do not say."""
-    text = _BARE_NO.sub(r"\g<verb>n't", hint.lower())
-    text = _with_digits(_SPOKEN.sub(lambda found: found[0].replace(" ", ""), _RHETORICAL.sub("", text)))
+    if not belief.receptacles:
+        return None
+    text = _in_names_of_the_house(_RHETORICAL.sub("", _with_apostrophes(hint)), belief)
     names = [one.name for one in belief.receptacles]
-    if not any(named_places(names, text)) and not denied_places(names, text):
-        text = _respelled(text, belief)
+    numbered = re.findall(rf"\b({'|'.join({*map(kind, names)})})[ _#]*(\d{{1,6}})", text)
+    missing = next((named for named, number in numbered if f"{named} {int(number)}" not in names), None)
     places, avoided = tuple(dict.fromkeys(named_places(names, text))), denied_places(names, text)
     known = frozenset(item.name for item in belief.items)
+    if missing is not None and not (places or avoided):
+        return Directions(hint, commands, missing=missing)
     told = _COMMAND.match(_POLITE.sub("", text.strip()))
     if told is not None and (found := _command(told, places, belief, commands)) is not None:
-        return Directions(hint, commands, found[0], command=found[1], known=known)
+        return Directions(hint, commands, found[0], command=found[1], known=known, missing=missing)
     if not (places or avoided):
         return None
     if len(places) > 1:
         places = tuple(one for one in places if _is_unseen(belief.receptacle(one))) or places[:1]
-    return Directions(hint, commands, places, avoided, search=True, known=known)
+    return Directions(hint, commands, places, avoided, search=True, known=known, missing=missing)
 
 
 def _command(
@@ -134,12 +135,21 @@ def cannot_follow(hint: str, belief: Belief) -> str:
     return f'I find no place and no order for me in "{hint}".{places}'
 
 
+def no_such_place(told: Directions, belief: Belief) -> str | None:
+    """That the house has no such place as a hint names, and which of its kind it has; None where it has all."""
+    if told.missing is None:
+        return None
+    numbers = sorted(int(one.name.split()[-1]) for one in belief.receptacles if one.kind == told.missing)
+    last = f" to {numbers[-1]}" if len(numbers) > 1 else ""
+    return f'I know of no such place as in "{told.hint}", only of {told.missing} {numbers[0]}{last}.'
+
+
 def answer_question(question: str, belief: Belief, plan: Sequence[str], step: int) -> str | None:
     """An answer to "where is the mug?" or "why?" from belief and plan; None for anything else."""
-    text = question.lower().strip()
+    text = _with_apostrophes(question).strip()
     if found := _WHERE.match(text):
         return _whereabouts(found["thing"].strip(), belief)
-    if _WHY.match(text):
+    if _WHY.match(text) and not _RHETORICAL.match(text):
         return f"My plan says so. I am at step {step + 1}: {plan[step]}." if plan else "I have no plan yet."
     return None
 
@@ -163,17 +173,23 @@ def _is_unseen(one: Receptacle | None) -> bool:
     return one is not None and one.contents is None
 
 
-def _respelled(text: str, belief: Belief) -> str:
-    """``text`` with words that are nearly the name of a place here spelled as that name."""
-    kinds = sorted({one.kind for one in belief.receptacles})
-
-    def mended(found: re.Match[str]) -> str:
-        return next(iter(get_close_matches(found[0], kinds, 1, _LIKE)), found[0])
-
-    return re.sub(rf"[a-z]{{{_LEAST_SPELLED},}}", mended, text)
+def _with_apostrophes(said: str) -> str:
+    return _BARE_NO.sub(r"\g<verb>n't", said.lower())
 
 
-def _with_digits(text: str) -> str:
-    """``text`` with "third cabinet" and "cabinet number three" as "cabinet 3"."""
-    text = _ORDINAL.sub(lambda found: f"{found['kind']} {_ORDINALS[found['number']]}", text)
-    return _CARDINAL.sub(lambda found: f"{found['kind']} {_CARDINALS.get(found['number'], found['number'])}", text)
+def _in_names_of_the_house(text: str, belief: Belief) -> str:
+    """``text`` with places by the house's own names, numbers behind; if it names none, slips are mended."""
+    kinds = {one.kind for one in belief.receptacles}
+    if not any(mentions(kinds, text)):
+        called = sorted(said for said in CALLED if kind_of(said, kinds))
+
+        def mended(found: re.Match[str]) -> str:
+            near = get_close_matches(found[0], sorted(kinds), 1, _LIKE) or get_close_matches(found[0], called, 1, _MORE_LIKE)
+            return next(iter(near), found[0])
+
+        text = re.sub(rf"[a-z]{{{_LEAST_SPELLED},}}", mended, text)
+    at, parts = 0, list[str]()
+    for named, start, end in mentions(kinds, text):
+        parts += [text[at:start], named]
+        at = end
+    return with_numbers("".join((*parts, text[at:])), belief)

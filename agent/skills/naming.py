@@ -33,10 +33,12 @@ PEOPLE = {
     **dict.fromkeys(("cooker", "hob"), ("stoveburner", "stove")),
     **dict.fromkeys(("wash basin", "washbasin"), ("sinkbasin", "sink")),
     **dict.fromkeys(("bedside table", "night table"), ("sidetable", "nightstand")),
+    "chest of drawers": ("dresser",),
     "settee": ("sofa",),
 }
 """What people call things besides."""
-_CALLED = _PLANNERS | {said.replace(" ", ""): kinds for said, kinds in PEOPLE.items()}
+CALLED = _PLANNERS | {said.replace(" ", ""): kinds for said, kinds in PEOPLE.items()}
+"""All that people and planners call things, without spaces."""
 ALIKE = (frozenset({"cup", "mug"}), frozenset({"desklamp", "floorlamp"}))
 """Kinds that people and planners take for each other."""
 _SHORTEST_ENDING = 4
@@ -88,7 +90,7 @@ def kind_of(joined: str, kinds: Collection[str], by_ending: Collection[str] | No
     """
     forms = (joined, joined.removesuffix("s"), joined.removesuffix("es"), f"{joined.removesuffix('ves')}f")
     plain = next((form for form in forms if form in kinds), None)
-    other = plain or next((name for form in forms for name in _CALLED.get(form, ()) if name in kinds), None)
+    other = plain or next((name for form in forms for name in CALLED.get(form, ()) if name in kinds), None)
     if other:
         return other
     endings = {kind for form in forms for kind in kinds_ending(form, kinds if by_ending is None else by_ending)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
 from agent.skills.naming import kind_of
@@ -18,21 +18,36 @@ _ITEM = re.compile(r"(?m)^(?P<item>[ \t]*(?:\d{1,3}[.):]|[-*•])[ \t]+\S.*?)(?:
 _REFUSED = re.compile(r"[\W_]*(?:very |highly |most )?(?:no|never|unlikely|not likely)\b", re.IGNORECASE)
 """What is said about a place that is no place to look into."""
 _CLAUSE = re.compile(
-    r"[.;!?\n]|\bbut\b|, ?(?=then|rather|try|look|go\b|visit|check|search|walk|head|maybe|perhaps|possibly|probably|so\b)",
+    r"[.;!?\n]|\bbut\b"
+    r"|, ?(?=then|rather|try|look|go\b|visit|check|search|walk|head|maybe|perhaps|possibly|probably|so\b)",
     re.IGNORECASE,
 )
 _UNSURE = re.compile(
-    r"\b(?:not (?:sure|certain|know)|(?:can)?not (?:tell|say|be sure)|(?:do|ca)n['’]t (?:know|tell|say))\b", re.IGNORECASE
+    r"\b(?:not (?:sure|certain|know)|(?:can)?not (?:tell|say|be sure)|(?:do|ca)n['’]t (?:know|tell|say)"
+    r"|(?:have|has|did)(?:n['’]t| not) (?:yet )?(?:look|check|search|try|tried|open|visit|been)(?:ed)?)\b",
+    re.IGNORECASE,
 )
-"""A no to knowledge, and not to a place."""
+"""A no to what is known or was done, and not to a place."""
 _NOT = re.compile(
-    r"\b(?:not|never|neither|unlikely|instead of|rather than|except|avoid|skip|forget|no more"
-    r"|(?:stop|quit|enough|leave off|no need (?:of|for)) (?:looking|searching|checking|opening|going))\b|n['’]t\b",
+    r"\b(?:not|never|neither|unlikely|instead of|rather than|except|apart from|other than|avoid|skip|forget|ignore|no more"
+    r"|(?:stay|keep) (?:away|out|off)|leave out|hands off"
+    r"|no (?:point|use)|there(?:'s| is| are| was| were) (?:no|none|nothing)|nothing (?:is |was )?(?:in|on|at|inside|left in)"
+    r"|already (?:looked|searched|checked|opened|tried|been)"
+    r"|(?:stop|quit|enough|leave off|no need (?:of|for)) (?:looking|searching|checking|opening|going))\b|n['’]t\b|\bno(?= $)",
+    re.IGNORECASE,
+)
+_CONTRASTED = re.compile(r"(?<!do )(?<!should )(?<!must )\bnot$", re.IGNORECASE)
+_OR = re.compile(r"\b(?:or|nor|and)\b", re.IGNORECASE)
+_ALL_BUT = re.compile(
+    r"\b(?P<all>(?:some|any|every)(?:where|thing|place)(?: else)?|(?:any|every|all)(?: the)?(?: (?!but\b)\w+)?) but\b",
     re.IGNORECASE,
 )
 _NO_BEHIND = re.compile(
     r"\s*(?:\w{2,6}n['’]t\b|(?:is|are|was|were|would|seems?|looks?|will|can|should|may)\b"
-    r"(?:(?!\b(?:and|or|but|than|if|rather)\b)[^.;,:\n]){0,30}?\b(?:not|never|unlikely)\b)",
+    r"(?:(?!\b(?:and|or|but|than|if|rather)\b)[^.;,:\n]){0,30}?\b(?:not|never|unlikely|empty)\b"
+    r"|(?:has|have|had|holds?) (?:nothing|no)\b|alone\b"
+    r"|[^.;!?\n]{0,30}?\b(?:(?:do|should|must) ?n['’o]t|never)"
+    r" (?:go|look|search|open|bother|try|check) ?(?:in|with)? ?(?:there|it|them)\b)",
     re.IGNORECASE,
 )
 """A no that stands behind what it is about."""
@@ -46,34 +61,57 @@ _SAID = re.compile(
 
 def named_places(places: Sequence[str], text: str) -> Iterator[str]:
     """The places that ``text`` names, in its order, without those that it says no to."""
-    text = _ASIDE.sub(lambda one: " is unlikely" if _REFUSED.match(one["about"]) else "", text)
-    text = _ITEM.sub(lambda one: "" if _REFUSED.match(one["about"]) else one["item"], text)
-    kinds = {kind(one) for one in places}
+    spoken = [*_spoken_of(places, text)]
+    exceptions = {one for some, denied, numbered in spoken if denied and numbered for one in some}
+    for some, denied, numbered in spoken:
+        if not denied:
+            yield from (one for one in some if numbered or one not in exceptions)
+
+
+def denied_places(places: Sequence[str], text: str) -> frozenset[str]:
+    """The places that ``text`` says no to."""
+    denied = {one for some, denied, _ in _spoken_of(places, text) if denied for one in some}
+    return frozenset(denied.difference(named_places(places, text)))
+
+
+def mentions(kinds: Collection[str], text: str) -> Iterator[tuple[str, int, int]]:
+    """Each of ``kinds`` that ``text`` names in one to three words, with where these begin and end."""
     words, position = list(_WORD.finditer(text)), 0
     while position < len(words):
         for size in (3, 2, 1):
             some = words[position : position + size]
             apart = any(text[one.end() : other.start()].strip("_- ") for one, other in pairwise(some))
             named = None if apart else kind_of("".join(each[0] for each in some).lower(), kinds)
-            if named is None:
-                continue
-            numbers, end = _numbers(text, some[-1].end())
-            if not _denied(text, some[0].start()) and not _NO_BEHIND.match(text, end):
-                yield from (one for one in _by_number(places, named) if not numbers or int(one.split()[-1]) in numbers)
-            position += size - 1
-            break
+            if named is not None:
+                yield named, some[0].start(), some[-1].end()
+                position += len(some) - 1
+                break
         position += 1
 
 
-def denied_places(places: Sequence[str], text: str) -> frozenset[str]:
-    """The places that ``text`` says no to."""
-    return frozenset(named_places(places, _NOT.sub(" ", text))).difference(named_places(places, text))
+def _spoken_of(places: Sequence[str], text: str) -> Iterator[tuple[list[str], bool, bool]]:
+    """The places that ``text`` names, with whether it says no to them, and whether it names them by number."""
+    text = _ALL_BUT.sub(r"\g<all> except", text)
+    text = _ASIDE.sub(lambda one: " is unlikely" if _REFUSED.match(one["about"]) else "", text)
+    text = _ITEM.sub(lambda one: "" if _REFUSED.match(one["about"]) else one["item"], text)
+    for named, start, after in mentions({kind(one) for one in places}, text):
+        numbers, end = _numbers(text, after)
+        some = [one for one in _by_number(places, named) if not numbers or int(one.split()[-1]) in numbers]
+        yield some, _denied(text, start) or _NO_BEHIND.match(text, end) is not None, bool(numbers)
 
 
 def _denied(text: str, at: int) -> bool:
     """Whether the clause before this position says no."""
     clause = _CLAUSE.split(text[max(0, at - 200) : at])[-1]
-    return _NOT.search(_SAID.sub("", _UNSURE.sub("", clause))) is not None
+    clause = _SAID.sub("", _UNSURE.sub("", clause))
+    no = next(reversed([*_NOT.finditer(clause)]), None)
+    if no is None:
+        return False
+    listed, comma, other = clause[no.end() :].partition(",")
+    del listed
+    # "Not the fridge, the shelf" names the right place last; "not the fridge, the shelf or the drawer" names three wrong ones.
+    contrasted = comma and _CONTRASTED.search(clause[: no.end()])
+    return not contrasted or _OR.search(other + re.split(r"[.;!?\n]", text[at:])[0]) is not None
 
 
 def _numbers(text: str, at: int) -> tuple[set[int], int]:

@@ -179,7 +179,7 @@ def _follow_learners(model: Model) -> dict[str, Any]:
     Told that there is something that the house does not have, it should go to nothing of that kind instead.
     """
     world = AlfworldWorld()
-    agent, config = _actor(world, model), EpisodeConfig(world.engine)
+    agent, config = _actor(world, model), EpisodeConfig(world.engine, max_turns=SEARCHING)
     told: list[tuple[HintMeaning, str, str]] = [
         (meaning, at, hint) for meaning, kinds in LEARNER_HINTS.items() for at, hints in kinds.items() for hint in hints
     ]

@@ -18,7 +18,7 @@ from agent.models.base import Message, Model, Request
 from agent.roles import brief
 from agent.roles.base import Answer, ReplyError, Sampling, ask, call_event, load_prompt
 from agent.roles.commands import acting_form, command_value, planning_form, seen_after
-from agent.roles.directions import answer_question, cannot_follow, read_directions
+from agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
 from agent.roles.messages import RoleMemory, emit_rules, numbered, opening_text, transcript
 from worlds.base import Observation, Transition, World
 from worlds.household.base import Household
@@ -168,6 +168,8 @@ class BriefPrompting:
             if (answer := answer_question(hint, state.belief, memory.plan, memory.step)) is not None:
                 emit(Thought(role=REASONER.name, text=answer, answers=True))
             elif (told := read_directions(hint, state.belief, self.household.commands)) is not None:
+                if (answer := no_such_place(told, state.belief)) is not None:
+                    emit(Thought(role=REASONER.name, text=answer, answers=True))
                 state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
             else:
                 text = f"{cannot_follow(hint, state.belief)} I pass it on to the model, which may not understand it either."

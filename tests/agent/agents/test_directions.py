@@ -14,7 +14,7 @@ from agent.episodes import events
 from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Accept, Again, Another, ProposalAnswer, Stop, Unattended
-from agent.roles.directions import answer_question, cannot_follow, read_directions
+from agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
 from tests.agent.agents.test_brief import Parrot, acts, planned
 from worlds.alfworld.text import COMMANDS, reader
 from worlds.base import Observation, Transition
@@ -65,6 +65,23 @@ WITH_EGG = belief(
         ("dont look in the fridge, look on the worktop", ("countertop 1", "countertop 2")),
         ("forget the rest and visit cabinet 3", ("cabinet 3",)),
         ("forget about the fridge, go to cabinet 3", ("cabinet 3",)),
+        ("should be inside of the 2nd cabinet", ("cabinet 2",)),
+        ("the last cabinet", ("cabinet 3",)),
+        ("in the second to last cabinet", ("cabinet 2",)),
+        ("the last two cabinets", ("cabinet 2", "cabinet 3")),
+        ("the second counter top", ("countertop 2",)),
+        ("thrid cabinet", ("cabinet 3",)),
+        ("the first or 3rd cabinet", ("cabinet 1", "cabinet 3")),
+        ("cabinets two and three", ("cabinet 2", "cabinet 3")),
+        ("open the cupboards one by one", ("cabinet 1", "cabinet 2", "cabinet 3")),
+        ("the cabinet with the 3 on it", ("cabinet 3",)),
+        ("not the first cabinet, the second", ("cabinet 2",)),
+        ("all cabinets but the last one", ("cabinet 1", "cabinet 2")),
+        ("nothing but the fridge", ("fridge 1",)),
+        ("why not the fridge?", ("fridge 1",)),
+        ("you have not looked in the fridge yet", ("fridge 1",)),
+        ("next to the fridge", ("fridge 1",)),
+        ("look in the cabinets first", ("cabinet 1", "cabinet 2", "cabinet 3")),
     ],
 )
 def test_places_are_read_as_people_name_them(hint: str, places: tuple[str, ...]) -> None:
@@ -104,12 +121,80 @@ def test_what_names_nothing_to_go_to_is_left_to_the_model(hint: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "hint", ["it is not in the cabinets", "dont look in cabinets", "no more cabinets", "stop opening cabinets"]
+    "hint",
+    [
+        "it is not in the cabinets",
+        "dont look in cabinets",
+        "no more cabinets",
+        "stop opening cabinets",
+        "anywhere but the cabinets",
+        "look everywhere except in the cupboards",
+        "don't bother with the cabinets",
+        "stay away from the cabinets",
+        "skip the cabinets, please",
+        "there is nothing in the cabinets",
+        "I already looked in the cabinets",
+        "the cabinets are all empty",
+        "leave the cabinets alone",
+        "no cabinets!",
+    ],
 )
 def test_where_a_thing_is_not_said_to_be_is_not_looked_into(hint: str) -> None:
     told = read_directions(hint, AT_FIRST, COMMANDS)
     assert told is not None
     assert (told.places, told.avoided) == ((), {"cabinet 1", "cabinet 2", "cabinet 3"})
+
+
+def test_several_places_that_are_denied_are_a_list() -> None:
+    told = read_directions("not in the fridge, the cabinets or the sink", AT_FIRST, COMMANDS)
+    assert told is not None
+    assert told.places == ()
+    assert {one.split()[0] for one in told.avoided} == {"fridge", "cabinet", "sinkbasin"}
+
+
+@pytest.mark.parametrize(
+    ("hint", "place"),
+    [
+        ("the next cabinet", "cabinet 3"),
+        ("not that cabinet, the other one", "cabinet 3"),
+        ("another cabinet", "cabinet 3"),
+        ("the previous cabinet", "cabinet 1"),
+    ],
+)
+def test_the_next_and_the_other_are_told_from_where_the_player_stands(hint: str, place: str) -> None:
+    first = ("go to cabinet 1", "You arrive at cabinet 1. On the cabinet 1, you see nothing.")
+    there = belief(first, ("go to cabinet 2", "You arrive at cabinet 2. On the cabinet 2, you see nothing."))
+    told = read_directions(hint, there, COMMANDS)
+    assert told is not None
+    assert told.places == (place,)
+
+
+@pytest.mark.parametrize(
+    "hint",
+    ["cabinet twelve", "the 4th cabinet", "twenty-first cupboard", "cabinet 13", "put the egg in cabinet number one hundred"],
+)
+def test_no_other_place_stands_in_for_one_that_the_house_does_not_have(hint: str) -> None:
+    told = read_directions(hint, WITH_EGG, COMMANDS)
+    assert told is not None
+    assert (told.places, told.avoided, told.command) == ((), frozenset(), None)
+    assert told.next(WITH_EGG, "mug") is None
+    assert no_such_place(told, WITH_EGG) == f'I know of no such place as in "{hint}", only of cabinet 1 to 3.'
+
+
+def test_numbers_are_read_in_figures_and_in_words() -> None:
+    shelves = ", ".join(f"a shelf {number}" for number in range(130, 0, -1))
+    many = reader.begin(Observation(f"You are in the middle of a room. Looking quickly around you, you see {shelves}."))
+    said = {
+        11: ("the 11th shelf", "shelf eleven", "eleventh shelf"),
+        20: ("20th shelf", "shelf nr. twenty", "number twenty shelf"),
+        42: ("the 42nd shelf", "forty-second shelf", "shelf number forty two"),
+        103: ("shelf one hundred and three", "shelf #103"),
+    }
+    for number, hints in said.items():
+        for hint in hints:
+            told = read_directions(hint, many, COMMANDS)
+            assert told is not None
+            assert told.places == (f"shelf {number}",), hint
 
 
 def test_what_cannot_be_followed_is_answered_with_what_can() -> None:
@@ -159,7 +244,7 @@ def test_of_what_was_not_seen_it_says_where_it_has_not_looked() -> None:
 def test_any_hint_at_all_is_read(hint: str) -> None:
     for known in (AT_FIRST, WITH_EGG):
         told = read_directions(hint, known, COMMANDS)
-        assert told is None or told.places or told.avoided or told.command
+        assert told is None or told.places or told.avoided or told.command or told.missing
         answer_question(hint, known, (), 0)
 
 
@@ -202,6 +287,14 @@ def test_a_hint_that_says_nothing_to_it_is_answered_so_and_given_to_the_model() 
     assert any(
         "Hint: hurry up" in message.content for one in told if isinstance(one, events.ModelCall) for message in one.added
     )
+
+
+def test_a_place_that_there_is_not_is_named_so_and_the_game_goes_on() -> None:
+    said, told = proposals(Again("cabinet ninety"))
+    assert said == ["go to fridge 1", "go to fridge 1"]
+    thoughts = [one.text for one in told if isinstance(one, events.Thought)]
+    assert any(text.startswith('I know of no such place as in "cabinet ninety"') for text in thoughts)
+    assert not any("ninety" in message.content for one in told if isinstance(one, events.ModelCall) for message in one.added)
 
 
 def test_something_else_is_proposed_each_time_that_it_is_asked_for() -> None:
