@@ -31,12 +31,14 @@ _WHERE = re.compile(r"\bwhere(?:'s| is| are| was| were| did you (?:see|find)| ha
 _WHY = re.compile(r"\b(?:why|how come|what for)\b")
 _RHETORICAL = re.compile(
     r"\b(?:why )?(?:do|did|have|wo|would|could|ca)(?:n't|n’t|n?not| not) you\b"
-    r"|\b(?:why |have |did )(?:(?:do|did|are) )?(?:you )?(?:don't|not)\b(?= \w)"
+    r"|\b(?:why (?:(?:do|did|are|have) )?(?:you )?|(?:have|did) you )(?:don't|not)\b(?= \w)"
 )
 """Says yes by asking with a no."""
 _IT = frozenset({"it", "that", "this", "them"})
 _BARE_NO = re.compile(r"\b(?P<verb>do|does|is|are|was|ca|wo|did)nt\b")
 """A no without its apostrophe."""
+_LONGEST = 500
+"""Characters of a hint or a question that are read."""
 _LEAST_SPELLED, _LIKE, _MORE_LIKE = 4, 0.75, 0.8
 """Letters of a word that may be a misspelt name; how alike it and the house's name, or another name, must be, in [0, 1]."""
 
@@ -81,9 +83,9 @@ def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions
     """What ``hint`` tells to do in this house, by the ``commands`` of its world; None where its words do not say."""
     if not belief.receptacles:
         return None
-    text = _in_names_of_the_house(_RHETORICAL.sub("", _with_apostrophes(hint)), belief)
+    text = _in_names_of_the_house(_RHETORICAL.sub("", _plain(hint)), belief)
     names = [one.name for one in belief.receptacles]
-    numbered = re.findall(rf"\b({'|'.join({*map(kind, names)})})[ _#]*(\d{{1,6}})", text)
+    numbered = re.findall(rf"\b({'|'.join({re.escape(kind(name)) for name in names})})[ _#]*(\d{{1,6}})", text)
     missing = next((named for named, number in numbered if f"{named} {int(number)}" not in names), None)
     places, avoided = tuple(dict.fromkeys(named_places(names, text))), denied_places(names, text)
     known = frozenset(item.name for item in belief.items)
@@ -146,7 +148,7 @@ def no_such_place(told: Directions, belief: Belief) -> str | None:
 
 def answer_question(question: str, belief: Belief, plan: Sequence[str], step: int) -> str | None:
     """An answer to "where is the mug?" or "why?" from belief and plan; None for anything else."""
-    text = _with_apostrophes(question).strip()
+    text = _plain(question).strip()
     if found := _WHERE.match(text):
         return _whereabouts(found["thing"].strip(), belief)
     if _WHY.match(text) and not _RHETORICAL.match(text):
@@ -173,8 +175,8 @@ def _is_unseen(one: Receptacle | None) -> bool:
     return one is not None and one.contents is None
 
 
-def _with_apostrophes(said: str) -> str:
-    return _BARE_NO.sub(r"\g<verb>n't", said.lower())
+def _plain(said: str) -> str:
+    return _BARE_NO.sub(r"\g<verb>n't", said[:_LONGEST].lower())
 
 
 def _in_names_of_the_house(text: str, belief: Belief) -> str:

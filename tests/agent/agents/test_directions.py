@@ -80,6 +80,7 @@ WITH_EGG = belief(
         ("nothing but the fridge", ("fridge 1",)),
         ("why not the fridge?", ("fridge 1",)),
         ("you have not looked in the fridge yet", ("fridge 1",)),
+        ("in the chest of drawers or their fridge", ("fridge 1",)),
         ("next to the fridge", ("fridge 1",)),
         ("look in the cabinets first", ("cabinet 1", "cabinet 2", "cabinet 3")),
     ],
@@ -137,6 +138,7 @@ def test_what_names_nothing_to_go_to_is_left_to_the_model(hint: str) -> None:
         "the cabinets are all empty",
         "leave the cabinets alone",
         "no cabinets!",
+        "I have not seen it in the cabinets",
     ],
 )
 def test_where_a_thing_is_not_said_to_be_is_not_looked_into(hint: str) -> None:
@@ -225,6 +227,7 @@ def test_a_search_goes_on_until_something_wanted_is_found() -> None:
 @pytest.mark.parametrize(
     ("question", "said"),
     [
+        ("Why did you go to the fridge?", "My plan says so. I am at step 2: heat it."),
         ("Where is the mug?", "I saw mug 2 in countertop 1."),
         ("where's the egg", "I hold egg 1."),
         ("why?", "My plan says so. I am at step 2: heat it."),
@@ -232,6 +235,10 @@ def test_a_search_goes_on_until_something_wanted_is_found() -> None:
 )
 def test_questions_are_answered_from_belief(question: str, said: str) -> None:
     assert answer_question(question, WITH_EGG, ("find an egg", "heat it"), 1) == said
+
+
+def test_a_suggestion_that_asks_why_not_is_no_question() -> None:
+    assert answer_question("Why don't you look in the fridge?", WITH_EGG, ("find an egg",), 0) is None
 
 
 def test_of_what_was_not_seen_it_says_where_it_has_not_looked() -> None:
