@@ -1,9 +1,10 @@
-"""GGUF models on this machine: our own runtime beside bare llama-cpp-python, prefix reuse on and off, and 1 to 16 slots.
+"""GGUF models on this machine: our own runtime beside bare llama-cpp-python, prefix reuse on and off, 1, 4 and 8 slots.
 
 The model is a tiny one of random weights whose tokens are bytes, or the one that ``HOUSEQUEST_GGUF`` names, and its
 replies are ignored: each episode follows the policy of the tests, whose growing conversations are sent to the model. One thread
 decodes, greedily. A run with workers has a slot for each. The bare runtime is ``Llama.create_chat_completion`` with the same
 conversations, in this process; it too keeps the prefix that a prompt shares with the one before, unless it is reset.
+``HOUSEQUEST_HOUSES`` is the number of houses [3].
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ CONVERSATIONS = 32
 REPLY = 24
 """Tokens decoded at each call, about as many as a thought and a command."""
 CONTEXT = 8_192
-SLOTS = (1, 4, 8, 16)
+SLOTS = (1, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,12 @@ def run(data: Path | None) -> Iterator[str]:
     if not installed():
         yield "not measured: no runtime is installed (housequest[xllamacpp] or housequest[llama])"
         return
-    episodes = [asyncio.run(conversations(house)) for house in HOUSES]
+    houses = HOUSES[: int(os.environ.get("HOUSEQUEST_HOUSES", "3"))]
+    episodes = [asyncio.run(conversations(house)) for house in houses]
     calls = [call for episode in episodes for call in episode]
     with TemporaryDirectory() as folder:
         file = named_model() or write_tiny(Path(folder) / "tiny.gguf")
-        yield f"{file.name}, {len(calls)} calls of react in {len(HOUSES)} houses, {REPLY} tokens each, 1 thread"
+        yield f"{file.name}, {len(calls)} calls of react, houses: {len(houses)}, {REPLY} tokens each, 1 thread"
         for runtime in installed():
             for cache in ("on", "off"):
                 ours = asyncio.run(_called(file, runtime, cache, calls))
