@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -22,7 +23,7 @@ FIRST = 20
 """Episodes before the clock starts, which load what all others use."""
 MANY = 2_000
 """Episodes that several processes play."""
-AGENTS = ("react", "reasoner-actor", "lota", "opex", "pet", "llm-planner", "socratic")
+AGENTS = ("react", "reasoner-actor", "lota", "saycan", "opex", "pet", "llm-planner", "socratic")
 
 
 def exports(data: Path | None) -> Iterator[str]:
@@ -38,9 +39,13 @@ def exports(data: Path | None) -> Iterator[str]:
             yield f"  {_a_minute(found):8,.0f} of the expert as {agent}, games of train"
     yield f"episodes a minute of the clock, the expert as react, {MANY:,} made-up houses:"
     for workers in (1, processors()):
-        began = perf_counter()
+        began, before = perf_counter(), sum(os.times()[:4])
         sizes = [_written(episode) for episode in Demonstrations("react", "generated", MANY, workers=workers)]
-        yield f"  {60 * len(sizes) / (perf_counter() - began):8,.0f} in {workers} {'process' if workers == 1 else 'processes'}"
+        took, busy = perf_counter() - began, sum(os.times()[:4]) - before
+        yield (
+            f"  {60 * len(sizes) / took:8,.0f} in {workers} {'process' if workers == 1 else 'processes'}, which had "
+            f"{busy:.1f} s of processor in {took:.1f} s"
+        )
 
 
 def _a_minute(episodes: Iterable[ExportedEpisode]) -> float:
