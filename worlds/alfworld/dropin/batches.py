@@ -23,6 +23,10 @@ class UnknownEnv(ConfigurationError, ValueError):
     """No environment was registered under this id."""
 
 
+class UselessNumber(ConfigurationError, ValueError):
+    """A seed or a batch size that no batch can have."""
+
+
 class SyncBatchEnv(Environment):
     """One environment for each of several games; a game that is over stays as it is, or with ``auto_reset`` starts again."""
 
@@ -96,9 +100,9 @@ class BatchEnv:
     ) -> None:
         del asynchronous
         if not isinstance(cast("object", batch_size), SupportsIndex):
-            raise ConfigurationError(f"The batch size is {shown(batch_size)}, which is not a whole number.")
+            raise UselessNumber(f"The batch size is {shown(batch_size)}, which is not a whole number.")
         if batch_size < 1:
-            raise ConfigurationError(f"A batch of {batch_size} games plays nothing; give at least 1.")
+            raise UselessNumber(f"A batch of {batch_size} games plays nothing; give at least 1.")
         self.gamefiles = gamefiles
         self.batch_size = batch_size
         self.request_infos = request_infos or EnvInfos()
@@ -111,7 +115,8 @@ class BatchEnv:
     def seed(self, seed: SupportsIndex | None = None) -> list[SupportsIndex | None]:
         """Restart the cycle of games, in textworld's order for ``seed`` (0 to 2**32 - 1; None: random)."""
         self._gamefiles_iterator: Iterator[str] = ShuffledCycle(self.gamefiles, seed)
-        self._playing().seed(None if seed is None else int(seed))
+        if self.batch_env is not None:
+            self.batch_env.seed(None if seed is None else int(seed))
         return [seed]
 
     def skip(self, nb_games: int = 1) -> None:
@@ -273,7 +278,7 @@ def _twister(seed: SupportsIndex | None) -> random.Random:
     except TypeError:
         word = -1
     if not 0 <= word <= _MASK:
-        raise ConfigurationError(f"The seed {shown(seed)} is not a whole number from 0 to {_MASK}.")
+        raise UselessNumber(f"The seed {shown(seed)} is not a whole number from 0 to {_MASK}.")
     state: list[int] = []
     for position in range(_WORDS):
         state.append(word)

@@ -26,7 +26,7 @@ from string import Template
 from typing import Any, cast
 
 from worlds.alfworld.data.tasks import GAME_FILE, GET_DATA, TRAJECTORY_FILE
-from worlds.alfworld.dropin.batches import BatchEnv
+from worlds.alfworld.dropin.batches import BatchEnv, SingleEnv
 from worlds.alfworld.dropin.config import setting
 from worlds.alfworld.dropin.core import EnvInfos, GameState, Wrapper
 from worlds.alfworld.dropin.games import refuse_older
@@ -213,8 +213,11 @@ class AlfredTWEnv:
         self.game_files = found[:limit] if limit > 0 else found
         self.num_games = len(self.game_files)
 
-    def init_env(self, batch_size: int) -> BatchEnv:
-        """A batch of ``batch_size`` games over ``game_files``, with the step limit of ``general.training_method``."""
+    def init_env(self, batch_size: int | None) -> BatchEnv:
+        """A batch of ``batch_size`` games over ``game_files``, with the step limit of ``general.training_method``.
+
+        With None it is one game, whose values are plain.
+        """
         training = self.train_eval == "train"
         shuffle = training and setting(self.config, "env.domain_randomization", bool, False)
         wrappers: list[Any] = [AlfredDemangler(shuffle=shuffle), AlfredInfos]
@@ -223,6 +226,8 @@ class AlfredTWEnv:
         if training and setting(self.config, "general.training_method", str) == "dagger":
             wrappers.append(AlfredExpert())
             infos.extras.append("expert_plan")
+        if batch_size is None:
+            return SingleEnv(self.game_files, infos, max_episode_steps=limit, wrappers=wrappers)
         return BatchEnv(self.game_files, infos, batch_size, max_episode_steps=limit, wrappers=wrappers)
 
     def get_game_logic(self) -> None:

@@ -296,7 +296,7 @@ def test_what_is_out_of_order_or_of_another_shape_is_an_error_of_ours(data: Path
     source = playable(data)
     with pytest.raises(ConfigurationError, match="at least 1"):
         source.init_env(0)
-    for size in ("2", 2.0, None, [2]):
+    for size in ("2", 2.0, [2]):
         with pytest.raises(ConfigurationError, match="not a whole number"):
             source.init_env(size)  # type: ignore[arg-type]
     env = source.init_env(2)
@@ -312,6 +312,21 @@ def test_what_is_out_of_order_or_of_another_shape_is_an_error_of_ours(data: Path
         env.step(["look", "look"])
     with pytest.raises(OrderError, match="was closed"):
         env.reset()
+
+
+def test_odd_calls_that_textworld_takes_are_taken(data: Path) -> None:
+    source = playable(data)
+    env = source.init_env(None)
+    text, infos = env.reset()
+    assert (type(text), infos["won"], env.step("look")[1:3]) == (str, False, (0, False))
+    for seed in (-1, 1 << 32, 1.5):
+        with pytest.raises(ValueError, match="whole number from 0"):
+            env.seed(seed)  # type: ignore[arg-type]
+    env.close()
+    assert env.seed(3) == [3]
+    env.skip()
+    with pytest.raises(ValueError, match="at least 1"):
+        source.init_env(0)
 
 
 def test_a_damaged_game_is_named_when_its_turn_comes(data: Path) -> None:
