@@ -2,8 +2,8 @@
 
 Some show one moment of a game: as a drawing of the house, and the screen with the View and without it. The game is a made-up
 house with the agent `reasoner-actor` and a scripted model, so the pictures are the same everywhere. One shows a robot, which
-does what somebody wrote down, by what it sees. The others are the other screens, and a film of a first game with the model that
-ships; it says how long the calls took, so no two are quite the same.
+does what somebody wrote down, by what it sees. The others are the other screens, what `housequest daily` prints, and a film
+of a first game with the model that ships; it says how long the calls took, so no two are quite the same.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import re
 import shutil
 import sys
 import tempfile
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from textual.app import App
     from textual.pilot import Pilot
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from tui.cast import Rows
     from tui.episode.state import EpisodeMoment
     from tui.episode.view import ViewMode
+    from tui.play.screen import PlayScreen
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 SCREENS: dict[str, ViewMode] = {"screen.svg": "off", "view.svg": "house"}
@@ -74,6 +76,17 @@ _WAY = (
     ("I hold the egg; the microwave is next.", 3, "go to microwave 1"),
     ("Here it can be heated, and the door need not be opened for that.", 3, "heat egg 2 with microwave 1"),
 )
+BRANCHES = "branches.svg"
+DAILY = "daily.svg"
+_DAY = date(2026, 11, 2)
+_DAILY = (
+    *("go to countertop 2", "take potato 1 from countertop 2", "heat potato 1 with microwave 1", "go to microwave 1"),
+    *("heat potato 1 with microwave 1", "go to garbagecan 1", "move potato 1 to garbagecan 1"),
+)
+"""A try at the house of that day, with a command that is refused."""
+_COLD = ("go to fridge 1", "open fridge 1", "take egg 2 from fridge 1", "go to diningtable 1", "move egg 2 to diningtable 1")
+_HOT = ("go to microwave 1", "heat egg 2 with microwave 1", "go to diningtable 1", "move egg 2 to diningtable 1")
+"""What a person plays first, and then from the third turn on."""
 _RULES = [
     "Closed things must be opened before one sees what is in them.",
     "A thing is heated while it is held, at a microwave.",
@@ -95,6 +108,8 @@ def main(target: Path) -> None:
         os.environ["HOUSEQUEST_HOME"] = str(Path(folder) / "home")
         with contextlib.chdir(folder):  # the screens say where they read
             asyncio.run(_others(Path(folder), target))
+            asyncio.run(_branches(target))
+            asyncio.run(_daily(target))
 
 
 async def _draw(folder: Path, target: Path) -> None:
@@ -262,6 +277,60 @@ async def _others(folder: Path, target: Path) -> None:
                 await pilot.press(key)
                 await _settle(app, pilot)
             (target / name).write_text(draw_film([Frame(_shown(app))], "housequest"), "utf-8")
+
+
+async def _branches(target: Path) -> None:
+    """A game in which a person went back, with both ways side by side."""
+    from agent.config import Settings
+    from scripts.film import Frame, draw_film
+    from tui.app import HousequestApp
+    from tui.play.game import HUMAN, GameConfig
+    from tui.play.screen import PlayScreen
+    from worlds.registry import make_world
+
+    world = make_world("alfworld")
+    screen = PlayScreen(GameConfig(world, world.task(HOUSE), HUMAN, Settings(agent=HUMAN), record=False), "you")
+    app = HousequestApp(lambda: screen)
+    async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
+        await _play(screen, pilot, _COLD)
+        await _settle(app, pilot)
+        await pilot.press("escape", "left", "left", "b", "colon")
+        await _play(screen, pilot, _HOT, turn=3)
+        await pilot.press("escape", "B")
+        await _settle(app, pilot)
+        (target / BRANCHES).write_text(draw_film([Frame(_shown(app))], "housequest"), "utf-8")
+
+
+async def _daily(target: Path) -> None:
+    """The result of a house of the day, as the command prints it."""
+    from rich.style import Style
+
+    from scripts.film import Frame, draw_film
+    from tui.app import HousequestApp
+    from tui.play.daily import daily_game, daily_result
+    from tui.play.screen import PlayScreen
+
+    game = daily_game(_DAY)
+    screen = PlayScreen(game, "you")
+    app = HousequestApp(lambda: screen)
+    async with app.run_test(size=SIZE) as pilot, asyncio.timeout(_PATIENCE):
+        await _play(screen, pilot, _DAILY)
+        await _settle(app, pilot)
+        (record,) = app.recorded()
+        said = ("$ housequest daily", *daily_result(_DAY, record, game.world).lines())
+    rows = [[(character, Style()) for character in f" {line:<79}"] for line in said]
+    (target / DAILY).write_text(draw_film([Frame(rows)], "housequest"), "utf-8")
+
+
+async def _play(screen: PlayScreen, pilot: Pilot[None], commands: Sequence[str], turn: int = 0) -> None:
+    """Type ``commands``, the first of them after ``turn`` turns, each once the one before was answered."""
+    for done, command in enumerate(commands, turn):
+        while screen.play_state.status.waiting != "turn" or screen.play_state.state.moment.turn != done:
+            await pilot.pause(0.01)
+        await pilot.press(*_typed(command))
+    ended = turn + len(commands)
+    while screen.play_state.status.waiting not in {"turn", "over"} or screen.play_state.state.moment.turn < ended:
+        await pilot.pause(0.01)
 
 
 def _typed(command: str) -> tuple[str, ...]:

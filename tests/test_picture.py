@@ -22,8 +22,10 @@ STILLS = {
     "compare.svg": "tasks flipped",
     "books.svg": "human",
     "desk.svg": "Witnesses",
+    "branches.svg": "2 branches",
+    "daily.svg": "won in 7 turns",
 }
-"""The other screens, with words that stand on each."""
+"""The other screens, and what a command prints, with words that stand on each."""
 SHOWN = {
     FILM: "README.md",
     "screen.svg": "docs/reference/screens.md",
@@ -31,6 +33,8 @@ SHOWN = {
     "view.svg": "docs/guides/playing.md",
     "kitchen.png": "README.md",
     "camera.svg": "docs/guides/alfred.md",
+    "branches.svg": "docs/guides/playing.md",
+    "daily.svg": "docs/tutorials/player.md",
 }
 
 
