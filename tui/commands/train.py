@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +15,7 @@ import typer
 from tui import terminal
 from tui.commands import options
 from tui.commands.output import print_result
-from worlds.errors import ConfigurationError
+from worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
     from agent.training.lora.optimise import Progress
@@ -27,7 +27,9 @@ def train(
     model: Annotated[Path, options.path_argument("MODEL", "A GGUF file, or the folder of a Hugging Face model.")],
     agent: Annotated[list[str] | None, options.value("--agent", "NAME", "Whose prompts it learns; repeatable [lota].")] = None,
     set_: Annotated[list[str] | None, options.value("--set", "KEY=VALUE", "A setting of the agent; repeatable.")] = None,
-    houses: Annotated[int, options.value("--houses", "N", "Made-up houses to learn from.")] = 400,
+    houses: Annotated[
+        str, options.value("--houses", "N[,N...]", "Made-up houses to learn from; several numbers make an adapter of each.")
+    ] = "400",
     games: Annotated[int, options.value("--games", "N", "Games of train to learn from.")] = 0,
     people: Annotated[bool, typer.Option("--people", help="Those games also with the goals that people wrote.")] = False,
     runs: Annotated[
@@ -59,8 +61,8 @@ def train(
     from agent.config import pairs
     from agent.training.lora.base_model import base_model
     from agent.training.lora.games import Lessons
-    from agent.training.lora.recipe import ADAPTER, AdapterFolder, Recipe
-    from agent.training.lora.run import Training, folder_name, prepare, train_adapter
+    from agent.training.lora.recipe import AdapterFolder, Recipe
+    from agent.training.lora.run import Planned, Training, folder_name, of_sizes, prepare_all, train_all
     from tui.commands.running import pool
 
     # Where a model is loaded, transformers would draw a bar of its own; tqdm reads this when it is imported.
@@ -72,30 +74,63 @@ def train(
             'pip install "housequest[train]".'
         )
     agents = tuple(dict.fromkeys(agent or ("lota",)))
-    lessons = Lessons(agents, pairs(set_ or (), "--set"), houses, games, people, missteps, seed)
+    sizes = _sizes(houses)
+    lessons = Lessons(agents, pairs(set_ or (), "--set"), sizes[-1], games, people, missteps, seed)
     recipe = Recipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
     base = base_model(model)
     training = Training(base, lessons, recipe, tuple(runs or ()), data, *pool(workers, cluster))
-    folder = AdapterFolder(out or Path("adapters") / folder_name(base, agents))
+    folder = out or Path("adapters") / folder_name(base, agents)
+    planned = of_sizes(training, sizes, folder) if len(sizes) > 1 else [Planned(training, AdapterFolder(folder))]
+    found: list[dict[str, Any]] = []
     with _listening() as listener:
         if dry_run:
-            conversations = prepare(training, folder, listener)
-            replies = sum(len(each.learned) for each in conversations)
-            found: dict[str, Any] = {"conversations": len(conversations), "replies": replies, "folder": str(folder.path)}
-            about = [f"{len(conversations):,} conversations with {replies:,} replies to learn, in {folder.path}"]
+            for conversations in prepare_all(planned, listener):
+                found.append({"conversations": len(conversations), "replies": sum(len(each.learned) for each in conversations)})
         else:
             with warnings.catch_warnings():
                 # Of transformers and peft, about their own next versions.
                 warnings.simplefilter("ignore")
-                found = train_adapter(training, folder, listener, device=device, threads=threads, room=room)
-            found["folder"] = str(folder.path)
-            player = " ".join((f"--agent {agents[0]}", *(f"--set {each}" for each in set_ or ())))
-            about = list(_made(found, model, folder.path / ADAPTER, player))
-    print_result(found, about, as_json=as_json)
+                found = train_all(planned, listener, device=device, threads=threads, room=room)
+    found = [each | {"folder": str(one.folder.path)} for each, one in zip(found, planned, strict=True)]
+    if dry_run:
+        about = [
+            f"{each['conversations']:,} conversations with {each['replies']:,} replies to learn, in {each['folder']}"
+            for each in found
+        ]
+    else:
+        player = " ".join((f"--agent {agents[0]}", *(f"--set {each}" for each in set_ or ())))
+        about = [*(_table(sizes, found) if len(sizes) > 1 else ()), *_made(found[-1], model, player)]
+    several = [{"houses": size} | each for size, each in zip(sizes, found, strict=True)]
+    print_result({"sizes": several, "folder": str(folder)} if len(sizes) > 1 else found[0], about, as_json=as_json)
 
 
-def _made(found: dict[str, Any], model: Path, adapter: Path, player: str) -> Iterator[str]:
+def _sizes(text: str) -> list[int]:
+    """The numbers of houses, from the fewest on."""
+    try:
+        return sorted({int(each) for each in text.split(",")})
+    except ValueError:
+        raise ConfigurationError(
+            f"--houses: {shown(text)} is not a number of houses; give one such as 400, or several such as 25,50,100."
+        ) from None
+
+
+def _table(sizes: Sequence[int], made: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What was made of each number of houses."""
+    from agent.evaluation.render.table import Table
+
+    rows = (
+        (f"{size:,}", f"{each['tokens']:,}", f"{each['steps']:,}", f"{each['loss']:.4f}", _clock(each["seconds"]))
+        for size, each in zip(sizes, made, strict=True)
+    )
+    yield from Table(("houses", "tokens", "steps", "loss", "trained"), tuple(rows)).text()
+    yield ""
+
+
+def _made(found: Mapping[str, Any], model: Path, player: str) -> Iterator[str]:
     """What was made, and how it is played."""
+    from agent.training.lora.recipe import ADAPTER
+
+    adapter = Path(found["folder"]) / ADAPTER
     yield f"trained   {found['steps']:,} steps in {_clock(found['seconds'])} on {found['on']}; loss {found['loss']:.4f}"
     yield f"folder    {adapter.parent}"
     if "file" in found and model.is_file():

@@ -118,6 +118,14 @@ def demonstrated(
             played(number, len(items))
 
 
+def of_houses(conversations: Iterable[Conversation], houses: int) -> Iterator[Conversation]:
+    """Those of ``conversations`` that so many ``houses`` would have taught; games of ``train`` stay."""
+    for conversation in conversations:
+        split, _, seed = conversation.origin.partition(":")
+        if split != GENERATED or int(seed) < houses:
+            yield conversation
+
+
 @dataclass(slots=True)
 class Demonstrations:
     """The expert's games in the prompts of ``agent``, in an order drawn by ``seed``: so many of ``split``, or all.

@@ -202,7 +202,7 @@ class _Run:
         wanted = tokens.roll(-1, 1)[learns]
         device, bfloat16 = self._where.device, self._where.bfloat16
         learns = learns.to(device)
-        # Logits are computed only where something is learned: a vocabulary is most of a small network.
+        # Logits are computed only where something is learned: they are a number for each token of the vocabulary.
         chosen = self.adapted.get_output_embeddings().register_forward_pre_hook(lambda _, given: (given[0][learns][None],))
         mixed = torch.autocast(device, torch.bfloat16, enabled=bfloat16)
         with chosen, mixed, peft.helpers.disable_input_dtype_casting(self.adapted, active=bfloat16):

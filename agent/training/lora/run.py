@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
@@ -14,7 +15,7 @@ from typing import Any
 from agent.export.conversations import Conversation, load, save
 from agent.export.recorded import RecordedEpisodes
 from agent.training.lora.base_model import BaseModel
-from agent.training.lora.games import Lessons, demonstrated
+from agent.training.lora.games import Lessons, demonstrated, of_houses
 from agent.training.lora.recipe import ADAPTER, CARD, CHECKPOINT, CONVERSATIONS, RECORD, AdapterFolder, Recipe
 from agent.training.processes import Pool
 from worlds.errors import ConfigurationError, KnowledgeError, shown
@@ -73,10 +74,51 @@ class Listener:
         """A step was taken (`optimise.Progress`)."""
 
 
-def prepare(training: Training, folder: AdapterFolder, listener: Listener) -> list[Conversation]:
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An adapter that is to be made in a ``folder``."""
+
+    training: Training
+    folder: AdapterFolder
+
+
+def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[Planned]:
+    """An adapter for each number of ``houses``, from the fewest on, in folders of their own below ``folder``."""
+    return [
+        Planned(replace(training, lessons=replace(training.lessons, houses=size)), AdapterFolder(folder / f"houses-{size}"))
+        for size in sorted(set(houses))
+    ]
+
+
+def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Conversation]]:
+    """What each of ``planned`` learns from, as `prepare` does it. They differ in their houses alone, and the last has most.
+
+    So the games of the last are played, once for all. Raises as `prepare`.
+    """
+    for each in planned:
+        each.training.check()
+        each.folder.begun(each.training.recorded())
+
+    @cache
+    def played() -> list[Conversation]:
+        return list(_played(planned[-1].training, listener))
+
+    return [
+        prepare(each.training, each.folder, listener, lambda each=each: of_houses(played(), each.training.lessons.houses))
+        for each in planned
+    ]
+
+
+def prepare(
+    training: Training,
+    folder: AdapterFolder,
+    listener: Listener,
+    play: Callable[[], Iterable[Conversation]] | None = None,
+) -> list[Conversation]:
     """The conversations to learn from: those in the ``folder`` if it has all of them, else played and written there.
 
-    Raises ``ConfigurationError`` and ``KnowledgeError``. Needs no torch.
+    ``play`` gives those of the games where they were played already. Raises ``ConfigurationError`` and ``KnowledgeError``.
+    Needs no torch.
     """
     training.check()
     known = folder.begun(training.recorded()).get("conversations", {})
@@ -85,7 +127,7 @@ def prepare(training: Training, folder: AdapterFolder, listener: Listener) -> li
         return load(file)
     # Before the games, which take longer to play than a run to read.
     won = list(recorded(training.runs)) if training.runs else []
-    played = demonstrated(training.lessons, training.data, listener.played, workers=training.workers, cluster=training.cluster)
+    played = play() if play is not None else _played(training, listener)
     folder.path.mkdir(parents=True, exist_ok=True)
     number = save(chain(played, won), file)
     if not number:
@@ -95,6 +137,11 @@ def prepare(training: Training, folder: AdapterFolder, listener: Listener) -> li
     learned = {"number": number, "replies": replies, "sha256": _digest(file)}
     folder.record(training.recorded() | {"conversations": learned})
     return conversations
+
+
+def _played(training: Training, listener: Listener) -> Iterator[Conversation]:
+    """The conversations of the games, which are played now."""
+    return demonstrated(training.lessons, training.data, listener.played, workers=training.workers, cluster=training.cluster)
 
 
 def recorded(folders: Sequence[Path]) -> Iterator[Conversation]:
@@ -121,14 +168,51 @@ def train_adapter(
     room: int | None = None,
 ) -> dict[str, Any]:
     """Make the adapter, or go on making it, and return what is recorded of it. Raises ``ConfigurationError``."""
+    return train_all([Planned(training, folder)], listener, device=device, threads=threads, room=room)[0]
+
+
+def train_all(
+    planned: Sequence[Planned],
+    listener: Listener,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    room: int | None = None,
+) -> list[dict[str, Any]]:
+    """Make the adapters one after another, or go on making them, and return what is recorded of each.
+
+    They differ in their houses alone, and the last has most. Raises ``ConfigurationError``.
+    """
+    from agent.training.lora import optimise
+
+    # What may be refused at once is looked at before the games are played.
+    for each in planned:
+        each.training.check()
+    where: Any = optimise.machine(device, threads, room)
+    tokenizer = planned[-1].training.base.tokenizer()
+    prepared = prepare_all(planned, listener)
+    made: list[dict[str, Any]] = []
+    for each, conversations in zip(planned, prepared, strict=True):
+        before: dict[str, Any] = each.folder.recipe().get("adapter", {})
+        whole = bool(before) and (each.folder.path / before.get("file", CARD)).exists()
+        if len(planned) > 1:
+            listener.say(f"{each.folder.path}{' is made already' if whole else ''}")
+        made.append(before if whole else _trained(each.training, each.folder, conversations, tokenizer, where, listener))
+    return made
+
+
+def _trained(
+    training: Training,
+    folder: AdapterFolder,
+    conversations: Sequence[Conversation],
+    tokenizer: Any,
+    where: Any,
+    listener: Listener,
+) -> dict[str, Any]:
+    """Make an adapter of ``conversations``, and return what is recorded of it."""
     from agent.training.lora import optimise
     from agent.training.lora.tokens import encoded
 
-    # What may be refused at once is looked at before the games are played.
-    training.check()
-    where: Any = optimise.machine(device, threads, room)
-    tokenizer = training.base.tokenizer()
-    conversations = prepare(training, folder, listener)
     samples, cut = encoded(conversations, tokenizer, training.recipe.context)
     if not samples:
         raise ConfigurationError(f"No reply begins within {training.recipe.context} tokens; give a larger --context.")

@@ -26,9 +26,10 @@ from agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
 from agent.training.lora.games import Lessons  # noqa: E402
 from agent.training.lora.optimise import Machine, Progress, train  # noqa: E402
 from agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
-from agent.training.lora.run import Listener, Training, prepare, train_adapter  # noqa: E402
+from agent.training.lora.run import Listener, Training, of_sizes, prepare, train_adapter, train_all  # noqa: E402
 from agent.training.lora.tokens import Sample, encoded  # noqa: E402
 from tests.agent.models.llama.tiny import write_tiny  # noqa: E402
+from tui.cli import main  # noqa: E402
 from worlds.errors import ConfigurationError  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -139,6 +140,29 @@ def test_how_many_tokens_are_computed_at_once_changes_nothing(training: Training
         )
         losses.append(heard)
     assert np.allclose(*losses, atol=1e-4)
+
+
+def test_each_of_several_sizes_makes_what_it_makes_alone_and_is_made_once(training: Training, tmp_path: Path) -> None:
+    planned, heard = of_sizes(training, (1, 2), tmp_path / "made"), Hearing()
+    made = train_all(planned, heard, device="cpu", threads=1)
+    alone = train_adapter(planned[0].training, AdapterFolder(tmp_path / "alone"), Listener(), device="cpu", threads=1)
+    assert alone["sha256"] == made[0]["sha256"] != made[1]["sha256"]
+    steps = len(heard.losses)
+    assert train_all(planned, heard, device="cpu", threads=1) == made
+    assert len(heard.losses) == steps
+
+
+def test_the_command_shows_several_sizes_in_a_table_and_only_its_own_lines(
+    training: Training, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    given = "--set shots=0 --houses 2,1 --epochs 1 --device cpu --threads 1"
+    with pytest.raises(SystemExit) as end:
+        main(("train", str(training.base.path), *given.split(), "--out", str(tmp_path / "made")))
+    assert not end.value.code
+    out, err = capfd.readouterr()
+    head, one, two, *_ = (line.split() for line in out.splitlines())
+    assert (head, one[0], two[0]) == (["houses", "tokens", "steps", "loss", "trained"], "1", "2")
+    assert "packed" not in err
 
 
 @pytest.mark.parametrize(("asked", "told"), [({"threads": 0}, "--threads: 0"), ({"device": "cuda"}, "finds no GPU here")])

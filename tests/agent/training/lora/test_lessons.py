@@ -28,7 +28,7 @@ from agent.roles.reading import read_command
 from agent.training.lora.base_model import BaseModel, base_model
 from agent.training.lora.games import Demonstrations, Lessons, demonstrated
 from agent.training.lora.recipe import AdapterFolder, Recipe
-from agent.training.lora.run import Listener, Training, prepare, recorded
+from agent.training.lora.run import Listener, Training, of_sizes, prepare, prepare_all, recorded
 from agent.training.lora.tokens import encode, encoded
 from tests.agent.models.llama.tiny import write_tiny
 from tui.cli import main
@@ -292,10 +292,32 @@ def test_another_command_may_begin_anew_where_nothing_was_learned_yet(base: Base
     assert first.recipe() == second.recipe()
 
 
+def test_several_sizes_are_beginnings_of_the_largest_whose_games_are_played_once(base: BaseModel, tmp_path: Path) -> None:
+    class Counting(Listener):
+        games = 0
+
+        def played(self, games: int, of: int) -> None:
+            self.games += 1
+
+    training, heard = Training(base, Lessons(settings={"shots": 0}), Recipe()), Counting()
+    planned = of_sizes(training, (3, 1, 2), tmp_path / "made")
+    found = prepare_all(planned, heard)
+    assert heard.games == 3
+    for size, each, conversations in zip((1, 2, 3), planned, found, strict=True):
+        assert each.folder.path == tmp_path / "made" / f"houses-{size}"
+        alone = AdapterFolder(tmp_path / str(size))
+        assert prepare(each.training, alone, Listener()) == conversations
+        assert each.folder.recipe() == alone.recipe()
+    assert prepare_all(planned, heard) == found
+    assert heard.games == 3
+
+
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
         ("--houses -5", "--houses: -5 is too few; give 0 or more."),
+        ("--houses 25,many", "--houses: '25,many' is not a number of houses;"),
+        ("--houses 1,-2", "--houses: -2 is too few; give 0 or more."),
         ("--houses 0", "nothing to learn from: give --houses, --games or --from RUN."),
         ("--games -1", "--games: -1 is too few; give 0 or more."),
         ("--missteps 2", "--missteps: 2 is not a probability; give 0 to 1."),

@@ -86,9 +86,7 @@ def test_an_adapter_of_grouped_heads_changes_what_it_would_change_if_it_were_mer
 def logits(file: Path, adapter: Path, tokens: list[int]) -> Any:
     """What llama.cpp says after each token."""
     exact: dict[str, Any] = {"type_k": 0, "type_v": 0, "flash_attn": False}
-    model = llama_cpp.Llama(
-        str(file), lora_path=str(adapter), n_ctx=512, logits_all=True, n_threads=1, verbose=False, **exact
-    )
+    model = llama_cpp.Llama(str(file), lora_path=str(adapter), n_ctx=512, logits_all=True, n_threads=1, verbose=False, **exact)
     model.eval(tokens)
     return np.array(model.scores[: len(tokens)])
 
