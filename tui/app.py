@@ -15,10 +15,13 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.dom import DOMNode
+from textual.events import Event, Key
 from textual.screen import Screen
+from textual.widgets import Input
 
 from tui import theme
 from tui.base_screen import AppScreen, in_thread
+from tui.early import EarlyKeys
 from tui.keymap import name_of, named
 from worlds.errors import HousequestError
 
@@ -76,6 +79,33 @@ class HousequestApp(App[None]):
         self._home = home
         self.chosen_keys: Mapping[str, str] = {}
         self._sessions: dict[Session, None] = {}
+        self._early = EarlyKeys()
+
+    async def on_event(self, event: Event) -> None:
+        # Every key comes here first, whatever has the focus.
+        if isinstance(event, Key) and not event.is_forwarded:
+            if (below := self._app_screen) is not None:
+                below.hear(event.key)
+            if self._early.drop(event, self.screen):
+                return
+        await super().on_event(event)
+
+    @property
+    def _app_screen(self) -> AppScreen | None:
+        """The topmost screen that is no dialog."""
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, AppScreen)), None)
+
+    async def action_quit(self) -> None:
+        """Leave; where something would be lost, only when this is asked for twice."""
+        from tui.dialogs import Dialog
+
+        typed = isinstance(self.focused, Input) and self.focused.value
+        at_stake = "What you typed is not sent yet." if typed else ""
+        for screen in self.screen_stack:
+            at_stake = at_stake or (screen.at_stake if isinstance(screen, AppScreen | Dialog) else "")
+        below = self._app_screen
+        if not at_stake or below is None or below.confirmed(f"{at_stake} The same key once more leaves housequest."):
+            self.exit()
 
     def choose_keys(self, chosen: Mapping[str, str]) -> None:
         """Let keys, by their ids, be others than usual."""
@@ -172,9 +202,16 @@ class HousequestApp(App[None]):
 
         self.push_screen(BooksScreen())
 
+    def _open(self, screen: Screen[Any]) -> None:
+        """Show ``screen``, which the one before it has awaited until now."""
+        below = self._app_screen
+        self.push_screen(screen)
+        if below is not None:
+            below.awaited = ""
+
     def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
         guided, self._newcomer = self._newcomer and message.mode == "watch", False
-        self.push_screen(game_screen(message.game, message.mode, message.resume, guided=guided))
+        self._open(game_screen(message.game, message.mode, message.resume, guided=guided))
 
     def on_home_screen_open_runs(self) -> None:
         from tui.runs.screen import RunsScreen
@@ -184,7 +221,7 @@ class HousequestApp(App[None]):
     def on_books_screen_chosen(self, message: BooksScreen.Chosen) -> None:
         from tui.desk.screen import DeskScreen
 
-        self.push_screen(DeskScreen(message.opened.book, RUNS, shipped=message.opened.shipped))
+        self._open(DeskScreen(message.opened.book, RUNS, shipped=message.opened.shipped))
 
     def on_play_screen_race(self, message: PlayScreen.Race) -> None:
         self.switch_screen(game_screen(message.game, "race"))  # pyright: ignore[reportUnknownMemberType]
@@ -193,9 +230,13 @@ class HousequestApp(App[None]):
     async def on_play_screen_next(self, message: PlayScreen.Next) -> None:
         from tui.play.game import next_game
 
+        if (over := self._app_screen) is not None:
+            over.awaited = "Another game is being looked for."
         try:
             screen = game_screen(await in_thread(partial(next_game, message.game)), message.mode)
         except HousequestError as error:
+            if over is not None:
+                over.awaited = ""
             self.notify(str(error), severity="warning", markup=False)
         else:
             self.switch_screen(screen)  # pyright: ignore[reportUnknownMemberType]

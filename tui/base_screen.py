@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from threading import Thread
 from time import monotonic
@@ -58,7 +59,38 @@ class AppScreen(Screen[None]):
         path: Path
         event: int | None = None
 
-    _asked = -ANSWERED
+    ready_since = -inf
+    """When it last had all that it waited for, as ``monotonic`` tells the time."""
+    _awaited = ""
+    _asked_at = -inf
+    _last_key = ""
+
+    @property
+    def at_stake(self) -> str:
+        """What would be lost if the app ended now, as a sentence; empty where nothing would."""
+        return ""
+
+    @property
+    def awaited(self) -> str:
+        """What it waits for before keys mean something, as a sentence; empty once they do."""
+        return self._awaited
+
+    @awaited.setter
+    def awaited(self, what: str) -> None:
+        if self._awaited and not what:
+            self.ready_since = monotonic()
+        self._awaited = what
+
+    def takes_early(self, action: str) -> bool:
+        """Whether a key that does ``action``, or nothing, counts even while something is awaited."""
+        return action == "app.command_palette"
+
+    def hear(self, key: str) -> None:
+        """Take back a question that `confirmed` asked, if ``key`` is another than the one that it was asked for."""
+        if key != self._last_key and monotonic() - self._asked_at <= ANSWERED:
+            self._asked_at = -inf
+            self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
+        self._last_key = key
 
     @property
     def leads_out(self) -> bool:
@@ -66,10 +98,14 @@ class AppScreen(Screen[None]):
         return True
 
     def confirmed(self, question: str) -> bool:
-        """Whether this is asked for a second time within some seconds; the first time, ``question`` says so."""
-        asked, self._asked = self._asked, monotonic()
-        if self._asked - asked <= ANSWERED:
+        """Whether this is asked for a second time within some seconds; the first time, ``question`` says so.
+
+        Any other key that is pressed between takes the question back.
+        """
+        asked, self._asked_at = self._asked_at, monotonic()
+        if self._asked_at - asked <= ANSWERED:
             return True
+        self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
         self.notify(question, timeout=ANSWERED, markup=False)
         return False
 

@@ -44,6 +44,11 @@ class Dialog(ModalScreen[Answer]):
     }
     """
 
+    @property
+    def at_stake(self) -> str:
+        """What would be lost if the app ended now, as a sentence; empty where nothing would."""
+        return ""
+
 
 class PickDialog(Dialog[str | None]):
     """Asks for one of ``options``; typing narrows them, and with ``free`` what is typed may also stand for itself.

@@ -86,6 +86,11 @@ def running_text(app: App[Any]) -> str:
     return " ".join(_FRAME.sub(" ", screen_text(app)).split())
 
 
+def notices(app: App[Any]) -> str:
+    """The notices that are shown, which may be wrapped over something else."""
+    return " ".join(each.message for each in app._notifications)
+
+
 def waiting(app: App[Any]) -> str:
     """What the game on the screen waits for; nothing on another screen."""
     screen = app.screen

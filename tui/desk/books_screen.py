@@ -40,7 +40,8 @@ class BooksScreen(AppScreen):
         *named(
             "books",
             [
-                Binding("enter", "open", "Open"),
+                # At once, not by a message of the list's: what is typed behind it waits for the book.
+                Binding("enter", "open", "Open", priority=True),
                 Binding("n", "new", "New"),
                 Binding("o", "other", "Open a file"),
                 Binding("r", "look", "Look again", show=False),
@@ -114,10 +115,11 @@ class BooksScreen(AppScreen):
         self._open(self._books[message.option_index].name)
 
     def action_open(self) -> None:
-        if self._books:
-            self.query_one(OptionList).action_select()
-        else:
+        at = self.query_one(OptionList).highlighted
+        if at is None:
             self._say("There is no book yet; n begins one.")
+        else:
+            self._open(self._books[at].name)
 
     def action_new(self) -> None:
         names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
@@ -131,12 +133,14 @@ class BooksScreen(AppScreen):
         self.app.push_screen(dialog, lambda name: self._open(name) if name else None)  # pyright: ignore[reportUnknownMemberType]
 
     def _open(self, name: str) -> None:
+        self.awaited = "The book is being read."
         self.run_worker(partial(self._read, name), group="open", exclusive=True)
 
     async def _read(self, name: str) -> None:
         try:
             found = await self.in_thread(partial(open_book, name))
         except HousequestError as error:
+            self.awaited = ""
             self._say(str(error))
             return
         self._say("")

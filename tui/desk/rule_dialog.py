@@ -137,6 +137,10 @@ class RuleDialog(Dialog[bool]):
         fields = self._fields.items()
         return Draft(**{name: field.text if isinstance(field, TextArea) else field.value for name, field in fields})
 
+    @property
+    def at_stake(self) -> str:
+        return "This rule is not saved." if self.draft != self._began else ""
+
     def _fill(self, draft: Draft) -> None:
         for name, field in self._fields.items():
             text: str = getattr(draft, name)

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
 
+_LISTING = "The games are being listed."
+
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
 KEYS = named(
@@ -225,9 +227,11 @@ class HomeScreen(AppScreen):
                 # One house is quickly made, and enough to begin with.
                 seed = key.removeprefix(f"{place.split}:")
                 await self._make_up(int(seed) if seed.isdecimal() else first_seed(place))
+                self._have_listed()
             listing = await self.in_thread(partial(self._catalogue.games, place))
         except HousequestError as error:
             self._games.give_up()
+            self._have_listed()
             self._say(str(error))
             return
         if place.kind != "made-up":
@@ -235,6 +239,12 @@ class HomeScreen(AppScreen):
             self._places = [replace(each, count=count) if each.key == place.key else each for each in self._places]
             self._sources.show(self._places, place)
         self._games.fill(listing, key)
+        self._have_listed()
+
+    def _have_listed(self) -> None:
+        """Let keys count again for who wanted to play before there was a game."""
+        if self.awaited == _LISTING:
+            self.awaited = ""
 
     async def _make_up(self, seed: int) -> None:
         """Show the made-up task of ``seed``."""
@@ -335,7 +345,10 @@ class HomeScreen(AppScreen):
         elif row is not None and row.record is not None and not row.record.unfinished and not row.record.fault:
             self.post_message(self.OpenReplay(row.record.path))
         elif row is not None:
+            self.awaited = "The game is being prepared."
             self.run_worker(partial(self._start, row), group="start", exclusive=True)
+        elif self._games.busy:
+            self.awaited = _LISTING
 
     async def _start(self, row: GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.
@@ -353,6 +366,7 @@ class HomeScreen(AppScreen):
                 assert task is not None
                 game = await self.in_thread(lambda: make_game(self._catalogue, task, player))
         except HousequestError as error:
+            self.awaited = ""
             self._say(str(error))
             return
         if record is None:

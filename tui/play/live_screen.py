@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent.evaluation.analysis.paths import PathLengths
 
 _MEASURING = "par"
+_OPENING = "The world is still being opened."
 NOTICE = 8.0
 """Seconds that a notice is shown."""
 
@@ -80,6 +81,12 @@ class LiveScreen(ViewScreen):
         raise NotImplementedError
 
     @property
+    def at_stake(self) -> str:
+        if self._line.value:
+            return "What you typed is not sent yet."
+        return "The game is not over." if self.session.status.waiting not in {"opening", "over", "closed"} else ""
+
+    @property
     def sessions(self) -> tuple[Session, ...]:
         """Every game on this screen; the pace is that of the last one."""
         return (self.session,)
@@ -110,8 +117,11 @@ class LiveScreen(ViewScreen):
         """A session whose updates come back as messages."""
 
         def listen(update: SessionUpdate) -> None:
+            if session is self.session:
+                self.awaited = _OPENING if session.status.waiting == "opening" else ""
             self.post_message(self.Updated(session, update))
 
+        self.awaited = _OPENING
         session = Session(game, listen, mode=mode, resume=resume)
         return session
 
@@ -152,6 +162,10 @@ class LiveScreen(ViewScreen):
         except HousequestError:  # the game itself has reported what is wrong with the task
             self.par = PathLengths()
         self.show()
+
+    def takes_early(self, action: str) -> bool:
+        # The world is opened while the line takes what is typed, and the keys that do no harm.
+        return self._line.has_focus_within or (bool(action) and self.refusal(action_name(action)) is None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
@@ -204,8 +218,7 @@ class LiveScreen(ViewScreen):
             session.set_pace(pace)
 
     def action_leave(self) -> None:
-        if self.session.status.waiting != "opening" or self.confirmed("The world is being opened; q once more leaves it."):
-            self.post_message(self.Left())
+        self.post_message(self.Left())
 
     def open_replay(self, session: Session) -> None:
         """Replay a game of this screen, if it was recorded."""

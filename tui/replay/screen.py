@@ -189,6 +189,7 @@ class ReplayScreen(PaneScreen):
         self, path: Path, speed: float | None = None, at: int | None = None, *, playing: bool = True, moving: bool = True
     ) -> None:
         super().__init__()
+        self.awaited = "The record is being read."
         self.panes = EpisodePanes(_TEACHING)
         self.place = 0
         """The turn that is shown; 0 is the opening."""
@@ -237,12 +238,14 @@ class ReplayScreen(PaneScreen):
         try:
             recording = await self.in_thread(partial(read_recording, self._recording.path))
         except ConfigurationError as error:
+            self.awaited = ""
             self._recording = replace(self._recording, faults=(str(error), "q leads back."))
             self._note()
             return
         last = len(recording.branches) - 1
         self._branch = min(self._branch, last) if self.stops else last
         first, self._recording = not self._recording.events, recording
+        self.awaited = ""
         started = recording.state.moment.started
         self.view.options = recording.options
         if started is not None:

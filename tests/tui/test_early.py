@@ -1,0 +1,298 @@
+"""What is typed too early is no row of commands, and what would be lost is left only when that is asked for twice.
+
+The keys of a text have times of their own, so that it does not matter how long anything takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.command import CommandPalette
+from textual.events import Key
+from textual.pilot import Pilot
+
+from agent.config import Settings
+from knowledge.library import library
+from knowledge.rulebook import save
+from knowledge.rules import Rule
+from tests.tui.recorded import rewound, write
+from tests.tui.screen import COIN, game, notices, press, running_text, screen_text, showing, until, waiting, write_in
+from tests.waiting import Gate
+from tui.app import HousequestApp
+from tui.base_screen import AppScreen
+from tui.desk.books import list_books
+from tui.desk.books_screen import BooksScreen
+from tui.desk.rule_dialog import RuleDialog
+from tui.desk.screen import DeskScreen
+from tui.early import PAUSE
+from tui.home.screen import HomeScreen
+from tui.play.line import CommandLine
+from tui.play.screen import PlayScreen
+from tui.race.screen import RaceScreen
+from tui.replay.screen import ReplayScreen
+from worlds.base import Env, Task, World
+from worlds.registry import make_world
+
+pytestmark = pytest.mark.anyio
+
+SENTENCE = "quickly, m/ave a look in the fridge? trap\n"
+"""Has nearly every letter that is a key somewhere, and a line's end."""
+_NAMES = {" ": "space", "?": "question_mark", "/": "slash", ",": "comma", "\n": "enter"}
+
+
+class Typist:
+    """Presses keys one after the other, each ``apart`` seconds after the one before."""
+
+    def __init__(self, pilot: Pilot[Any]) -> None:
+        self._pilot = pilot
+        self.now = Key("x", "x").time
+
+    async def type(self, text: str, apart: float = 0.2) -> None:
+        for letter in text:
+            self.now += apart
+            key = Key(_NAMES.get(letter, letter), letter)
+            key.time = self.now
+            self._pilot.app.post_message(key)
+        await self._pilot.pause()
+
+    async def after_a_pause(self, letter: str) -> None:
+        await self.type(letter, PAUSE + 0.1)
+
+
+class Closed:
+    """A world that opens no task before the gate is opened."""
+
+    inline = False
+
+    def __init__(self, world: World, gate: Gate) -> None:
+        self._world = world
+        self._gate = gate
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world, name)
+
+    def open(self, task: Task, *, diagnosis: bool = False) -> Env:
+        self._gate.wait()
+        return self._world.open(task, diagnosis=diagnosis)
+
+
+@contextmanager
+def closed() -> Iterator[tuple[Any, Gate]]:
+    """The scripted world, and what opens it, at the latest when the block is left."""
+    gate = Gate()
+    try:
+        yield Closed(make_world("scripted"), gate), gate
+    finally:
+        gate.open()
+
+
+def mode(app: HousequestApp) -> str:
+    screen = app.screen
+    assert isinstance(screen, PlayScreen)
+    return screen.play_state.status.mode
+
+
+async def test_a_sentence_typed_while_a_game_is_opened_does_nothing_then_nor_afterwards() -> None:
+    with closed() as (world, gate):
+        app = showing(lambda: PlayScreen(game(COIN, world=world), "step"))
+        async with app.run_test(size=(80, 24), notifications=True) as pilot:
+            typist = Typist(pilot)
+            await typist.type(SENTENCE)
+            await until(pilot, lambda: "What you type now is dropped" in notices(app))
+            gate.open()
+            await until(pilot, lambda: waiting(app) == "verdict")
+            await typist.type(SENTENCE)
+            assert (waiting(app), mode(app)) == ("verdict", "step"), "neither accepted, edited nor taken over"
+            await until(pilot, lambda: "After a pause of a second, keys count" in notices(app))
+            await typist.after_a_pause("t")
+            await until(pilot, lambda: waiting(app) == "turn")
+
+
+async def test_a_key_that_was_pressed_before_is_dropped_however_late_it_comes() -> None:
+    app = showing(lambda: PlayScreen(game(COIN), "step"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert isinstance(app.screen, AppScreen)
+        typist = Typist(pilot)
+        typist.now = app.screen.ready_since - 0.3
+        await typist.type("t")
+        assert mode(app) == "step"
+        await typist.after_a_pause("t")
+        assert mode(app) == "you"
+
+
+async def test_the_first_key_after_a_game_was_opened_is_heard_at_once() -> None:
+    app = showing(lambda: PlayScreen(game(COIN), "step"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert isinstance(app.screen, AppScreen)
+        typist = Typist(pilot)
+        typist.now = app.screen.ready_since
+        await typist.type("t", apart=0.0)
+        assert mode(app) == "you"
+
+
+async def test_a_sentence_typed_at_home_before_a_game_starts_and_from_then_on() -> None:
+    app = showing(lambda: HomeScreen(Settings()))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        typist = Typist(pilot)
+        await typist.type(f"\n{SENTENCE}")
+        await until(pilot, lambda: "reasoner-actor plays generated:690 and you watch" in running_text(app))
+        await typist.type(SENTENCE)
+        await typist.after_a_pause("s")
+        await until(pilot, lambda: "and you decide on each command" in running_text(app))
+        await typist.after_a_pause("\n")
+        await typist.type(SENTENCE)
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await typist.type(SENTENCE)
+        assert (waiting(app), mode(app)) == ("verdict", "step")
+        await typist.after_a_pause("q")
+        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+        assert "and you decide on each command" in running_text(app), "neither the agent nor the mode was changed"
+        await typist.after_a_pause("y")
+        await until(pilot, lambda: "you play" in running_text(app))
+
+
+async def test_who_plays_may_type_while_the_world_is_opened() -> None:
+    with closed() as (world, gate):
+        app = showing(lambda: PlayScreen(game(COIN, "human", world=world), "you"))
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(
+                pilot, lambda: isinstance(app.screen, PlayScreen) and app.screen.query_one(CommandLine).has_focus_within
+            )
+            typist = Typist(pilot)
+            await typist.type("go quick\n")
+            gate.open()
+            await until(pilot, lambda: waiting(app) == "turn")
+            assert isinstance(app.screen, AppScreen)
+            typist.now = app.screen.ready_since - 0.3
+            await typist.type("ly")
+            assert app.screen.query_one(CommandLine).value == "go quickly"
+
+
+async def test_while_a_game_is_opened_it_can_be_left_by_the_same_key_twice() -> None:
+    with closed() as (world, _):
+        app = showing(lambda: PlayScreen(game(COIN, world=world), "watch"), lambda: HomeScreen(Settings()))
+        async with app.run_test(size=(80, 24), notifications=True) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, PlayScreen))
+            await press(pilot, "q")
+            await until(pilot, lambda: "The same key once more leaves" in notices(app))
+            for key in ("u", "q", "left"):
+                await press(pilot, key)
+            assert "once more leaves" not in notices(app), "another key takes the question back"
+            await press(pilot, "q")
+            assert isinstance(app.screen, PlayScreen)
+            await press(pilot, "q")
+            await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+
+
+async def test_while_a_game_is_opened_the_palette_and_the_panes_are_there() -> None:
+    with closed() as (world, _):
+        app = showing(lambda: PlayScreen(game(COIN, world=world), "watch"))
+        async with app.run_test(size=(80, 24)) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, PlayScreen))
+            typist = Typist(pilot)
+            await typist.after_a_pause("2")
+            assert "[2 House]" in screen_text(app)
+            await typist.type("/1")
+            assert "[2 House]" in screen_text(app), "typed on without a pause"
+            assert isinstance(app.screen, PlayScreen)
+            for key in ("ctrl+p", "slash"):
+                await typist.after_a_pause("z")
+                typist.now += PAUSE
+                press_it = Key(key, "/" if key == "slash" else None)
+                press_it.time = typist.now
+                app.post_message(press_it)
+                await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+                await write_in(pilot, "leave")
+                await until(pilot, lambda: "Leave the game" in screen_text(app))
+                await press(pilot, "escape")
+                await until(pilot, lambda: isinstance(app.screen, PlayScreen))
+
+
+async def test_a_race_takes_no_letters_outside_the_line_while_it_is_opened() -> None:
+    with closed() as (world, gate):
+        app = showing(lambda: RaceScreen(game(COIN, world=world)))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, RaceScreen))
+            await press(pilot, "escape")
+            typist = Typist(pilot)
+            await typist.type("ql")
+            gate.open()
+            await until(pilot, lambda: "turn 1" in screen_text(app) and "let the expert run" in screen_text(app))
+            await typist.type("lqgp")
+            assert isinstance(app.screen, RaceScreen)
+            assert "let the expert run" in screen_text(app)
+
+
+async def test_a_replay_is_not_left_by_what_is_typed_while_it_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "e.jsonl", rewound())
+    app = showing(lambda: HomeScreen(Settings()))
+    async with app.run_test(size=(100, 30)) as pilot:
+        replay = ReplayScreen(path)
+        app.push_screen(replay)
+        typist = Typist(pilot)
+        await typist.type(SENTENCE)
+        await until(pilot, lambda: replay.stops)
+        await typist.type(SENTENCE)
+        assert (app.screen, replay.place, replay.playing) == (replay, 0, False)
+        await typist.after_a_pause("n")
+        assert replay.place > 0
+
+
+async def test_no_rule_is_judged_by_what_is_typed_while_its_book_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(library().writable("mine").put([Rule("walk", "You can walk.", status="candidate")]))
+    app = showing(lambda: BooksScreen(lambda: [book for book in list_books() if not book.shipped]))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "mine" in screen_text(app))
+        typist = Typist(pilot)
+        await typist.type(f"\n{SENTENCE}")
+        await until(pilot, lambda: isinstance(app.screen, DeskScreen) and "You can walk." in screen_text(app))
+        await typist.type("axe\n")
+        desk = app.screen
+        assert isinstance(desk, DeskScreen)
+        assert [rule.status for rule in desk.desk.book.rules] == ["candidate"]
+        await typist.after_a_pause("a")
+        await until(pilot, lambda: [rule.status for rule in desk.desk.book.rules] == ["accepted"])
+
+
+async def test_ctrl_q_asks_where_a_game_goes_on_or_a_line_is_not_sent() -> None:
+    app = showing(lambda: PlayScreen(game(COIN), "step"))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        await press(pilot, "ctrl+q")
+        await until(pilot, lambda: "The game is not over. The same key once more leaves housequest." in notices(app))
+        await press(pilot, "colon", "g", "ctrl+q")
+        await until(pilot, lambda: "What you typed is not sent yet." in notices(app))
+        await press(pilot, "o", "ctrl+q")
+        assert app.is_running
+        await press(pilot, "ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+
+
+async def test_ctrl_q_asks_where_a_rule_is_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = showing(lambda: DeskScreen(library().writable("mine"), tmp_path))
+    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+        await press(pilot, "n")
+        await until(pilot, lambda: isinstance(app.screen, RuleDialog))
+        await write_in(pilot, "One walks.")
+        await press(pilot, "ctrl+q")
+        await until(pilot, lambda: "This rule is not saved." in notices(app))
+        await press(pilot, "ctrl+q")
+        await until(pilot, lambda: not app.is_running)
+
+
+async def test_ctrl_q_leaves_at_once_where_nothing_is_lost() -> None:
+    app = showing(lambda: PlayScreen(game(COIN), "watch"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "over")
+        await press(pilot, "ctrl+q")
+        await until(pilot, lambda: not app.is_running)

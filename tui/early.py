@@ -1,0 +1,70 @@
+"""Keys that come too early: a sentence that is typed while a screen opens is no row of commands."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+from textual.events import Key
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
+
+from tui.base_screen import AppScreen
+
+PAUSE = 1.0
+"""Seconds without a key after which what was typed too early has ended."""
+TOLD = 6.0
+"""Seconds that a notice about it is shown."""
+
+_STARTING = "housequest is starting."
+_DROPPED = "{} What you type now is dropped."
+_DROPPED_STILL = "You began to type this too early, so it is dropped. After a pause of a second, keys count."
+_LEAVING = frozenset(("home", "leave", "quit"))
+_TYPED = frozenset(("enter", "backspace", "tab"))
+"""Keys that belong to typing, besides those that are characters."""
+
+
+class EarlyKeys:
+    """Knows which keys were typed before a screen was ready, or go on with such a text without a `PAUSE`.
+
+    It goes by the times at which keys were pressed, not by those at which the app gets round to them.
+    """
+
+    def __init__(self) -> None:
+        self._last = -inf
+        self._told = ""
+
+    def drop(self, key: Key, screen: Screen[Any]) -> bool:
+        """Whether ``key`` must do nothing on ``screen``; if so, the person is told.
+
+        While a screen waits, its line takes what is typed, keys that do no harm count where no text goes before them, and the
+        key that leaves has to be pressed twice. Keys that are no text are never dropped, nor those of a dialog.
+        """
+        if isinstance(screen, ModalScreen) or not (key.is_printable or key.key in _TYPED):
+            return False
+        going_on = key.time - self._last < PAUSE
+        opened = isinstance(screen, AppScreen)
+        typing = isinstance(screen.focused, Input)
+        awaited = screen.awaited if opened else _STARTING
+        before = opened and key.time < screen.ready_since and not typing
+        if not (going_on or awaited or before):
+            return False
+        if awaited and opened:
+            bound = screen.active_bindings.get(key.key)  # pyright: ignore[reportUnknownMemberType]
+            action = bound.binding.action if bound else ""
+            if action in _LEAVING and not typing:
+                self._last = key.time
+                return not screen.confirmed(f"{awaited} The same key once more leaves.")
+            if not going_on and screen.takes_early(action):
+                self._last = self._last if typing else key.time
+                return False
+        self._tell(screen, _DROPPED.format(awaited) if awaited else _DROPPED_STILL, again=going_on)
+        self._last = key.time
+        return True
+
+    def _tell(self, screen: Screen[Any], text: str, *, again: bool) -> None:
+        """Say it once in a text, and once more when it is something else."""
+        if not again or text != self._told:
+            screen.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
+            screen.notify(text, timeout=TOLD, markup=False)
+        self._told = text
