@@ -21,8 +21,8 @@ from textual.widgets import Input
 
 from tui import theme
 from tui.base_screen import AppScreen, in_thread
-from tui.early import EarlyKeys
 from tui.keymap import name_of, named
+from tui.widgets.early import EarlyKeys
 from worlds.errors import HousequestError
 
 if TYPE_CHECKING:

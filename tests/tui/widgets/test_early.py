@@ -28,12 +28,12 @@ from tui.desk.books import list_books
 from tui.desk.books_screen import BooksScreen
 from tui.desk.rule_dialog import RuleDialog
 from tui.desk.screen import DeskScreen
-from tui.early import PAUSE
 from tui.home.screen import HomeScreen
 from tui.play.line import CommandLine
 from tui.play.screen import PlayScreen
 from tui.race.screen import RaceScreen
 from tui.replay.screen import ReplayScreen
+from tui.widgets.early import PAUSE
 from worlds.base import Env, Task, World
 from worlds.registry import make_world
 

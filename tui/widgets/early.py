@@ -10,6 +10,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
 from tui.base_screen import AppScreen
+from tui.keymap import LEAVE
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed too early has ended."""
@@ -19,7 +20,7 @@ TOLD = 6.0
 _STARTING = "housequest is starting."
 _DROPPED = "{} What you type now is dropped."
 _DROPPED_STILL = "You began to type this too early, so it is dropped. After a pause of a second, keys count."
-_LEAVING = frozenset(("home", "leave", "quit"))
+_LEAVING = frozenset((LEAVE, "quit"))
 _TYPED = frozenset(("enter", "backspace", "tab"))
 """Keys that belong to typing, besides those that are characters."""
 
