@@ -90,7 +90,7 @@ TOUR = (
                 "proposed  go to fridge 1",
                 keys=("Enter",),
             ),
-            Step("", _PROMPT, keys=("C-q",), shown=False),
+            Step("", _PROMPT, keys=("C-q", "C-q"), shown=False),
         ),
     ),
     Chapter(

@@ -350,6 +350,7 @@ def test_a_game_that_is_left_is_recorded_as_far_as_it_went(terminal: type[Termin
     here = terminal("play", *SCRIPTED, "demo:1", "--agent", "human", folder=tmp_path)
     here.send(b"look\r", after="You are in the hall")
     here.send(b"\x11", after="turn 1/50")
+    here.send(b"\x11", after="is not over")
     assert here.end() == 0
     (record,) = recorded_games()
     assert record.name.endswith(".part")

@@ -153,6 +153,8 @@ def test_a_robot_is_walked_by_its_camera_in_a_browser(tmp_path: Path) -> None:
             await opened.send_str(json.dumps(["stdin", "\x1b[1;2D"]))
             await drawn(opened, "facing 270")
             await opened.send_str(json.dumps(["stdin", "\x11"]))
+            await drawn(opened, "is not over")
+            await opened.send_str(json.dumps(["stdin", "\x11"]))
             async with asyncio.timeout(PATIENCE):
                 assert all([message.type is aiohttp.WSMsgType.BINARY async for message in opened])
 
