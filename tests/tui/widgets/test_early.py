@@ -136,14 +136,12 @@ async def test_the_first_key_after_a_game_was_opened_is_heard_at_once() -> None:
         assert mode(app) == "you"
 
 
-async def test_a_sentence_typed_at_home_before_a_game_starts_and_from_then_on() -> None:
+async def test_a_sentence_typed_at_home_from_the_start_of_a_game_on() -> None:
     app = showing(lambda: HomeScreen(Settings()))
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         typist = Typist(pilot)
-        await typist.type(f"\n{SENTENCE}")
         await until(pilot, lambda: "reasoner-actor plays generated:690 and you watch" in running_text(app))
-        await typist.type(SENTENCE)
-        await typist.after_a_pause("s")
+        await typist.type("s")
         await until(pilot, lambda: "and you decide on each command" in running_text(app))
         await typist.after_a_pause("\n")
         await typist.type(SENTENCE)
