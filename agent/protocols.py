@@ -176,8 +176,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
             differs=(
                 "We could not see the repository's own files, only those of forks, issues and a sister repository.",
                 "The prompt is in our words unless window_prompt names a copy of verl-agent's prompts/alfworld.py; a model "
-                "trained "
-                "on its words is measured with others otherwise.",
+                "trained on those words is measured with other words without it.",
                 "All 140 games are played once, unless sample and repeat say otherwise.",
             ),
         ),
@@ -203,7 +202,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
             ),
             games="agentbench.txt",
             differs=(
-                "Two exemplars in place of one, in our form: a reply is a line, a thought or a command, where there it may be "
+                "Two exemplars in place of one, in our form: a reply is a line, a thought or a command, while there it may be "
                 "both. A thought alone takes a round here, and loses the game there.",
                 "All lists of admissible actions stay in the prompt.",
                 "An unlikely reply is not replaced by the nearest action (BLEU), and neither it nor a repetition ends the "
@@ -223,7 +222,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
             ),
             differs=(
                 "The agent StateAct itself, whose replies state goal, places and inventory, is not here.",
-                "50 commands, which ALFWorld's own limit is there, and no limit of replies but eight thoughts in a row.",
+                "A game has 50 commands, there by ALFWorld's own limit; replies have no limit but eight thoughts in a row.",
                 "Exemplars and task are one user message.",
             ),
         ),

@@ -56,7 +56,7 @@ TOUR = (
                 keys=("Enter",),
             ),
             Step("`space` plays a command. `i` ends the guide, and `a` lets the model play on.", "✦ Won", keys=(" ", "i", "a")),
-            Step("`q` goes back; at home it asks, and `q` again leaves.", "made-up houses", keys=("q",), shown=False),
+            Step("`q` goes back. At home it asks: press `q` again to leave.", "made-up houses", keys=("q",), shown=False),
             Step("", _PROMPT, keys=("q", "q"), shown=False),
         ),
     ),
@@ -64,7 +64,7 @@ TOUR = (
         "Win a game yourself",
         (
             Step(
-                "Look at a book under the desklamp.",
+                "The task is to look at a book under the desklamp.",
                 "your turn",
                 line=f"{HOUSEQUEST} play generated:7 --agent human",
                 shown=False,
@@ -86,7 +86,7 @@ TOUR = (
             ),
             Step("", "look in the fridge", keys=("?", "look in the fridge"), shown=False),
             Step(
-                "It wanted to go to the dining table. Now press `?` and type where to look:",
+                "It proposes the dining table. Press `?`, type `look in the fridge` and press Enter: it changes its mind.",
                 "proposed  go to fridge 1",
                 keys=("Enter",),
             ),
@@ -109,12 +109,12 @@ TOUR = (
         "Open a witness",
         (
             Step(
-                "A rulebook that ships with housequest: its rules, and the evidence for each.",
+                "The desk shows a rulebook that ships with housequest: its rules, and the evidence for each.",
                 "Witnesses",
                 line=f"clear; {HOUSEQUEST} rules desk human",
             ),
             Step(
-                "Tab twice goes to the witnesses. Enter on one of them replays its step.",
+                "Press Tab twice to go to the witnesses, the recorded steps behind a rule. Enter on one replays it.",
                 "REPLAY",
                 keys=("Tab", "Tab", "Enter"),
             ),

@@ -11,10 +11,11 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "protocol
 OPENING = """\
 # Protocols
 
-Scores on ALFWorld can seldom be compared. They are measured on different splits, are the best of several runs or their
-mean, have other turn limits, show admissible commands or not, and some play lost games again. `--protocol NAME` plays as a
-published figure was measured: it sets all of the conditions below, and refuses a flag that contradicts one. It names every
-setting of its agent: "any" means that the protocol leaves it open, and "another" that you may change the value before it:
+Scores on ALFWorld can seldom be compared. They are measured on different splits and under different turn limits, some with
+admissible commands shown; some are the best of several runs and some their mean; some papers play lost games again.
+`--protocol NAME` plays as a published figure was measured: it sets all of the conditions below, and refuses a flag that
+contradicts one. It names every setting of its agent: "any" means that the protocol leaves it open, and "another" that you
+may change the value before it:
 
 <!-- not run: endpoint -->
 ```console
