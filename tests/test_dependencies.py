@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -52,3 +53,10 @@ def test_a_doors_package_is_installed_beside_us_in_its_present_version(
     version = tuple(int(part) for part in found[package].split(".")[:2])
     assert version >= NEWEST[package], found[package]
     assert {name: found[name] for name in shared if not found[name].startswith(shared[name])} == {}
+
+
+def test_the_core_installs_no_more_packages_than_its_page_says(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs/guides/doors.md").read_text("utf-8")
+    said = re.search(r"The core itself installs (\d+) packages", page)
+    assert said is not None
+    assert len(resolved(CORE, tmp_path)) <= int(said[1])
