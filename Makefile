@@ -44,7 +44,8 @@ torture: $(VENV)/.test
 parity: $(VENV)/.extras
 	$(BIN)/python -m scripts.parity $(ARGS)
 
-# What compiles or takes long: the golden transcripts recorded anew from the real alfworld, and the slow tests.
+# What compiles or takes long: the golden transcripts recorded anew from the real alfworld, and all tests. Without the published
+# games (ALFWORLD_DATA, or where ALFWorld keeps them) it skips what plays them, such as the programs on both alfworlds.
 check-extras: $(VENV)/.extras
 	$(BIN)/python -m scripts.record_golden houses --check
 	$(BIN)/python -m pytest -n 2 --hypothesis-profile=thorough $(TESTS)

@@ -19,7 +19,7 @@ def read_cluster(text: str) -> RayCluster | ProcessCluster:
     if kind != "ray" or not text.isprintable() or text == "ray:":
         raise ConfigurationError(
             f"--cluster: {shown(text)} is not a cluster; give processes, for all processors of this machine, or processes:4, "
-            "or ray, for the one here, or ray:HOST:6379, or ray:ray://HOST:10001."
+            "or ray, for the cluster here, or ray:HOST:6379, if this machine is part of that one."
         )
     if find_spec("ray") is None:
         raise ConfigurationError(
