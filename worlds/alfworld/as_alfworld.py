@@ -12,6 +12,7 @@ import os
 import runpy
 import sys
 from collections.abc import Mapping
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -25,11 +26,10 @@ ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"
 
 def _modules() -> Mapping[str, Mapping[str, object]]:
     """What each module of the two has, by its name."""
-    data = str(alfworld_data())
     info = {
-        "ALFWORLD_DATA": data,
-        "ALFRED_PDDL_PATH": str(Path(data, "logic", "alfred.pddl")),
-        "ALFRED_TWL2_PATH": str(Path(data, "logic", "alfred.twl2")),
+        "ALFWORLD_DATA": str(alfworld_data()),
+        "ALFRED_PDDL_PATH": str(_logic("alfred.pddl")),
+        "ALFRED_TWL2_PATH": str(_logic("alfred.twl2")),
         "__version__": ALFWORLD,
     }
     environment = {
@@ -43,6 +43,7 @@ def _modules() -> Mapping[str, Mapping[str, object]]:
     contracts = {
         "EnvInfos": core.EnvInfos,
         "Environment": core.Environment,
+        "EnvInfoMissingError": core.EnvInfoMissingError,
         "GameState": core.GameState,
         "Agent": core.Agent,
     }
@@ -69,10 +70,22 @@ def _modules() -> Mapping[str, Mapping[str, object]]:
         "textworld.envs.pddl": {"PddlEnv": games.PddlEnv},
         "textworld.envs.wrappers": wrappers,
         "textworld.envs.batch": batch,
-        "textworld.gym": {**registered, "Agent": core.Agent},
+        "textworld.gym": {**registered, "Agent": core.GymAgent},
+        "textworld.gym.core": {"Agent": core.GymAgent},
         "textworld.gym.envs": gym_envs,
         "textworld.gym.utils": registered,
     }
+
+
+def _logic(name: str) -> Path:
+    """Where ALFWorld's domain or grammar is: with the games, as ``alfworld-download`` puts it, or in an installed alfworld.
+
+    Where there is neither, the first of these, so that whoever opens it reads what is missing.
+    """
+    installed = PathFinder.find_spec("alfworld")  # looks at no module that is loaded, so not at what stands in for it
+    folders = (installed and installed.submodule_search_locations) or []
+    paths = [alfworld_data() / "logic" / name, *(Path(folder, "data", name) for folder in folders)]
+    return next((path for path in paths if path.is_file()), paths[0])
 
 
 def stand_in() -> None:

@@ -31,6 +31,13 @@ class UnknownInfo(WorldError, ValueError):
     """An information was requested that textworld does not know."""
 
 
+class EnvInfoMissingError(NameError):
+    """A wrapper needs an information that was not requested. Nothing here raises it; wrappers of others may."""
+
+    def __init__(self, requester: str, info: str) -> None:
+        super().__init__(f"{requester} needs the information {info}; request it with EnvInfos({info}=True).")
+
+
 class EnvInfos:
     """What to tell beside the text: ``EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])``."""
 
@@ -229,6 +236,19 @@ class Agent:
     def wrappers(self) -> list[Any]:
         """What to wrap the game in."""
         return []
+
+
+class GymAgent:
+    """A player for loops over ``textworld.gym``, where it is called ``Agent``."""
+
+    @property
+    def infos_to_request(self) -> EnvInfos:
+        """What it wants to be told beside the text."""
+        return EnvInfos()
+
+    def act(self, obs: str, score: int, done: bool, infos: Mapping[str, Any]) -> str:
+        """The next command."""
+        raise NotImplementedError
 
 
 def answer(text: str, command: str | None, *, coloured: bool = False) -> str:

@@ -409,12 +409,15 @@ def test_hidden_state_is_not_told(data: Path) -> None:
 
 @pytest.mark.heavy
 def test_a_script_finds_the_stand_ins_in_place_of_alfworld(tmp_path: Path) -> None:
+    (logic := tmp_path / "logic").mkdir()
+    (domain := logic / "alfred.pddl").write_text("(define (domain alfred))", "utf-8")
     script = tmp_path / "script.py"
     script.write_text(
         "import sys, textworld.gym, alfworld.info\n"
         "from alfworld.agents.environment import get_environment\n"
         "from textworld.envs.wrappers import Filter\n"
         "print(get_environment('AlfredTWEnv').__module__, sys.argv[1:], __name__)\n"
+        "print(alfworld.info.ALFRED_PDDL_PATH)\n"
         "try:\n    import alfworld.agents.agent\nexcept ModuleNotFoundError as error:\n    print(error.name)\n",
         "utf-8",
     )
@@ -423,11 +426,12 @@ def test_a_script_finds_the_stand_ins_in_place_of_alfworld(tmp_path: Path) -> No
             [sys.executable, "-m", "worlds.alfworld.as_alfworld", *command, "--one"],
             check=True,
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4]), "ALFWORLD_DATA": str(tmp_path)},
             capture_output=True,
             text=True,
         )
-        assert done.stdout.splitlines() == ["worlds.alfworld.dropin.env ['--one'] __main__", "alfworld.agents.agent"]
+        opening = "worlds.alfworld.dropin.env ['--one'] __main__"
+        assert done.stdout.splitlines() == [opening, str(domain), "alfworld.agents.agent"]
 
 
 @settings(max_examples=60)

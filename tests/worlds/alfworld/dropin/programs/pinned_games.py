@@ -1,10 +1,18 @@
-"""Loads one chosen game in each of the ways in which people pin one: ``CONFIGURATION``."""
+"""Loads one chosen game in each of the ways in which people pin one, also in a batch that was pickled: ``CONFIGURATION``.
+
+Then it reads the logic of the games, and names what agents and wrappers import.
+"""
 
 import itertools
+import pickle
 import sys
+from hashlib import sha256
 
 import yaml
 from alfworld.agents.environment.alfred_tw_env import AlfredTWEnv
+from alfworld.info import ALFRED_PDDL_PATH, ALFRED_TWL2_PATH
+from textworld import EnvInfoMissingError
+from textworld.gym.core import Agent
 
 
 def opening(env):
@@ -28,6 +36,11 @@ if __name__ == "__main__":
     print("told:", opening(env), opening(env))
 
     env = source.init_env(batch_size=1)
+    env._gamefiles_iterator = itertools.cycle([games[2], games[1]])
+    env = pickle.loads(pickle.dumps(env))
+    print("told:", opening(env), env.step(["look"])[:3], opening(env))
+
+    env = source.init_env(batch_size=1)
     env.skip(3)
     env.skip(0)
     env.skip(-1)
@@ -42,3 +55,8 @@ if __name__ == "__main__":
     print("told:", opening(env), env.step(["look"])[:3], env.step(["nonsense"])[:3])
     env = source.init_env(batch_size=3)
     print("told:", opening(env))
+
+    source.config["logic"] = {"domain": ALFRED_PDDL_PATH, "grammar": ALFRED_TWL2_PATH}
+    source.get_game_logic()
+    print("told:", {name: sha256(text.encode()).hexdigest() for name, text in source.game_logic.items()})
+    print("told:", Agent().infos_to_request.basics, issubclass(EnvInfoMissingError, NameError))
