@@ -6,7 +6,10 @@ import contextlib
 import re
 from pathlib import Path
 
+import pytest
+
 from scripts.reference import stale
+from scripts.scale import Costs, table
 from tests.pages import PAGES, ROOT
 from worlds.registry import make_world
 
@@ -73,3 +76,10 @@ def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub and the site make them."""
     titles = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.heavy
+def test_many_machines_take_what_is_simulated() -> None:
+    page = PAGES["docs/guides/scale.md"]
+    _, _, *simulated = table(Costs())
+    assert "\n".join(simulated) in page
