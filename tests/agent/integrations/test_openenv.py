@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.agent.integrations.test_env_server import SCRIPTED_WORLD, serving
+from tests.environments import ROOT, environment, run_tests, said
 
 # Installing takes ten times as long on a busy machine.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 PLAYER = Path(__file__).with_name("openenv_player.py")
-ROOT = Path(__file__).parents[3]
 DOORS = ROOT / "docs" / "guides" / "doors.md"
 SESSIONS = 64
 
@@ -23,22 +21,7 @@ SESSIONS = 64
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of an environment with openenv and what tests need. Skips the tests where no index can be reached."""
-    folder = tmp_path_factory.mktemp("openenv")
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "openenv>=0.10"]
-    install += ["--editable", f"{ROOT}[mcp]", "hypothesis", "pytest>=8.4,<9", "pytest-timeout"]
-    done = subprocess.run(install, check=False, capture_output=True, text=True, timeout=1_500)
-    if "No matching distribution found" in done.stderr and "from versions: none" in done.stderr:
-        pytest.skip("no package index can be reached")
-    assert done.returncode == 0, done.stderr
-    return python.parent
-
-
-def said(*command: str | Path) -> str:
-    done = subprocess.run(list(map(str, command)), check=False, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return environment(tmp_path_factory.mktemp("openenv"), "openenv>=0.10", extras="[mcp]")
 
 
 def test_its_client_plays_alone_and_in_many_sessions(scripts: Path, tmp_path: Path) -> None:
@@ -66,6 +49,4 @@ def test_the_example_in_the_docs_runs(scripts: Path, tmp_path: Path) -> None:
 def test_the_server_of_mcp_is_the_same_where_openenv_keeps_its_sdk_back(scripts: Path) -> None:
     version = said(scripts / "python", "-c", "from importlib.metadata import version; print(version('mcp'))")
     assert version.startswith("1."), "openenv takes version 2: one of the two can go"
-    files = [str(file) for file in Path(__file__).parent.glob("test_mcp_*.py")]
-    done = said(scripts / "python", "-m", "pytest", "--rootdir", ROOT, "-p", "no:cacheprovider", *files)
-    assert "failed" not in done
+    run_tests(scripts, *Path(__file__).parent.glob("test_mcp_*.py"))
