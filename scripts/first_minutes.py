@@ -72,7 +72,11 @@ TOUR = (
             Step("", "turn 1/", keys=("go to bed 1", "Enter"), shown=False),
             Step("", "turn 2/", keys=("take book 1 from bed 1", "Enter"), shown=False),
             Step("", "turn 3/", keys=("go to dresser 1", "Enter"), shown=False),
-            Step("Four commands, typed one after the other, win it.", "Won", keys=("use desklamp 1", "Enter")),
+            Step(
+                "To win, type `go to bed 1`, `take book 1 from bed 1`, `go to dresser 1`, `use desklamp 1`, each with Enter.",
+                "Won",
+                keys=("use desklamp 1", "Enter"),
+            ),
             Step("", _PROMPT, keys=("C-q",), shown=False),
         ),
     ),
