@@ -34,7 +34,9 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
-    """Keep the names of tests short, and free of bytes that differ from one run to the next."""
+    """Keep the names of tests short, and free of bytes that differ from one run to the next; a size is its own name."""
+    if argname == "size" and isinstance(val, tuple):
+        return "x".join(map(str, val))
     if isinstance(val, str | bytes) and len(val) > 40:
         return f"{argname} of {len(val)}"
     return None

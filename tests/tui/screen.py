@@ -28,7 +28,8 @@ COIN = "demo:1"
 _FRAME = re.compile("[\u2500-\u257f]")
 _NAMES = {" ": "space", "?": "question_mark", ":": "colon"}
 
-SIZES = ((80, 24), (120, 40), (200, 60))
+USUAL = (120, 40)
+SIZES = ((80, 24), (100, 30), USUAL, (200, 60))
 
 
 def game(

@@ -1,4 +1,4 @@
-"""How the runs, a replay and a race look, at the three sizes: pictures that are kept, the same on every run."""
+"""How the runs, a replay and a race look, at the four sizes: pictures that are kept, the same on every run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from tests.agent.episodes.acting import recorded
 from tests.tui.recorded import play, rewound_twice, write
-from tests.tui.screen import COIN, SIZES, game, screen_text, showing, type_in, until
+from tests.tui.screen import COIN, SIZES, USUAL, game, screen_text, showing, type_in, until
 from tui.home.recent import RecentChoices, save_recent
 from tui.play.viewing import ViewScreen
 from tui.race.screen import RaceScreen
@@ -71,7 +71,7 @@ def test_replay(size: tuple[int, int], runs: Path, snap_compare: Compare) -> Non
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("size", [(100, 30), (120, 40)])
+@pytest.mark.parametrize("size", SIZES)
 def test_branches(size: tuple[int, int], tmp_path: Path, snap_compare: Compare) -> None:
     record = write(tmp_path / "e.jsonl", rewound_twice())
 
@@ -92,7 +92,7 @@ async def race(pilot: Pilot[Any], commands: Sequence[str], end: str) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(("look", "size"), [*((DARK, size) for size in SIZES), (LIGHT, SIZES[1])])
+@pytest.mark.parametrize(("look", "size"), [*((DARK, size) for size in SIZES), (LIGHT, USUAL)])
 def test_race(look: str, size: tuple[int, int], snap_compare: Compare) -> None:
     app = showing(lambda: RaceScreen(game()))
 
@@ -134,8 +134,8 @@ def colours(monkeypatch: pytest.MonkeyPatch) -> None:
     ("mode", "look", "size"),
     [
         *(("house", DARK, size) for size in SIZES),
-        ("house", LIGHT, SIZES[1]),
-        *((mode, DARK, SIZES[1]) for mode in ("eyes", "plan", "text")),
+        ("house", LIGHT, USUAL),
+        *((mode, DARK, USUAL) for mode in ("eyes", "plan", "text")),
     ],
 )
 def test_the_view_of_a_replay(mode: str, look: str, size: tuple[int, int], tmp_path: Path, snap_compare: Compare) -> None:

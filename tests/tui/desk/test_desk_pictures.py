@@ -16,7 +16,7 @@ from knowledge.judging import examine
 from knowledge.rulebook import Rulebook, save
 from knowledge.rules import Evidence, Origin, Rule
 from tests.tui.recorded import play
-from tests.tui.screen import SIZES, screen_text, showing, until
+from tests.tui.screen import SIZES, USUAL, screen_text, showing, until
 from tui.desk.books import BookSummary
 from tui.desk.books_screen import BooksScreen
 from tui.desk.screen import DeskScreen
@@ -114,11 +114,11 @@ def test_the_desk(view: str, size: tuple[int, int], book: Rulebook, snap_compare
 @pytest.mark.heavy
 def test_the_desk_in_the_light(book: Rulebook, snap_compare: Compare) -> None:
     app = showing(lambda: DeskScreen(book, Path("runs")))
-    assert snap_compare(app, terminal_size=SIZES[1], run_before=after((*VIEWS["list"][0], "s", "s"), "of 7 rules", LIGHT))
+    assert snap_compare(app, terminal_size=USUAL, run_before=after((*VIEWS["list"][0], "s", "s"), "of 7 rules", LIGHT))
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("size", SIZES[:2])
+@pytest.mark.parametrize("size", SIZES)
 def test_a_rule_that_is_edited(size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
     keys = (*("down",) * 4, "e", "tab", "tab", "x", "tab", "tab", *"look", "enter")
     app = showing(lambda: DeskScreen(book, Path("runs")))
@@ -140,7 +140,8 @@ def test_a_rule_that_is_taught(book: Rulebook, snap_compare: Compare) -> None:
     assert snap_compare(showing(lambda: ReplayScreen(record)), terminal_size=SIZES[0], run_before=taught)
 
 
-@pytest.mark.parametrize("size", SIZES[:2])
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", SIZES)
 def test_the_books(size: tuple[int, int], snap_compare: Compare) -> None:
     books = (
         BookSummary("human", Path("human.yaml"), shipped=True, accepted=24),

@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agent.config import Settings
-from tests.tui.screen import SIZES, screen_text, showing, until, write_in
+from tests.tui.screen import SIZES, USUAL, screen_text, showing, until, write_in
 from tui import theme
 from tui.home.games import GameBrowser
 from tui.home.places import SourceList
@@ -491,8 +491,7 @@ async def _settled(pilot: Pilot[Any]) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize(
     ("look", "size"),
-    [*((theme.DARK, size) for size in SIZES), (theme.LIGHT, SIZES[1])],
-    ids=["dark-80x24", "dark-120x40", "dark-200x60", "light-120x40"],
+    [*((theme.DARK, size) for size in SIZES), (theme.LIGHT, USUAL)],
 )
 def test_home_looks_as_it_did(look: str, size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
     async def before(pilot: Pilot[Any]) -> None:

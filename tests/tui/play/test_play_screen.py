@@ -16,7 +16,20 @@ from agent.episodes.events import Ended, Stepped, branch
 from agent.episodes.record import read_episode
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, saying, serve, status
-from tests.tui.screen import COIN, SIZES, game, press, running_text, screen_text, showing, type_in, until, waiting, write_in
+from tests.tui.screen import (
+    COIN,
+    SIZES,
+    USUAL,
+    game,
+    press,
+    running_text,
+    screen_text,
+    showing,
+    type_in,
+    until,
+    waiting,
+    write_in,
+)
 from tests.waiting import Gate
 from tui.app import HousequestApp
 from tui.dialogs import PickDialog
@@ -553,7 +566,7 @@ async def test_every_key_is_in_the_palette() -> None:
         assert app.theme != theme
 
 
-@pytest.mark.parametrize(("look", "size"), [*((DARK, size) for size in SIZES), (LIGHT, SIZES[1])])
+@pytest.mark.parametrize(("look", "size"), [*((DARK, size) for size in SIZES), (LIGHT, USUAL)])
 def test_the_screen_looks_as_it_did(look: str, size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
     app = playing(game())
 
@@ -565,6 +578,19 @@ def test_the_screen_looks_as_it_did(look: str, size: tuple[int, int], snap_compa
         await proposed(pilot, 4)
 
     assert snap_compare(app, terminal_size=size, run_before=after_three_turns)
+
+
+@pytest.mark.heavy
+def test_the_screen_looks_as_it_did_without_colours(monkeypatch: pytest.MonkeyPatch, snap_compare: Callable[..., bool]) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = playing(game())
+
+    async def after_a_turn(pilot: Pilot[Any]) -> None:
+        await proposed(pilot, 1)
+        await press(pilot, "space")
+        await proposed(pilot, 2)
+
+    assert snap_compare(app, terminal_size=USUAL, run_before=after_a_turn)
 
 
 @pytest.mark.heavy
