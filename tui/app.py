@@ -86,9 +86,22 @@ class HousequestApp(App[None]):
         if isinstance(event, Key) and not event.is_forwarded:
             if (below := self._app_screen) is not None:
                 below.hear(event.key)
-            if self._early.drop(event, self.screen):
+            if self._early.drop(event, self.screen) or await self._line_opened(event):
                 return
         await super().on_event(event)
+
+    async def _line_opened(self, key: Key) -> bool:
+        """Whether ``key`` leads into a line, and did so at once, or was refused: a text may come in one piece with it."""
+        screen = self.screen
+        if not isinstance(screen, AppScreen) or isinstance(self.focused, Input):
+            return False
+        bound = screen.active_bindings.get(key.key)  # pyright: ignore[reportUnknownMemberType]
+        if bound is None:
+            return False
+        if why := screen.refused_text(bound.binding.action):
+            self._early.refuse(key, screen, why)
+            return True
+        return bound.binding.action in screen.OPENS_LINE and await self.run_action(bound.binding.action, bound.node)
 
     @property
     def _app_screen(self) -> AppScreen | None:

@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.message import Message
@@ -59,6 +59,9 @@ class AppScreen(Screen[None]):
         path: Path
         event: int | None = None
 
+    OPENS_LINE: ClassVar[frozenset[str]] = frozenset()
+    """Actions after which the next key belongs to a line, so they are done before that key is looked at."""
+
     ready_since = -inf
     """When it last had all that it waited for, as ``monotonic`` tells the time."""
     _awaited = ""
@@ -80,6 +83,11 @@ class AppScreen(Screen[None]):
         if self._awaited and not what:
             self.ready_since = monotonic()
         self._awaited = what
+
+    def refused_text(self, action: str) -> str:
+        """Why the text that follows on ``action`` finds no line now; nothing where none is expected to follow."""
+        del action
+        return ""
 
     def takes_early(self, action: str) -> bool:
         """Whether a key that does ``action``, or nothing, counts even while something is awaited."""

@@ -201,7 +201,8 @@ class CommandLine(Widget):
         self.focus()
 
     def focus(self, scroll_visible: bool = True) -> Self:
-        self._input.focus(scroll_visible)
+        # At once, since the next key may be waiting already.
+        self.screen.set_focus(self._input, scroll_visible)
         return self
 
     def action_back(self) -> None:

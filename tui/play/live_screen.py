@@ -45,6 +45,7 @@ class LiveScreen(ViewScreen):
     """Runs sessions and shows them. A key that does nothing now explains why when it is pressed."""
 
     KEYS: ClassVar[tuple[Binding, ...]]
+    OPENS_LINE: ClassVar[frozenset[str]] = frozenset(("line", "edit", "hint"))
 
     @dataclass
     class Updated(Message):
@@ -162,6 +163,10 @@ class LiveScreen(ViewScreen):
         except HousequestError:  # the game itself has reported what is wrong with the task
             self.par = PathLengths()
         self.show()
+
+    def refused_text(self, action: str) -> str:
+        refused = [self.refusal(name) for name in ("line", "hint") if action == f"explain('{name}')"]
+        return next(filter(None, refused), "")
 
     def takes_early(self, action: str) -> bool:
         # The world is opened while the line takes what is typed, and the keys that do no harm.

@@ -34,6 +34,12 @@ class EarlyKeys:
     def __init__(self) -> None:
         self._last = -inf
         self._told = ""
+        self._why = ""
+
+    def refuse(self, key: Key, screen: Screen[Any], why: str) -> None:
+        """Drop the text that goes on from ``key``, which leads into no line now; the person is told ``why``."""
+        self._last, self._why = key.time, why
+        self._tell(screen, _DROPPED.format(why), again=False)
 
     def drop(self, key: Key, screen: Screen[Any]) -> bool:
         """Whether ``key`` must do nothing on ``screen``; if so, the person is told.
@@ -44,6 +50,7 @@ class EarlyKeys:
         if isinstance(screen, ModalScreen) or not (key.is_printable or key.key in _TYPED):
             return False
         going_on = key.time - self._last < PAUSE
+        self._why = self._why if going_on else ""
         opened = isinstance(screen, AppScreen)
         typing = isinstance(screen.focused, Input)
         awaited = screen.awaited if opened else _STARTING
@@ -59,7 +66,8 @@ class EarlyKeys:
             if not going_on and screen.takes_early(action):
                 self._last = self._last if typing else key.time
                 return False
-        self._tell(screen, _DROPPED.format(awaited) if awaited else _DROPPED_STILL, again=going_on)
+        why = awaited or self._why
+        self._tell(screen, _DROPPED.format(why) if why else _DROPPED_STILL, again=going_on)
         self._last = key.time
         return True
 

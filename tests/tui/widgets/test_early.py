@@ -5,7 +5,7 @@ The keys of a text have times of their own, so that it does not matter how long 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.anyio
 
 SENTENCE = "quickly, m/ave a look in the fridge? trap\n"
 """Has nearly every letter that is a key somewhere, and a line's end."""
-_NAMES = {" ": "space", "?": "question_mark", "/": "slash", ",": "comma", "\n": "enter"}
+_NAMES = {" ": "space", "?": "question_mark", "/": "slash", ",": "comma", "\n": "enter", ":": "colon"}
 
 
 class Typist:
@@ -81,7 +81,7 @@ class Closed:
 
 
 @contextmanager
-def closed() -> Iterator[tuple[Any, Gate]]:
+def closed() -> Generator[tuple[Any, Gate]]:
     """The scripted world, and what opens it, at the latest when the block is left."""
     gate = Gate()
     try:
@@ -133,6 +133,32 @@ async def test_the_first_key_after_a_game_was_opened_is_heard_at_once() -> None:
         typist = Typist(pilot)
         typist.now = app.screen.ready_since
         await typist.type("t", apart=0.0)
+        assert mode(app) == "you"
+
+
+async def test_a_text_that_comes_in_one_piece_with_the_key_of_its_line_is_all_in_the_line() -> None:
+    app = showing(lambda: PlayScreen(game(COIN), "step"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert isinstance(app.screen, AppScreen)
+        typist = Typist(pilot)
+        typist.now = app.screen.ready_since
+        await typist.type(":trap, quickly", apart=0.0)
+        await until(pilot, lambda: app.screen.query_one(CommandLine).value == "trap, quickly")
+        assert (waiting(app), mode(app)) == ("verdict", "step")
+
+
+async def test_a_hint_to_an_agent_that_hears_none_is_no_row_of_commands() -> None:
+    app = showing(lambda: PlayScreen(game(COIN), "step"))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert isinstance(app.screen, AppScreen)
+        typist = Typist(pilot)
+        typist.now = app.screen.ready_since
+        await typist.type("?take a trap")
+        assert (waiting(app), mode(app)) == ("verdict", "step")
+        await until(pilot, lambda: "hears no hints" in notices(app) and "What you type now is dropped" in notices(app))
+        await typist.after_a_pause("t")
         assert mode(app) == "you"
 
 
