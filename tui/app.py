@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -21,7 +22,7 @@ from textual.widgets import Input
 
 from tui import theme
 from tui.base_screen import AppScreen, in_thread
-from tui.keymap import name_of, named
+from tui.keymap import APP, group_of, name_of, named
 from tui.widgets.early import EarlyKeys
 from worlds.errors import HousequestError
 
@@ -159,16 +160,26 @@ class HousequestApp(App[None]):
         return theme.theme_variables(dark=self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The palette: every key of ``screen`` that does something now, and the commands of the app itself."""
+        """The palette: every key of ``screen`` that does something now, and the commands of the app itself.
+
+        They come by groups: first the group of the first key, which is used most, and last the app's own.
+        """
         keys = self._active_keys(screen)
+        groups: dict[str, list[SystemCommand]] = {}
+
+        def add(group: str, does: str, about: str, run: Callable[[], Any]) -> None:
+            groups.setdefault(group, []).append(SystemCommand(does, f"{about} · {group}", run))
+
         for key, node in keys:
             run = partial(self.run_action, key.action, node)
-            yield SystemCommand(_does(key, node), f"key {self.get_key_display(key)}", run)
+            add(group_of(parse(key.action)[1], node, screen), _does(key, node), f"key {self.get_key_display(key)}", run)
         if all(key.action != "rules" for key, _ in keys) and not self._at_desk():
-            yield SystemCommand("Rules: the curator's desk", "Open the rulebooks", self.on_app_screen_open_rules)
-        yield SystemCommand("Light or dark", "Change the colours", self.action_toggle_theme)
-        yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
-        yield SystemCommand("List all keys", "Those of this screen that do something now", partial(self._list_keys, screen))
+            add("rules", "Rules: the curator's desk", "Open the rulebooks", self.on_app_screen_open_rules)
+        add(APP, "Light or dark", "Change the colours", self.action_toggle_theme)
+        add(APP, "Theme", "Choose other colours", self.action_change_theme)
+        add(APP, "List all keys", "Those of this screen that do something now", partial(self._list_keys, screen))
+        last = groups.pop(APP)
+        return [*chain.from_iterable(groups.values()), *last]
 
     def _active_keys(self, screen: Screen[Any]) -> list[tuple[Binding, DOMNode]]:
         """The keys that do something now, each with what they act on: those of ``screen``, then of what has the focus in it.

@@ -1,4 +1,4 @@
-"""The commands of the palette, in the order of the keys: what is used most comes first."""
+"""The commands of the palette by groups, each in the order of its keys: what is used most comes first."""
 
 from __future__ import annotations
 

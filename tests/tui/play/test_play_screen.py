@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -543,10 +544,13 @@ async def test_the_palette_begins_with_what_is_used_most() -> None:
     app = playing(game())
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: waiting(app) == "verdict")
+        groups = [command.help.rpartition(" · ")[2] for command in app.get_system_commands(app.screen)]
         await press(pilot, "slash")
         await until(pilot, lambda: "Let the agent play on" in screen_text(app))
         told = screen_text(app)
         assert told.index("Play one command") < told.index("Let the agent play on") < told.index("Accept what is proposed")
+        assert "key a · agent" in told
+        assert [group for group, _ in groupby(groups)] == ["agent", "house", "commands", "games", "panes", "rules", "app"]
 
 
 async def test_every_key_is_in_the_palette() -> None:
