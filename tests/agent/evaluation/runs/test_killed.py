@@ -67,7 +67,7 @@ def killed_again_and_again(folder: Path, server: Server, seed: int, kills: int, 
         wanted = before + chance.randrange(1, max(2, 2 * (calls - before + lost) // (kills - kill + 3)))
         with ending(start(folder, line)) as process:
             server.await_requests(wanted, process)
-            time.sleep(chance.random() / 50)
+            time.sleep(chance.random() / 200)
             assert process.poll() is None, "it was through before all kills had come"
             process.kill()
         lost = len(server.requests) - calls_recorded(folder / "run")
