@@ -78,14 +78,19 @@ def show(lines: Iterable[str]) -> None:
     sys.stdout.flush()
 
 
+def folded(line: str, stream: TextIO) -> list[str]:
+    """``line``, in lines that break between words where ``stream`` is a terminal."""
+    if not is_terminal(stream):
+        return [line]
+    indent = line[: min(len(line) - len(line.lstrip()), 8)]
+    # A path or a command longer than the line stays in one piece, so that it can be copied.
+    return textwrap.wrap(line, columns(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+
+
 def note(text: str) -> None:
     """Print a message that is no result on standard error; on a terminal, lines break between words."""
-    lines = printable(text).split("\n")
-    if is_terminal(sys.stderr):
-        # A path or a command longer than the line stays in one piece, so that it can be copied.
-        wrapper = textwrap.TextWrapper(columns(), break_long_words=False, break_on_hyphens=False)
-        lines = [part for line in lines for part in wrapper.wrap(line) or [""]]
-    sys.stderr.writelines(f"{line}\n" for line in lines)
+    parts = (part for line in printable(text).split("\n") for part in folded(line, sys.stderr))
+    sys.stderr.writelines(f"{part}\n" for part in parts)
     sys.stderr.flush()
 
 

@@ -17,6 +17,7 @@ from agent.skills.places import denied_places, mentions, named_places
 from worlds.household.belief import Belief, Item, Receptacle, kind
 from worlds.household.commands import Commands
 from worlds.household.goals import APPLIANCES, Treatment
+from worlds.household.skills import PLACES
 
 _POLITE = re.compile(
     r"^(?:(?:please|now|then|ok|okay|first|just|and|try to|go and|you (?:should|could|must)|can you|could you)\b[, ]*)+"
@@ -37,6 +38,8 @@ _RHETORICAL = re.compile(
 _IT = frozenset({"it", "that", "this", "them"})
 _BARE_NO = re.compile(r"\b(?P<verb>do|does|is|are|was|ca|wo|did)nt\b")
 """A no without its apostrophe."""
+_LATER = frozenset({"desklamp", "floorlamp", "faucet"})
+"""Kinds that stand on a place, and may yet be found."""
 _LONGEST = 500
 """Characters of a hint or a question that are read."""
 _LEAST_SPELLED, _LIKE, _MORE_LIKE = 4, 0.75, 0.8
@@ -132,6 +135,9 @@ def cannot_follow(hint: str, belief: Belief) -> str:
     thing = told["thing"].strip() if told is not None else ""
     if thing and thing not in _IT and not any(_means(thing, item, belief) for item in belief.items):
         return f'I have seen no such thing as in "{hint}" yet, so I cannot do that now.'
+    for named, *_ in mentions(PLACES, hint.lower()):
+        if named not in _LATER and all(one.kind != named for one in belief.receptacles):
+            return f"I know of no {named.removesuffix('f')}{'ves' if named.endswith('f') else 's'} here."
     kinds = ", ".join(dict.fromkeys(one.kind for one in sorted(belief.receptacles, key=lambda one: one.kind)))
     places = f" The places here are: {kinds}." if kinds else ""
     return f'I find no place and no order for me in "{hint}".{places}'

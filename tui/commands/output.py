@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,19 +39,20 @@ def print_report(report: Report, *, as_json: bool = False) -> None:
         print_json(report.data())
     else:
         colour = terminal.look().colour
-        terminal.show(_coloured(line) if colour else printable(line) for line in report.lines())
+        parts = ((line, part) for line in report.lines() for part in terminal.folded(printable(line), sys.stdout))
+        terminal.show(_coloured(line, part) if colour else part for line, part in parts)
 
 
-def _coloured(line: str) -> str:
+def _coloured(line: str, part: str) -> str:
     from agent.evaluation.render.table import Strong, Warned
 
     match line:
         case Strong():
-            return typer.style(printable(line), bold=True)
+            return typer.style(part, bold=True)
         case Warned():
-            return typer.style(printable(line), fg="yellow")
+            return typer.style(part, fg="yellow")
         case _:
-            return printable(line)
+            return part
 
 
 def print_json(value: object) -> None:

@@ -68,7 +68,7 @@ _CARRIED = [
     "wateringcan",
     "winebottle",
 ]
-_PLACES = [
+PLACES = [
     "armchair",
     "bathtubbasin",
     "bed",
@@ -98,11 +98,12 @@ _PLACES = [
     "toilet",
     "toiletpaperhanger",
 ]
+"""Kinds of places and appliances, by ALFWorld's names."""
 _OPENED = ["box", "cabinet", "drawer", "fridge", "laptop", "microwave", "safe"]
 _SLICED = ["apple", "bread", "lettuce", "potato", "tomato"]
 _SWITCHED = ["desklamp", "faucet", "floorlamp", "microwave"]
 _TARGETS: dict[SkillVerb, list[str]] = {
-    "find": sorted({*_CARRIED, *_PLACES}),
+    "find": sorted({*_CARRIED, *PLACES}),
     "pick up": _CARRIED,
     "put down": _CARRIED,
     "open": _OPENED,

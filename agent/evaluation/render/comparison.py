@@ -32,6 +32,9 @@ from agent.evaluation.runs.result import Result
 from worlds.errors import shown
 from worlds.text import printable
 
+_NAMED = 3
+"""Tasks left out that are named."""
+
 
 @dataclass(frozen=True, slots=True)
 class ComparisonReport(Report):
@@ -209,5 +212,6 @@ def _played(result: Result) -> str:
 
 def _left_out(comparison: Comparison) -> Iterator[str]:
     for cause, tasks in comparison.left_out:
-        yield from wrapped(f"{cause} ({len(tasks)}):", "Left out, ")
-        yield from first_lines([one_line(task) for task in tasks], "  ")
+        named = ", ".join(one_line(task) for task in tasks[:_NAMED])
+        more = f", and {len(tasks) - _NAMED} more; --json names them all" if len(tasks) > _NAMED else ""
+        yield from wrapped(f"{cause} ({len(tasks)}): {named}{more}", "Left out, ", "  ")

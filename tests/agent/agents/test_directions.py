@@ -202,6 +202,9 @@ def test_numbers_are_read_in_figures_and_in_words() -> None:
 def test_what_cannot_be_followed_is_answered_with_what_can() -> None:
     assert "The places here are: cabinet, countertop, fridge, microwave, sinkbasin." in cannot_follow("go left", AT_FIRST)
     assert cannot_follow("take the egg", AT_FIRST).startswith("I have seen no such thing")
+    assert cannot_follow("not in the drawers", AT_FIRST) == "I know of no drawers here."
+    assert cannot_follow("the shelf", AT_FIRST) == "I know of no shelves here."
+    assert "The places here are" in cannot_follow("by the desk lamp", AT_FIRST)
 
 
 def test_a_search_goes_on_until_something_wanted_is_found() -> None:

@@ -183,6 +183,9 @@ def test_the_text_names_the_flipped_tasks_in_eighty_columns(tmp_path: Path) -> N
     assert "Only the second won (29):" in text
     assert "and 9 more; --json names them all" in text
     assert "Left out, not selected in b (1):" in text
+    fewer = ComparisonReport(compare(first, run(tmp_path / "c", [Lived(number) for number in range(9)], said=said))).text()
+    assert "Left out, not selected in c (21):" in fewer
+    assert "and 18 more; --json names them all" in " ".join(fewer.split())
 
 
 def test_the_text_says_it_plainly(tmp_path: Path) -> None:
