@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import settings
@@ -36,7 +37,7 @@ def pytest_collection_finish() -> None:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Keep the names of tests short, and free of bytes that differ from one run to the next; a size is its own name."""
     if argname == "size" and isinstance(val, tuple):
-        return "x".join(map(str, val))
+        return "x".join(map(str, cast("tuple[int, ...]", val)))
     if isinstance(val, str | bytes) and len(val) > 40:
         return f"{argname} of {len(val)}"
     return None
