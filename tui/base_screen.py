@@ -93,6 +93,11 @@ class AppScreen(Screen[None]):
         """Whether a key that does ``action``, or nothing, counts even while something is awaited."""
         return action == "app.command_palette"
 
+    def takes_late(self, action: str) -> bool:
+        """Whether a key that does ``action`` counts even if it was pressed before this was ready and comes only now."""
+        del action
+        return False
+
     def hear(self, key: str) -> None:
         """Take back a question that `confirmed` asked, if ``key`` is another than the one that it was asked for."""
         if key != self._last_key and monotonic() - self._asked_at <= ANSWERED:

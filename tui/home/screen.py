@@ -39,6 +39,7 @@ SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
 
 _LISTING = "The games are being listed."
+_WANTED = "The game starts once it is listed."
 
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
@@ -123,6 +124,7 @@ class HomeScreen(AppScreen):
         self._sources = SourceList(id="places")
         self._games = GameBrowser(self._places[0], id="games")
         self._who = PlayerPanel(id="who")
+        self.awaited = _LISTING
 
     def compose(self) -> ComposeResult:
         yield Horizontal(self._sources, self._games, id="what")
@@ -242,9 +244,19 @@ class HomeScreen(AppScreen):
         self._have_listed()
 
     def _have_listed(self) -> None:
-        """Let keys count again for who wanted to play before there was a game."""
-        if self.awaited == _LISTING:
+        """Let keys count, and start the game for who wanted to play before there was one."""
+        wanted = self.awaited == _WANTED
+        if wanted or self.awaited == _LISTING:
             self.awaited = ""
+        if wanted and self.is_current:  # not over another screen that was opened meanwhile
+            self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
+            self.action_start()
+
+    def takes_early(self, action: str) -> bool:
+        return super().takes_early(action) or (action == "start" and self.awaited == _LISTING)
+
+    def takes_late(self, action: str) -> bool:
+        return action == "start"
 
     async def _make_up(self, seed: int) -> None:
         """Show the made-up task of ``seed``."""
@@ -281,7 +293,9 @@ class HomeScreen(AppScreen):
             return Content("takes what you typed and goes back to the games")
         row = self._games.row
         if row is None:
-            return Content("does nothing yet" if self._games.busy else "does nothing: there is no game to play here")
+            return Content(
+                "starts the game once it is listed" if self._games.busy else "does nothing: there is no game to play here"
+            )
         goal = Content.styled(_one_line(row.text), "bold")
         if row.record is not None:
             if row.record.fault:
@@ -314,6 +328,8 @@ class HomeScreen(AppScreen):
     def _place_chosen(self, moved: OptionList.OptionHighlighted) -> None:
         place = next((place for place in self._places if place.key == moved.option_id), self._games.place)
         if place.key != self._games.place.key:
+            if self.awaited == _WANTED:
+                self.awaited = _LISTING  # It was wanted where another game would have been the first.
             self._open(place)
 
     @on(PlayerPanel.Changed)
@@ -348,7 +364,8 @@ class HomeScreen(AppScreen):
             self.awaited = "The game is being prepared."
             self.run_worker(partial(self._start, row), group="start", exclusive=True)
         elif self._games.busy:
-            self.awaited = _LISTING
+            self.awaited = _WANTED
+            self.notify(_WANTED, markup=False)
 
     async def _start(self, row: GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.

@@ -34,6 +34,7 @@ class EarlyKeys:
     def __init__(self) -> None:
         self._last = -inf
         self._told = ""
+        self._leaving = False
         self._why = ""
 
     def refuse(self, key: Key, screen: Screen[Any], why: str) -> None:
@@ -45,7 +46,8 @@ class EarlyKeys:
         """Whether ``key`` must do nothing on ``screen``; if so, the person is told.
 
         While a screen waits, its line takes what is typed, keys that do no harm count where no text goes before them, and the
-        key that leaves has to be pressed twice. Keys that are no text are never dropped, nor those of a dialog.
+        key that leaves has to be pressed twice, and is a letter within a text. Keys that are no text are never dropped, nor
+        those of a dialog.
         """
         if isinstance(screen, ModalScreen) or not (key.is_printable or key.key in _TYPED):
             return False
@@ -57,13 +59,14 @@ class EarlyKeys:
         before = opened and key.time < screen.ready_since and not typing
         if not (going_on or awaited or before):
             return False
-        if awaited and opened:
+        leaving, self._leaving = self._leaving, False
+        if opened:
             bound = screen.active_bindings.get(key.key)  # pyright: ignore[reportUnknownMemberType]
             action = bound.binding.action if bound else ""
-            if action in _LEAVING and not typing:
-                self._last = key.time
+            if awaited and action in _LEAVING and not typing and (leaving or not going_on):
+                self._last, self._leaving = key.time, True
                 return not screen.confirmed(f"{awaited} The same key once more leaves.")
-            if not going_on and screen.takes_early(action):
+            if not going_on and (screen.takes_early(action) if awaited else screen.takes_late(action)):
                 self._last = self._last if typing else key.time
                 return False
         why = awaited or self._why

@@ -5,10 +5,10 @@ The keys of a text have times of their own, so that it does not matter how long 
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from textual.command import CommandPalette
@@ -39,6 +39,8 @@ from worlds.registry import make_world
 
 pytestmark = pytest.mark.anyio
 
+T = TypeVar("T")
+
 SENTENCE = "quickly, m/ave a look in the fridge? trap\n"
 """Has nearly every letter that is a key somewhere, and a line's end."""
 _NAMES = {" ": "space", "?": "question_mark", "/": "slash", ",": "comma", "\n": "enter", ":": "colon"}
@@ -60,6 +62,7 @@ class Typist:
         await self._pilot.pause()
 
     async def after_a_pause(self, letter: str) -> None:
+        self.now = max(self.now, Key("x", "x").time)
         await self.type(letter, PAUSE + 0.1)
 
 
@@ -86,6 +89,31 @@ def closed() -> Generator[tuple[Any, Gate]]:
     gate = Gate()
     try:
         yield Closed(make_world("scripted"), gate), gate
+    finally:
+        gate.open()
+
+
+class ClosedHome(HomeScreen):
+    """A home that loads nothing, and so lists no game, before the gate is opened."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__(Settings())
+        self._gate = gate
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        def once_open() -> T:
+            self._gate.wait()
+            return work()
+
+        return await super().in_thread(once_open)
+
+
+@contextmanager
+def closed_home() -> Generator[tuple[HousequestApp, Gate]]:
+    """The app with a home that lists no games yet, and what lets it, at the latest when the block is left."""
+    gate = Gate()
+    try:
+        yield showing(lambda: ClosedHome(gate)), gate
     finally:
         gate.open()
 
@@ -162,22 +190,67 @@ async def test_a_hint_to_an_agent_that_hears_none_is_no_row_of_commands() -> Non
         assert mode(app) == "you"
 
 
-async def test_a_sentence_typed_at_home_from_the_start_of_a_game_on() -> None:
+async def test_a_sentence_typed_at_home_before_games_are_listed_and_from_the_start_of_a_game_on() -> None:
+    with closed_home() as (app, gate):
+        async with app.run_test(size=(100, 30), notifications=True) as pilot:
+            typist = Typist(pilot)
+            await typist.type(SENTENCE)
+            await until(pilot, lambda: "The games are being listed. What you type now is dropped." in notices(app))
+            gate.open()
+            await until(pilot, lambda: "reasoner-actor plays generated:690 and you watch" in running_text(app))
+            await typist.type(SENTENCE)
+            await typist.after_a_pause("s")
+            await until(pilot, lambda: "and you decide on each command" in running_text(app))
+            await typist.type(f"\n{SENTENCE}")
+            await until(pilot, lambda: waiting(app) == "verdict")
+            await typist.type(SENTENCE)
+            assert (waiting(app), mode(app)) == ("verdict", "step")
+            await typist.after_a_pause("q")
+            await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+            assert "and you decide on each command" in running_text(app), "neither the agent nor the mode was changed"
+            await typist.after_a_pause("y")
+            await until(pilot, lambda: "you play" in running_text(app))
+
+
+async def test_enter_before_games_are_listed_starts_the_first_and_what_is_typed_then_does_nothing() -> None:
+    with closed_home() as (app, gate):
+        async with app.run_test(size=(100, 30), notifications=True) as pilot:
+            typist = Typist(pilot)
+            await typist.type("\n")
+            await until(pilot, lambda: "The game starts once it is listed." in notices(app))
+            await typist.type(SENTENCE)
+            await until(pilot, lambda: "The game starts once it is listed. What you type now is dropped." in notices(app))
+            gate.open()
+            await until(pilot, lambda: isinstance(app.screen, PlayScreen))
+            assert mode(app) == "watch"
+            assert "The game starts once it is listed." not in notices(app)
+
+
+async def test_enter_that_was_pressed_before_games_were_listed_starts_one_however_late_it_comes() -> None:
     app = showing(lambda: HomeScreen(Settings()))
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
-        typist = Typist(pilot)
+    async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "reasoner-actor plays generated:690 and you watch" in running_text(app))
-        await typist.type("s")
-        await until(pilot, lambda: "and you decide on each command" in running_text(app))
-        await typist.type(f"\n{SENTENCE}")
-        await until(pilot, lambda: waiting(app) == "verdict")
-        await typist.type(SENTENCE)
-        assert (waiting(app), mode(app)) == ("verdict", "step")
-        await typist.after_a_pause("q")
-        await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        assert "and you decide on each command" in running_text(app), "neither the agent nor the mode was changed"
-        await typist.after_a_pause("y")
-        await until(pilot, lambda: "you play" in running_text(app))
+        assert isinstance(app.screen, AppScreen)
+        typist = Typist(pilot)
+        typist.now = app.screen.ready_since - 0.3
+        await typist.type(f"\n{SENTENCE}", apart=0.0)
+        await until(pilot, lambda: isinstance(app.screen, PlayScreen))
+        assert mode(app) == "watch"
+
+
+async def test_before_games_are_listed_the_palette_is_there_and_q_twice_leaves() -> None:
+    with closed_home() as (app, _):
+        async with app.run_test(size=(100, 30), notifications=True) as pilot:
+            await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+            await press(pilot, "ctrl+p")
+            await until(pilot, lambda: isinstance(app.screen, CommandPalette))
+            await press(pilot, "escape")
+            await until(pilot, lambda: isinstance(app.screen, HomeScreen))
+            typist = Typist(pilot)
+            await typist.type("q")
+            await until(pilot, lambda: "The games are being listed. The same key once more leaves." in notices(app))
+            await typist.type("q")
+            await until(pilot, lambda: not app.is_running)
 
 
 async def test_who_plays_may_type_while_the_world_is_opened() -> None:
@@ -202,14 +275,17 @@ async def test_while_a_game_is_opened_it_can_be_left_by_the_same_key_twice() -> 
         app = showing(lambda: PlayScreen(game(COIN, world=world), "watch"), lambda: HomeScreen(Settings()))
         async with app.run_test(size=(80, 24), notifications=True) as pilot:
             await until(pilot, lambda: isinstance(app.screen, PlayScreen))
-            await press(pilot, "q")
-            await until(pilot, lambda: "The same key once more leaves" in notices(app))
-            for key in ("u", "q", "left"):
-                await press(pilot, key)
-            assert "once more leaves" not in notices(app), "another key takes the question back"
-            await press(pilot, "q")
+            typist = Typist(pilot)
+            for _ in range(2):
+                await typist.after_a_pause("q")
+                await until(pilot, lambda: "The same key once more leaves" in notices(app))
+                await press(pilot, "left")
+                assert "once more leaves" not in notices(app), "another key takes the question back"
+            await typist.type("uqq")
+            assert "once more leaves" not in notices(app), "within a text, q is a letter"
+            await typist.after_a_pause("q")
             assert isinstance(app.screen, PlayScreen)
-            await press(pilot, "q")
+            await typist.type("q")
             await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 
 
