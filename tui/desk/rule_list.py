@@ -12,6 +12,7 @@ from textual.widgets.option_list import Option
 from knowledge.rules import Evidence, Rule, RuleStatus, Standing
 from tui.desk.rule_text import STANDING_MARKS, figures
 from tui.widgets.lines import flat
+from tui.widgets.paged_list import PagedList
 
 GLYPHS: dict[RuleStatus, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}
 """A character for each status."""
@@ -31,7 +32,7 @@ _BEFORE = 9 + _GAUGE
 """Columns of a line before the statement, but for the counts and the kind."""
 
 
-class RuleList(OptionList):
+class RuleList(PagedList):
     """Shows rules; an option's id is its rule's."""
 
     DEFAULT_CSS = """

@@ -14,6 +14,7 @@ from textual.widgets.option_list import Option
 
 from tui.home.catalogue import GameSource
 from tui.text import printable
+from tui.widgets.paged_list import PagedList
 
 WIDTH = 24
 """Columns of a line; where the window is `BROAD`, as many as the longest needs."""
@@ -21,7 +22,7 @@ BROAD = 100
 _FRAME = 4
 
 
-class SourceList(OptionList, inherit_bindings=False):
+class SourceList(PagedList, inherit_bindings=False):
     """Lists sources of games, each with its key as the option's id."""
 
     # Without those of a scroll view: left and right change the pane.

@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 from textual.widgets.option_list import Option
 
 from agent.evaluation.analysis.metrics import Figures
@@ -18,6 +18,7 @@ from agent.evaluation.runs.selection import MANY
 from tui.runs.data import RunSnapshot, UnreadableRun
 from tui.runs.matrix import short_type
 from tui.text import cut, percentage, printable
+from tui.widgets.paged_list import PagedList
 
 RunEntry = RunSnapshot | UnreadableRun | Path
 """What a line shows: a run, a folder that cannot be read as one, or a folder that has not been read yet."""
@@ -98,7 +99,7 @@ COLUMNS = (
 )
 
 
-class RunList(OptionList):
+class RunList(PagedList):
     """Lists runs in the order given; a number before a run marks it as one of the two to compare."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

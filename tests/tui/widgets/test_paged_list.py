@@ -1,0 +1,33 @@
+"""A list that is filled anew takes page keys at any time."""
+
+from __future__ import annotations
+
+import pytest
+from textual.app import App, ComposeResult
+
+from tui.widgets.paged_list import PagedList
+
+pytestmark = pytest.mark.anyio
+
+
+class Listing(App[None]):
+    """A list that is not shown at first."""
+
+    def compose(self) -> ComposeResult:
+        listed = PagedList(*map(str, range(100)))
+        listed.display = False
+        yield listed
+
+
+async def test_page_keys_do_nothing_before_a_list_is_drawn_and_turn_pages_then() -> None:
+    app = Listing()
+    async with app.run_test(size=(80, 24)) as pilot:
+        listed = app.query_one(PagedList)
+        listed.highlighted = 30
+        for turn in (listed.action_page_up, listed.action_page_down):
+            turn()
+            assert listed.highlighted == 30
+        listed.display = True
+        await pilot.pause()
+        listed.action_page_down()
+        assert listed.highlighted > 30
