@@ -107,8 +107,7 @@ def _denied(text: str, at: int) -> bool:
     no = next(reversed([*_NOT.finditer(clause)]), None)
     if no is None:
         return False
-    listed, comma, other = clause[no.end() :].partition(",")
-    del listed
+    _, comma, other = clause[no.end() :].partition(",")
     # "Not the fridge, the shelf" names the right place last; "not the fridge, the shelf or the drawer" names three wrong ones.
     contrasted = comma and _CONTRASTED.search(clause[: no.end()])
     return not contrasted or _OR.search(other + re.split(r"[.;!?\n]", text[at:])[0]) is not None
