@@ -48,7 +48,11 @@ TOUR = (
     Chapter(
         "Install, and watch a game",
         (
-            Step("One command in a clone installs everything, and says what it installs.", "Installing", line="make play"),
+            Step(
+                "One command in a clone installs everything, and says what it installs.",
+                "Installing housequest",
+                line="make play",
+            ),
             Step("Then the screen opens, with a made-up house and a player chosen.", "101 games"),
             Step(
                 "Press Enter: the model that ships with housequest plays, and you watch. A guide explains the screen.",
