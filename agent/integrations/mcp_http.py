@@ -49,7 +49,7 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
         raise ConfigurationError(f"--http: port {port} of {HOST} is not available: {error.strerror}.") from None
     with listening:
         async with GameHost(options) as games:
-            app = http_app(make_server(games), HOST)
+            app = http_app(make_server(games))
             config = uvicorn.Config(
                 _guarded(app),
                 http=_Connection,

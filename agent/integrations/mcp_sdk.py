@@ -28,9 +28,9 @@ if TYPE_CHECKING or NEWEST:
         """Make a server without tools."""
         return MCPServer(name, version=version, instructions=instructions, log_level="ERROR", subscriptions=False)
 
-    def http_app(server: MCPServer, host: str) -> ASGIApp:
-        """Make the application of ``server``, which keeps nothing of a client between two requests."""
-        return server.streamable_http_app(host=host, stateless_http=True, json_response=True)
+    def http_app(server: MCPServer) -> ASGIApp:
+        """Make the application of ``server`` for this machine; it keeps nothing of a client between two requests."""
+        return server.streamable_http_app(stateless_http=True, json_response=True)
 
 else:
     from mcp.server.fastmcp import Context as CallContext
@@ -43,8 +43,8 @@ else:
         server._mcp_server.version = version  # there is no public way, and its own version would be told
         return server
 
-    def http_app(server, host):  # noqa: ARG001
-        return server.streamable_http_app()  # the default host is this machine
+    def http_app(server):
+        return server.streamable_http_app()
 
 
 __all__ = [

@@ -5,8 +5,8 @@ The keys of a text have times of their own, so that it does not matter how long 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -118,6 +118,18 @@ def closed_home() -> Generator[tuple[HousequestApp, Gate]]:
         gate.open()
 
 
+@asynccontextmanager
+async def proposing() -> AsyncGenerator[tuple[HousequestApp, Pilot[None], Typist]]:
+    """A game in which a command is proposed, and somebody who types from then on."""
+    app = showing(lambda: PlayScreen(game(COIN), "step"))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: waiting(app) == "verdict")
+        assert isinstance(app.screen, AppScreen)
+        typist = Typist(pilot)
+        typist.now = app.screen.ready_since
+        yield app, pilot, typist
+
+
 def mode(app: HousequestApp) -> str:
     screen = app.screen
     assert isinstance(screen, PlayScreen)
@@ -141,12 +153,8 @@ async def test_a_sentence_typed_while_a_game_is_opened_does_nothing_then_nor_aft
 
 
 async def test_a_key_that_was_pressed_before_is_dropped_however_late_it_comes() -> None:
-    app = showing(lambda: PlayScreen(game(COIN), "step"))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: waiting(app) == "verdict")
-        assert isinstance(app.screen, AppScreen)
-        typist = Typist(pilot)
-        typist.now = app.screen.ready_since - 0.3
+    async with proposing() as (app, _, typist):
+        typist.now -= 0.3
         await typist.type("t")
         assert mode(app) == "step"
         await typist.after_a_pause("t")
@@ -154,35 +162,20 @@ async def test_a_key_that_was_pressed_before_is_dropped_however_late_it_comes() 
 
 
 async def test_the_first_key_after_a_game_was_opened_is_heard_at_once() -> None:
-    app = showing(lambda: PlayScreen(game(COIN), "step"))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: waiting(app) == "verdict")
-        assert isinstance(app.screen, AppScreen)
-        typist = Typist(pilot)
-        typist.now = app.screen.ready_since
+    async with proposing() as (app, _, typist):
         await typist.type("t", apart=0.0)
         assert mode(app) == "you"
 
 
 async def test_a_text_that_comes_in_one_piece_with_the_key_of_its_line_is_all_in_the_line() -> None:
-    app = showing(lambda: PlayScreen(game(COIN), "step"))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await until(pilot, lambda: waiting(app) == "verdict")
-        assert isinstance(app.screen, AppScreen)
-        typist = Typist(pilot)
-        typist.now = app.screen.ready_since
+    async with proposing() as (app, pilot, typist):
         await typist.type(":trap, quickly", apart=0.0)
         await until(pilot, lambda: app.screen.query_one(CommandLine).value == "trap, quickly")
         assert (waiting(app), mode(app)) == ("verdict", "step")
 
 
 async def test_a_hint_to_an_agent_that_hears_none_is_no_row_of_commands() -> None:
-    app = showing(lambda: PlayScreen(game(COIN), "step"))
-    async with app.run_test(size=(80, 24), notifications=True) as pilot:
-        await until(pilot, lambda: waiting(app) == "verdict")
-        assert isinstance(app.screen, AppScreen)
-        typist = Typist(pilot)
-        typist.now = app.screen.ready_since
+    async with proposing() as (app, pilot, typist):
         await typist.type("?take a trap")
         assert (waiting(app), mode(app)) == ("verdict", "step")
         await until(pilot, lambda: "hears no hints" in notices(app) and "What you type now is dropped" in notices(app))
