@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import ClassVar, Literal
 
+from worlds.text import cut_at_word
+
 Boundary = Literal["world", "model", "agent", "knowledge", "configuration"]
 
 
@@ -104,13 +106,4 @@ def shown(value: object, limit: int = 120) -> str:
 def unquoted(value: object, limit: int = 120) -> str:
     """Return ``value`` as `shown` does, without quotes and cut at a word."""
     text = shown(value, sys.maxsize)
-    return cut(text[1:-1] if isinstance(value, str) else text, limit)
-
-
-def cut(text: str, limit: int) -> str:
-    """Return ``text`` cut to ``limit`` characters: at a word, unless that is very long, and with an ellipsis."""
-    if len(text) <= limit:
-        return text
-    begun = text[:limit]
-    whole = begun[: max(begun.rfind(" "), 0)].rstrip()
-    return f"{whole if 2 * len(whole) > limit else begun[:-1]}…"
+    return cut_at_word(text[1:-1] if isinstance(value, str) else text, limit)

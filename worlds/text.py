@@ -35,3 +35,12 @@ def percentage(share: float, places: int = 0) -> str:
 def cut(text: str, longest: int) -> str:
     """At most ``longest`` characters of ``text``, and how many there were beyond them."""
     return text if len(text) <= longest else f"{text[:longest]}... ({len(text) - longest} characters more)"
+
+
+def cut_at_word(text: str, longest: int) -> str:
+    """At most ``longest`` characters of ``text``, up to a word's end unless that is very long, and an ellipsis for the rest."""
+    if len(text) <= longest:
+        return text
+    begun = text[:longest]
+    whole = begun[: max(begun.rfind(" "), 0)].rstrip()
+    return f"{whole if 2 * len(whole) > longest else begun[:-1]}…"

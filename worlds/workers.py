@@ -181,8 +181,14 @@ class Worker:
         match said:
             case {"ready": ready}:
                 number, outcome = 0, ready
-            case {"number": int(number), "refused": str(what), "way_out": str(way_out), **how}:
-                outcome = Refused(what, way_out, fatal=how.get("fatal") is True, overflow=how.get("overflow") is True)
+            case {
+                "number": int(number),
+                "refused": str(what),
+                "way_out": str(way_out),
+                "fatal": bool(fatal),
+                "overflow": bool(overflow),
+            }:
+                outcome = Refused(what, way_out, fatal=fatal, overflow=overflow)
             case {"number": int(number), "part": part}:
                 if (told := self._told.get(number)) is not None:
                     told(part)

@@ -34,9 +34,8 @@ from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.result import Result
 from agent.evaluation.runs.selection import MANY
 from agent.evaluation.runs.spec import Manifest
-from worlds.errors import cut
 from worlds.metrics import Metric
-from worlds.text import printable
+from worlds.text import cut_at_word, printable
 
 MOST_NAMED = 20
 """How many episodes a report names per cause; the JSON has all."""
@@ -259,7 +258,7 @@ def behind(manifest: Manifest, summary: Summary) -> Iterator[str]:
     by_cause: dict[str, list[Result]] = {}
     for result in summary.errored:
         cause = f"{result.boundary}: {result.message}" if result.message else result.reason
-        by_cause.setdefault(cut(" ".join(cause.split()), 400), []).append(result)
+        by_cause.setdefault(cut_at_word(" ".join(cause.split()), 400), []).append(result)
     if by_cause:
         yield Warned(f"Errors, counted as not won ({len(summary.errored)}):")
         for cause, alike in by_cause.items():
