@@ -184,12 +184,17 @@ def train_all(
     They differ in their houses alone, and the last has most. Raises ``ConfigurationError``.
     """
     from agent.training.lora import optimise
+    from agent.training.lora.tokens import encode
 
     # What may be refused at once is looked at before the games are played.
     for each in planned:
         each.training.check()
     where: Any = optimise.machine(device, threads, room)
     tokenizer = planned[-1].training.base.tokenizer()
+    lessons = planned[-1].training.lessons
+    if lessons.houses or lessons.games:
+        for conversation in demonstrated(replace(lessons, houses=1, games=0, people=False)):
+            encode(conversation, tokenizer)  # raises where the chat template does not take the agent's conversations
     prepared = prepare_all(planned, listener)
     made: list[dict[str, Any]] = []
     for each, conversations in zip(planned, prepared, strict=True):

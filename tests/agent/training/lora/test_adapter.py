@@ -28,7 +28,7 @@ from agent.training.lora.optimise import Machine, Progress, train  # noqa: E402
 from agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
 from agent.training.lora.run import Listener, Training, of_sizes, prepare, train_adapter, train_all  # noqa: E402
 from agent.training.lora.tokens import Sample, encoded  # noqa: E402
-from tests.agent.models.llama.tiny import write_tiny  # noqa: E402
+from tests.agent.models.llama.tiny import Kind, write_tiny  # noqa: E402
 from tui.cli import main  # noqa: E402
 from worlds.errors import ConfigurationError  # noqa: E402
 
@@ -174,6 +174,17 @@ def test_a_machine_that_is_not_there_is_refused_before_anything_is_played_or_wri
     with pytest.raises(ConfigurationError, match=told):
         train_adapter(training, AdapterFolder(tmp_path / "made"), Listener(), **asked)
     assert not (tmp_path / "made").exists()
+
+
+def test_a_model_without_a_chat_template_learns_plain_text_alone_and_is_told_so_before_anything_is_played(
+    training: Training, tmp_path: Path
+) -> None:
+    base = base_model(write_tiny(tmp_path / "base.gguf", Kind(template=False)))
+    with pytest.raises(ConfigurationError, match="without a chat template"):
+        train_adapter(replace(training, base=base), AdapterFolder(tmp_path / "made"), Listener(), device="cpu", threads=1)
+    assert not (tmp_path / "made").exists()
+    plain = replace(training, base=base, lessons=Lessons(("react",), {"exemplars": "own"}, houses=1), recipe=Recipe(epochs=1))
+    assert train_adapter(plain, AdapterFolder(tmp_path / "made"), Listener(), device="cpu", threads=1)["steps"] == 1
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "gemma2", "granite"])
