@@ -126,7 +126,8 @@ class ModelCall(_Frozen):
     the best, and ``calls`` is the number of calls if it was more than one. If a verdict was taken by probability,
     ``candidates`` are the possible first words of the reply. ``plain`` is set if the model continued plain text instead of a
     chat. ``held`` is for a reply that had to keep a form: ``kept``; ``cut`` off at its limit of tokens; ``broken`` all the
-    same; or ``refused``, when the model did not take the form.
+    same; or ``refused``, when the model did not take the form. ``weighed`` is set if a text that was said before was scored
+    beside others, of which ``reply`` is one; what the role said until then led nowhere.
     """
 
     kind: Literal["called"] = "called"
@@ -141,6 +142,7 @@ class ModelCall(_Frozen):
     calls: Count = None
     plain: Literal[True] | None = None
     held: Held | None = None
+    weighed: Literal[True] | None = None
 
 
 class ParseFailed(_Frozen):

@@ -87,7 +87,7 @@ def exported(events: Sequence[Event]) -> ExportedEpisode:
 
 def _calls(final: Sequence[Event], prompts: _Prompts) -> Iterator[Call]:
     """The calls of a branch. A picture is not recorded, so what was answered to it cannot be learned."""
-    refused = set(_refused(final))
+    refused = {*_refused(final), *_left(final)}
     for event in final:
         if isinstance(called := event.body, ModelCall) and not any(message.image for message in prompts[event.id]):
             messages = tuple(Message(one.role, one.content) for one in prompts[event.id])
@@ -95,6 +95,13 @@ def _calls(final: Sequence[Event], prompts: _Prompts) -> Iterator[Call]:
             # A line of plain text stands without the space around it in the next prompt.
             reply = called.reply.strip() if called.plain else called.reply
             yield Call(messages, reply, learned, called.plain is True)
+
+
+def _left(final: Sequence[Event]) -> Iterator[int]:
+    """The calls of each role up to the last one where it weighed what else to say: what it said led nowhere."""
+    calls = [(event.id, event.body) for event in final if isinstance(event.body, ModelCall)]
+    last = {call.role: number for number, call in calls if call.weighed}
+    yield from (number for number, call in calls if number <= last.get(call.role, -1))
 
 
 def _refused(final: Sequence[Event]) -> Iterator[int]:

@@ -177,10 +177,11 @@ def call_event(
     calls: int | None = None,
     plain: bool = False,
     held: events.Held | None = None,
+    weighed: bool = False,
 ) -> events.ModelCall:
     """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages.
 
-    ``plain``: the model was not asked as a chat.
+    ``plain``: the model was not asked as a chat. ``weighed``: it only scored what it might have said instead.
     """
     if kept is None:
         # A stub is not the reply that was recorded, so it is recorded as part of this prompt.
@@ -198,6 +199,7 @@ def call_event(
         calls=calls,
         plain=plain or None,
         held=held,
+        weighed=weighed or None,
     )
 
 

@@ -32,10 +32,13 @@ class LotaSettings(SayCanSettings):
     """The settings of `SayCanSettings`, and how the likeliest skill is found.
 
     ``asking=list`` is what the paper did with GPT-4 (appendix D): one reply lists all skills, which are carried out in turn.
+    With more ``readings`` than one, a plan that did not end the game is followed by the likeliest other one
+    (`agent.agents.lota.readings`); it needs a model that scores given texts.
     """
 
     exact: bool = option(False, "choose by the probability of each skill, not by constrained decoding")
     asking: Literal["next", "list"] = option("next", "ask for the next skill, or for the whole list at once", later=True)
+    readings: int = option(1, "ways to take the goal, one after the other if the game goes on", least=1, most=20, later=True)
 
 
 @declare_agent(
@@ -52,7 +55,9 @@ def lota(parts: AgentParts[LotaSettings]) -> Agent:
 
     if parts.settings.exact and parts.settings.asking == "list":
         raise ConfigurationError("exact=on scores single skills, and asking=list asks for a list; leave one of them out.")
-    return Lota(parts, "exact" if parts.settings.exact else parts.settings.asking)
+    if parts.settings.readings > 1 and parts.settings.asking == "list":
+        raise ConfigurationError("readings departs from single skills, and asking=list asks for a list; leave one of them out.")
+    return Lota(parts, "exact" if parts.settings.exact else parts.settings.asking, parts.settings.readings)
 
 
 @declare_agent(

@@ -7,11 +7,12 @@ LoTa-Bench's appendix B has it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.agents.examples import make_example_selector
 from agent.agents.lota.carrying import ByWorld, Controlled, SkillCarrier
+from agent.agents.lota.readings import Readings, goes_round, read_anew
 from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, said
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
@@ -39,7 +40,8 @@ class LotaMemory:
     ``ahead`` are the skills that the model named and that are still to be taken up, ``taken`` those of its last reply that
     were, and ``listed`` whether that named more than one. ``selected`` counts all that were begun. ``idle`` are the last ones
     in a row that had nothing left to do. ``notice`` is what the next message says of the last skill, and ``failure`` why that
-    failed; ``hints`` are those given since the model was last asked.
+    failed; ``hints`` are those given since the model was last asked, and ``heard`` all. ``plan`` are the skills that were
+    taken up in the present reading.
     """
 
     goal: str
@@ -54,6 +56,9 @@ class LotaMemory:
     notice: str = ""
     failure: str = ""
     hints: tuple[str, ...] = ()
+    heard: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
+    readings: Readings = field(default_factory=Readings)
 
 
 class Lota:
@@ -69,24 +74,29 @@ class Lota:
 
     Who carries a skill out is a controller, or the world itself where its commands are skills (`agent.agents.lota.carrying`).
 
-    The prompt only grows. It holds the instruction and the skills before, never an observation; with ``replanning`` also why a
-    skill failed, in our own words (section 6.2). The skills are the same in every house. The controller knows only what the
-    text said, so ``find`` searches, where the paper's robot knows all places; it opens closed receptacles. A skill that fails
-    before any command uses up its turn, as in the paper. One that is selected again and again though it is done ends the game.
+    The prompt only grows, but where another reading begins. It holds the instruction and the skills before, never an
+    observation; with ``replanning`` also why a skill failed, in our own words (section 6.2). The skills are the same in every
+    house. The controller knows only what the text said, so ``find`` searches, where the paper's robot knows all places; it
+    opens closed receptacles. A skill that fails before any command uses up its turn, as in the paper. One that is selected
+    again and again though it is done ends the game, unless the goal has more ``readings`` (`agent.agents.lota.readings`): those
+    are begun where skills go round in a circle.
 
     If admissible commands are granted, a skill whose first command is among them has affordance 1; others have 0 and are not
     selected. If they are not, every skill has 1: ``saycan`` then decides by language score alone, and says so at the start.
     """
 
     def __init__(
-        self, parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings], selection: Literal["next", "list", "exact", "each"]
+        self,
+        parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings],
+        selection: Literal["next", "list", "exact", "each"],
+        readings: int = 1,
     ) -> None:
         self.name = "saycan" if selection == "each" else "lota"
         self._model, self._sampling = parts.model, parts.sampling
         self._world = parts.world
         self._carrier: SkillCarrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
-        self._selection, self._replanning = selection, parts.settings.replanning
+        self._selection, self._replanning, self._readings = selection, parts.settings.replanning, readings
         self._prompt = load_prompt("agent.agents.lota", "selector")
 
     async def check(self) -> None:
@@ -98,19 +108,26 @@ class Lota:
 
     async def decide(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision, LotaMemory]:
         state = self._carrier.observe(memory.state, turn.transitions, turn.hints)
-        memory = replace(memory, state=state, hints=memory.hints + turn.hints)
+        memory = replace(memory, state=state, hints=memory.hints + turn.hints, heard=memory.heard + turn.hints)
         for _ in range(MOST_AT_ONCE):
             if memory.state.skill is None:
                 if not memory.ahead:
                     stopped, memory = await self._select(memory, turn, emit)
                     if stopped is not None:
                         return stopped, memory
+                    if size := goes_round(memory.plan, memory.ahead[0]):
+                        memory = await self._read_anew(memory, memory.plan[: len(memory.plan) - size + 1], emit) or memory
                 said_next, *ahead = memory.ahead
                 taken, selected = (*memory.taken, said_next), memory.selected + 1
                 memory = replace(memory, ahead=tuple(ahead), taken=taken, selected=selected, notice="", failure="")
                 emit_thought(self.name, said_next, emit)
                 if said_next == DONE:
-                    return GiveUp("it takes the task for done"), memory
+                    anew = await self._read_anew(memory, (*memory.plan, DONE), emit)
+                    if anew is None:
+                        return GiveUp("it takes the task for done"), memory
+                    memory = anew
+                    continue
+                memory = replace(memory, plan=(*memory.plan, said_next))
                 if said_next not in self._carrier.skills(memory.state):
                     return Idle(f"{shown(said_next)} is none of the skills"), self._failed(memory, "it is none of the skills")
                 memory = replace(memory, state=self._carrier.start(memory.state, said_next))
@@ -129,14 +146,38 @@ class Lota:
                     idle = (*memory.idle, memory.taken[-1])
                     memory = replace(memory, idle=idle, notice=self._prompt.render("again"))
                     if len(idle) >= 2 * MOST_AT_ONCE or (len(idle) >= MOST_SAME and len(set(idle[-MOST_SAME:])) == 1):
-                        return GiveUp(f'it says "{idle[-1]}" again and again, which is done'), memory
+                        anew = await self._read_anew(memory, memory.plan, emit)
+                        if anew is None:
+                            return GiveUp(f'it says "{idle[-1]}" again and again, which is done'), memory
+                        memory = anew
                 case Done():
                     pass
         return Idle(f"{MOST_AT_ONCE} skills changed nothing"), memory
 
     def _failed(self, memory: LotaMemory, reason: str) -> LotaMemory:
         """``memory`` after a skill failed. Who is told so says itself what comes next; else the list goes on."""
-        return replace(memory, idle=(), failure=reason, ahead=() if self._replanning else memory.ahead)
+        return replace(memory, idle=(), failure=reason, ahead=() if self._replanning and memory.listed else memory.ahead)
+
+    async def _read_anew(self, memory: LotaMemory, plan: Sequence[str], emit: Emitter) -> LotaMemory | None:
+        """``memory`` where the goal is taken another way than in ``plan``, whose last skill was said but not taken up; None if
+        it is not.
+        """
+        if memory.readings.begun >= self._readings:
+            return None
+        skills = dict.fromkeys((*self._carrier.skills(memory.state), DONE), True)
+        readings = await read_anew(memory.readings, plan, memory.role.conversation, skills, Scored(self._model), emit)
+        if readings is None:
+            return None
+        emit_thought(self.name, "the game goes on, so it takes the goal another way", emit)
+        # What leads up to the last place was done just now.
+        *before, departs = readings.present.skills
+        done = tuple(before) if tuple(before) == tuple(plan[:-1]) else ()
+        told = "\n".join(message.content for message in readings.conversation)
+        rules = tuple(rule for rule in memory.role.shown_rules if rule.statement in told)
+        begun = replace(memory, role=RoleMemory(readings.conversation, rules), readings=readings, plan=done, selected=len(done))
+        hints = tuple(hint for hint in memory.heard if hint not in told)
+        ahead = (*before[len(done) :], departs)
+        return replace(begun, ahead=ahead, hints=hints, idle=(), taken=(), listed=False, notice="", failure="")
 
     async def _select(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LotaMemory]:
         """Have the model say what comes next; what comes of it where it says nothing."""
@@ -174,7 +215,8 @@ class Lota:
 
     async def _able(self) -> Capabilities:
         """What the model can do, as far as the selection asks."""
-        can = await (self._model.holding() if self._selection in {"next", "list"} else self._model.capabilities())
+        known = self._selection in {"next", "list"} and self._readings == 1
+        can = await (self._model.holding() if known else self._model.capabilities())
         # A plain text is held to the skills by a grammar alone, and its continuations are not scored.
         plain = await continues(self._model, self._sampling)
         return replace(can, choices=False, scoring=False) if plain else can
@@ -182,15 +224,23 @@ class Lota:
     def _selector(self, can: Capabilities) -> Constrained | Scored | Prompted:
         if self._selection == "list":
             return Prompted(self._model, self._sampling, whole=True)
-        if self._selection == "next":
+        if self._selection == "next" and self._readings == 1:
             return Constrained(self._model, self._sampling) if can.choices else Prompted(self._model, self._sampling)
         if not can.scoring:
-            otherwise = "leave exact off" if self._selection == "exact" else "take the agent lota"
+            cannot = "select a skill exactly" if self._readings == 1 else "find another reading of the goal"
+            exact = "leave exact off" if self._selection == "exact" else "take the agent lota"
             raise Unsupported(
-                f"{self._model.name} does not score given texts, without which {self.name} cannot select a skill exactly; run "
+                f"{self._model.name} does not score given texts, without which {self.name} cannot {cannot}; run "
                 f"a GGUF file by llama-cpp-python (--model llama:FILE.gguf), take a server that tells how likely a prompt's "
-                f"tokens are, as vLLM does, or {otherwise}."
+                f"tokens are, as vLLM does, or {exact if self._readings == 1 else 'leave readings out'}."
             )
+        if self._selection == "next":
+            if not can.choices:
+                raise Unsupported(
+                    f"{self._model.name} cannot be held to given texts, so its plans are no skills to depart from; take "
+                    "exact=on as well, or leave readings out."
+                )
+            return Constrained(self._model, self._sampling)
         return Scored(self._model, each=self._selection == "each")
 
     def _possible(self, memory: LotaMemory, turn: Turn) -> dict[str, bool]:

@@ -118,17 +118,31 @@ class Scored:
     async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[Chosen]:
         """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
         conversation = (*conversation, Message("user", clean(text)))
+        best, _ = (await self.scores(conversation, skills, emit))[0]
+        return Answer((best,), "", (*conversation, reply_message(said(best))))
+
+    async def scores(
+        self, conversation: Conversation, skills: Skills, emit: Emitter, *, chosen: str | None = None, kept: int | None = None
+    ) -> list[tuple[str, float]]:
+        """The skills with their log-probabilities, the likeliest first and the impossible last.
+
+        The first is recorded as the reply, unless they are weighed where another was ``chosen``; ``kept`` is that of
+        `call_event`. Raises ``ModelError``.
+        """
         asked = tuple(skills if self.each else (skill for skill, possible in skills.items() if possible))
         began = time.perf_counter()
         scores = await self._scores(conversation, tuple(map(said, asked)))
         seconds = time.perf_counter() - began
         ranked = sorted(zip(asked, scores.logprobs, strict=True), key=lambda scored: (not skills[scored[0]], -scored[1]))
-        best = ranked[0][0]
-        candidates = ((said(skill), score) for skill, score in ranked[:MOST_CANDIDATES])
+        best = chosen or ranked[0][0]
+        # A record must tell all that is decided by it, so the reply is among the candidates.
+        told = sorted(ranked, key=lambda scored: scored[0] != best)[:MOST_CANDIDATES]
+        candidates = ((said(skill), score) for skill, score in ranked if (skill, score) in told)
         calls = None if scores.calls == 1 else scores.calls
-        call = call_event(NAME, conversation, Completion(said(best), "scored", scores.usage), candidates, calls=calls)
+        completion = Completion(said(best), "scored", scores.usage)
+        call = call_event(NAME, conversation, completion, candidates, kept=kept, calls=calls, weighed=chosen is not None)
         emit(call, replace(scores.timing, seconds=seconds))
-        return Answer((best,), "", (*conversation, reply_message(call.reply)))
+        return ranked
 
     async def _scores(self, conversation: Conversation, texts: Sequence[str]) -> Scores:
         apart = self.each and not (await self.model.capabilities()).singly
