@@ -5,32 +5,21 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.backends.caller import calling
 from tests.backends.server import serve
+from tests.environments import ROOT, environment
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment that has the taskset. Skips the test where there is no index to have verifiers from."""
-    folder = tmp_path_factory.mktemp("verifiers")
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    programs = folder / "bin"
-    install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "uv"]
-    packages = ["--editable", str(ROOT), "--editable", str(ROOT / "examples" / "verifiers")]
-    done = subprocess.run([*install, *packages], check=False, capture_output=True, text=True, timeout=900)
-    if "No matching distribution found" in done.stderr and "from versions: none" in done.stderr:
-        pytest.skip("no package index can be reached")
-    assert done.returncode == 0, done.stderr
-    return programs
+    """The programs of an environment that has the taskset."""
+    return environment(tmp_path_factory.mktemp("verifiers"), "uv", "--editable", str(ROOT / "examples" / "verifiers"))
 
 
 def test_a_game_is_won_by_tools(scripts: Path, tmp_path: Path) -> None:
