@@ -21,6 +21,8 @@ from worlds.wrappers import Wrapper
 
 RARE = 0.02
 """A place where a thing lies less often than this does not matter for finding it."""
+REFUSED = 0.5
+"""The share of missteps that are likely to be refused, and of the last command again among these."""
 
 
 class Watched(Wrapper):
@@ -85,12 +87,21 @@ class Knowing:
         """
         lesson = self.move(part)
         if self._random.random() < self._missteps:
-            return replace(lesson, command=self._random.choice(self._env.admissible_commands() or ("look",))), False
+            return replace(lesson, command=self._misstep()), False
         if request is not None and lesson.command != STUCK:
             unknown = [name for name in _named(self.belief, lesson.command) if not _tells(request, name)]
             if unknown:
                 raise ModelError(f"The expert would name {unknown[0]}, which the prompt leaves out; this game teaches nothing.")
         return lesson, True
+
+    def _misstep(self) -> str:
+        """A random command. Some are refused, as small models' are: the last one again, or a place with too high a number."""
+        if self._random.random() < REFUSED and self.belief.receptacles:
+            if self._env.played and self._random.random() < REFUSED:
+                return self._env.played[-1].command
+            place = self._random.choice(self.belief.receptacles).kind
+            return f"go to {place} {1 + sum(one.kind == place for one in self.belief.receptacles)}"
+        return self._random.choice(self._env.admissible_commands() or ("look",))
 
     @property
     def whole(self) -> tuple[GoalStep, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from agent.agents.llm_planner.agent import prompted_plan
@@ -32,7 +32,9 @@ from worlds.household.goals import GoalStep
 
 LOOKS = 2
 """How often the expert looks into the room for a general idea of it."""
-_KEPT = "Thought: the plan is right\nPlan: keep"
+_KEPT = "Thought: The plan is right\nPlan: keep"
+_SENTENCE = re.compile(r"^(Thought: |<think>|\d+\. )([a-z])", re.MULTILINE)
+"""How a thought or a step of a plan begins in a small letter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,14 +235,14 @@ def _executor(knows: Knowing, request: Request) -> Reply:
         # The whole task is the objective. What was found or reached is not looked for again.
         left = [skill for skill in _skills(knows) if not before or _called(skill) != before[-1]]
         skill = next(iter(left), None)
-    return Reply(_called(skill) if skill else "Thought: this objective is reached\nAction: Finish[yes]")
+    return Reply(_called(skill) if skill else "Thought: This objective is reached\nAction: Finish[yes]")
 
 
 def _called(skill: Skill) -> str:
     """The executor's call of a skill."""
     target = skill.receptacle if skill.verb in {"put", "go"} else skill.object
     name = {"find": "NavigateTo", "go": "NavigateTo"}.get(skill.verb, skill.verb.capitalize())
-    return f"Thought: for this I {skill.text}\nAction: Play[{name}, {target}]"
+    return f"Thought: For this I {skill.text}\nAction: Play[{name}, {target}]"
 
 
 def _skills(knows: Knowing) -> tuple[Skill, ...]:
@@ -330,4 +332,6 @@ def reply(knows: Knowing, request: Request) -> Reply:
         answering = _window  # in verl-agent's words
     if answering is None:
         raise ModelError(f"The expert does not know who asks: {text[:60]!r}.")
-    return answering(knows, request)
+    found = answering(knows, request)
+    # A model that is held to the role's form begins thoughts and steps with a capital, so it learns to.
+    return replace(found, text=_SENTENCE.sub(lambda begun: begun[1] + begun[2].upper(), found.text))
