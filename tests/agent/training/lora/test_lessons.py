@@ -16,7 +16,7 @@ import pytest
 
 from agent.agents.lota.selector import DONE
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER
-from agent.agents.registry import agent_names, agent_spec, make_agent
+from agent.agents.registry import make_agent
 from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder
@@ -30,7 +30,6 @@ from agent.training.lora.base_model import BaseModel, base_model
 from agent.training.lora.games import Demonstrations, Lessons, demonstrated
 from agent.training.lora.knowing import Knowing, watched
 from agent.training.lora.recipe import AdapterFolder, Recipe
-from agent.training.lora.replies import TAUGHT
 from agent.training.lora.run import Listener, Training, of_sizes, prepare, prepare_all, recorded
 from agent.training.lora.teacher import LIKE_LLAMA, Teacher
 from agent.training.lora.tokens import encode, encoded
@@ -86,34 +85,6 @@ def test_react_learns_to_go_on_after_a_refused_command(commands: list[Conversati
         if message.content == "Nothing happens." and place - 1 not in conversation.learned and place + 1 in conversation.learned
     ]
     assert len(refused) > len(commands)
-
-
-TAUGHT_AGENTS = [(name, {}) for name in agent_names() if agent_spec(name).prompts in TAUGHT]
-
-
-@pytest.mark.parametrize(
-    ("agent", "settings"),
-    [*TAUGHT_AGENTS, ("react", {"window": 2}), ("react", {"exemplars": "own"}), ("opex", {"planner": "off"})],
-)
-def test_the_expert_replies_in_the_form_that_a_model_is_held_to(agent: str, settings: Mapping[str, Scalar]) -> None:
-    world = make_world("alfworld")
-    task = world.task("generated:0")
-    goal = read_goal(task.goal)
-    assert goal
-    env = watched(world.open(task))
-    teacher = Teacher(Knowing(world, env, goal, Random(0), missteps=0.0), replace(LIKE_LLAMA, grammar=True))
-    player = make_agent(agent, world=world, model=teacher, settings=settings)
-    calls: list[ModelCall] = []
-
-    def listen(event: Event | CallTiming) -> None:
-        if isinstance(event, Event) and isinstance(event.body, ModelCall):
-            calls.append(event.body)
-
-    assert asyncio.run(run_episode(env, player, EpisodeConfig(world.engine), listen)).outcome == "won"
-    env.close()
-    held = [call for call in calls if call.held is not None]
-    assert held or agent in {"lota", "saycan"}  # who choose among texts
-    assert [call.reply for call in held if call.held != "kept"] == []
 
 
 def test_both_roles_of_reasoner_actor_learn() -> None:
@@ -173,6 +144,30 @@ TAUGHT: Sequence[tuple[str, Mapping[str, Scalar], Sequence[str]]] = [
     ("socratic", {"decompose": "chain-of-thought", "search": "random", "patience": 6}, ()),
 ]
 """Agents with settings that change who asks what, and grants."""
+
+
+@pytest.mark.parametrize(("agent", "settings", "grants"), TAUGHT, ids=str)
+def test_the_expert_replies_in_the_form_that_a_model_is_held_to(
+    agent: str, settings: Mapping[str, Scalar], grants: Sequence[str]
+) -> None:
+    world = make_world("alfworld")
+    task = world.task("generated:0")
+    goal = read_goal(task.goal)
+    assert goal
+    env = watched(world.open(task))
+    teacher = Teacher(Knowing(world, env, goal, Random(0), missteps=0.0), replace(LIKE_LLAMA, grammar=True))
+    player = make_agent(agent, world=world, model=teacher, settings=settings)
+    calls: list[ModelCall] = []
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event) and isinstance(event.body, ModelCall):
+            calls.append(event.body)
+
+    assert asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, frozenset(grants)), listen)).outcome == "won"
+    env.close()
+    held = [call for call in calls if call.held is not None]
+    assert held or agent in {"lota", "saycan"}  # who choose among texts
+    assert [call.reply for call in held if call.held != "kept"] == []
 
 
 @pytest.mark.parametrize(("agent", "settings", "grants"), TAUGHT, ids=str)
