@@ -34,7 +34,7 @@ LOOKS = 2
 """How often the expert looks into the room for a general idea of it."""
 _KEPT = "Thought: The plan is right\nPlan: keep"
 _SENTENCE = re.compile(r"^(Thought: |<think>|\d+\. )([a-z])", re.MULTILINE)
-"""How a thought or a step of a plan begins in a small letter."""
+"""Where a thought or a step of a plan begins with a small letter."""
 
 
 @dataclass(frozen=True, slots=True)
