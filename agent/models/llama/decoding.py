@@ -28,7 +28,7 @@ from worlds.workers import Refused
 
 @dataclass(slots=True)
 class _Slot:
-    """A sequence of the context: the tokens it holds, and the reply in progress."""
+    """A sequence of the context: the tokens it holds, and the reply in progress. Without one, it is a cache."""
 
     sequence: int
     held: list[int] = field(default_factory=list[int])
@@ -75,7 +75,8 @@ class LlamaCpp:
         self._cache = options.cache
         # What cannot forget the end of a sequence is scored over copies of it.
         self._exactly = options.exact and self._library.rewinds
-        self._slots = tuple(_Slot(sequence) for sequence in range(options.slots))
+        self._slots = tuple(_Slot(sequence) for sequence in range(self._library.sequences))
+        self._most = options.slots
         self._waiting: list[_Work] = []
         self._clock = 0
         self._batch: Any = lib.llama_batch_init(self._library.batch, 0, CANDIDATES)
@@ -217,20 +218,34 @@ class LlamaCpp:
             _settle(work, Completion("", "cancelled"))
 
     def _admit_waiting(self) -> None:
-        """Give free slots to waiting conversations, each the one with the longest shared prefix."""
-        while self._waiting:
-            free = [slot for slot in self._slots if slot.work is None]
-            if not free:
-                return
+        """Give slots to waiting conversations."""
+        while self._waiting and (free := self._free()):
             work = self._waiting.pop(0)
-            # Among equals, the least recently used.
-            slot = max(free, key=lambda each: (shared_prefix(each.held, work.due), -each.used))
-            self._keep_prefix(slot, work.due)
-            self._clock += 1
-            slot.used = self._clock
+            slot = self._taken(free, work.due)
             work.cached = len(slot.held)
             del work.due[: len(slot.held)]
             slot.work = work
+
+    def _free(self) -> list[_Slot]:
+        """The slots that may be taken; none while as many as may be are decoded."""
+        free = [slot for slot in self._slots if slot.work is None]
+        return free if len(self._slots) - len(free) < self._most else []
+
+    def _taken(self, free: Sequence[_Slot], prompt: Sequence[int]) -> _Slot:
+        """The slot for ``prompt``, which holds what is cached of it.
+
+        It is the one whose conversation the prompt goes on with, else the one that was used least recently.
+        """
+        shared = {slot.sequence: shared_prefix(slot.held, prompt) for slot in free}
+        same = [slot for slot in free if 2 * shared[slot.sequence] > len(slot.held)]
+        if same:
+            slot = max(same, key=lambda each: (shared[each.sequence], -each.used))
+        else:
+            slot = min(free, key=lambda each: each.used)
+        self._keep_prefix(slot, prompt)
+        self._clock += 1
+        slot.used = self._clock
+        return slot
 
     def _keep_prefix(self, slot: _Slot, prompt: Sequence[int]) -> None:
         """Let the slot hold what is cached of ``prompt``, by itself or by another slot, from which it is copied."""
@@ -258,10 +273,9 @@ class LlamaCpp:
         if len(prompt) + longest > library.context_size:
             raise too_long(len(prompt) + longest, library.context_size)
         # Where all slots are busy, batches are evaluated until one is free.
-        while all(slot.work is not None for slot in self._slots):
+        while not (free := self._free()):
             self._step()
-        slot = min((slot for slot in self._slots if slot.work is None), key=lambda each: each.used)
-        self._keep_prefix(slot, prompt)
+        slot = self._taken(free, prompt)
         cached = len(slot.held)
         # The last token by itself, as it is where a cache has those before: how many share a batch changes the last digits.
         self._fill(slot, prompt[cached:-1], cancelled)
@@ -300,7 +314,7 @@ class LlamaCpp:
     def _batched(self, slot: _Slot, trie: Sequence[_Node], group: range) -> Iterator[tuple[_Node, Logits]]:
         """What follows each node, as many at once as a batch has room for: each text has a sequence of its own."""
         library, base = self._library, len(slot.held)
-        sequences = {text: library.slots + place for place, text in enumerate(group)}
+        sequences = {text: library.sequences + place for place, text in enumerate(group)}
         for sequence in sequences.values():
             library.copy(slot.sequence, sequence)
         try:
@@ -339,7 +353,7 @@ class LlamaCpp:
             slot.held.extend(part)
 
     def _evaluate(self, entries: Sequence[_Entry]) -> bool:
-        """Decode one batch; where the cache is full, once more after idle slots have been emptied."""
+        """Decode one batch; where the cache is full, once more after an idle slot has been emptied, until it fits."""
         batch = self._batch
         batch.n_tokens = len(entries)
         for place, entry in enumerate(entries):
@@ -350,11 +364,12 @@ class LlamaCpp:
                 batch.seq_id[place][at] = sequence
             batch.logits[place] = entry.wanted
         status = int(lib.llama_decode(self._library.context, batch))
-        if status == 1:
-            taking = {sequence for entry in entries for sequence in entry.sequences}
-            for slot in self._slots:
-                if slot.work is None and slot.sequence not in taking:
-                    self._clear(slot)
+        taking = {sequence for entry in entries for sequence in entry.sequences}
+        idle = [slot for slot in self._slots if slot.held and slot.work is None and slot.sequence not in taking]
+        for slot in sorted(idle, key=lambda each: each.used):
+            if status != 1:
+                break
+            self._clear(slot)
             status = int(lib.llama_decode(self._library.context, batch))
         return status == 0
 

@@ -23,6 +23,8 @@ from worlds.workers import Refused
 
 CANDIDATES = 64
 """Texts that are scored in one batch; more take several."""
+KEPT = 4
+"""Conversations that are cached for each one that is decoded: an agent's roles have one each, and take turns."""
 
 lib: Any = import_module("llama_cpp")
 
@@ -75,7 +77,10 @@ class Sampler:
 
 
 class Library:
-    """A model with its vocabulary and one context, which has a sequence for each slot and some more for scoring."""
+    """A model with its vocabulary and one context, with ``sequences`` for conversations and some more for scoring.
+
+    Together they hold as many tokens as the conversations that are decoded at once may have.
+    """
 
     def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
         lib.llama_log_set(_LOG, None)
@@ -91,12 +96,12 @@ class Library:
             raise Refused("cannot be loaded by llama-cpp-python", LESS_MEMORY)
         self.vocabulary = lib.llama_model_get_vocab(self.model)
         self.size = int(lib.llama_vocab_n_tokens(self.vocabulary))
-        self.slots = options.slots
+        self.sequences = min(KEPT * options.slots, most) if options.cache else options.slots
         offloads = options.gpu_layers != 0 and bool(lib.llama_supports_gpu_offload())
         threads = said_threads(options.threads or usual_threads())
         self.description = f"llama-cpp-python {lib.__version__}, {'GPU' if offloads else 'CPU'}, {threads}"
         # No output is left without room: there is one for each sequence.
-        self.batch = max(options.batch, options.slots + CANDIDATES)
+        self.batch = max(options.batch, self.sequences + CANDIDATES)
         self.context_size = context
         self.context = lib.llama_init_from_model(self.model, self._parameters(options))
         if not self.context:
@@ -206,7 +211,7 @@ class Library:
         parameters.n_ctx = self.context_size * options.slots + self.batch
         parameters.n_batch = self.batch
         parameters.n_ubatch = min(self.batch, 512)
-        parameters.n_seq_max = options.slots + CANDIDATES
+        parameters.n_seq_max = self.sequences + CANDIDATES
         parameters.kv_unified = True
         parameters.no_perf = True
         parameters.type_k = parameters.type_v = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16}[options.cache_type]

@@ -132,6 +132,43 @@ def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: st
     assert use(tiny, f"runtime={runtime}&slots=1&threads=1&cache=off", test) == [0, 0, 0]
 
 
+def test_conversations_that_take_turns_in_one_slot_are_read_once_each(tiny: Path, runtime: str) -> None:
+    async def test(model: LlamaModel) -> list[list[int]]:
+        talks = [[Message("user", f"{role}: {HELLO[-1].content} " + role * 30)] for role in ("plan", "act")]
+        fresh: list[list[int]] = []
+        for _ in range(3):
+            for talk in talks:
+                reply = await model.complete(Request(talk, max_tokens=6))
+                assert reply.usage.prompt is not None
+                assert reply.timing.cached is not None
+                fresh.append([reply.usage.prompt, reply.usage.prompt - reply.timing.cached])
+                talk += [Message("assistant", reply.text), Message("user", "go on")]
+        return fresh
+
+    plan, act, *later = use(tiny, f"runtime={runtime}&slots=1&threads=1", test)
+    assert plan[1] > 100
+    assert act[1] > 80
+    assert all(new < 60 < whole - 80 for whole, new in later)
+
+
+def test_a_cache_without_room_forgets_what_was_said_longest_ago(tiny: Path) -> None:
+    if "llama-cpp-python" not in installed():
+        pytest.skip("needs llama-cpp-python")
+
+    async def test(model: LlamaModel) -> list[tuple[str, int | None]]:
+        talks = [[Message("user", f"{number}: {'abcdefg'[number] * 150}")] for number in range(4)]
+        replies = [await model.complete(Request(talks[number], max_tokens=6)) for number in (0, 1, 2, 3, 3, 0)]
+        return [(reply.text, reply.timing.cached) for reply in replies]
+
+    options = f"runtime=llama-cpp-python&context=200&batch=32&slots=1&{EXACT}"
+    found, alone = (use(tiny, f"{options}&cache={cache}", test) for cache in ("on", "off"))
+    assert [text for text, _ in found] == [text for text, _ in alone]
+    again, forgotten = (cached or 0 for _, cached in found[-2:])
+    assert again > 150
+    assert forgotten < 50
+    assert all(cached == 0 for _, cached in alone)
+
+
 def test_many_at_once_say_what_each_says_alone(tiny: Path, runtime: str) -> None:
     async def talk(model: LlamaModel, number: int) -> list[str]:
         said, replies = [Message("user", f"house {number}: what now?")], list[str]()
