@@ -99,6 +99,16 @@ def _files(path: Path) -> list[Path]:
     return [folder / name for name in sorted(whole | broken)]
 
 
+def digest(paths: Iterable[Path]) -> str:
+    """The SHA-256 of the records under ``paths``, which tells of another episode or more of one. Raises as `episode_files`."""
+    found = sha256()
+    for record in episode_files(paths):
+        content = record.path.read_bytes()
+        found.update(f"{record.task} {len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()
+
+
 def started(record: EpisodeFile) -> Started | None:
     """The first event of a record; None if its beginning is damaged."""
     try:
@@ -128,8 +138,8 @@ def moments(events: Iterable[Event], run: str, task: str, world: str | None = No
                     name = shown(start.world)
                     raise OtherWorld(f"{house} was played in the world {name}, whose texts rules cannot be checked against.")
                 # A made-up house depends on its habits, but its name does not.
-                digest = sha256(start.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
-                house = f"{start.world}/{start.task}/{digest}"
+                opening = sha256(start.opening.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+                house = f"{start.world}/{start.task}/{opening}"
                 after = reader.begin(Observation(start.opening))
             case Stepped() as step if reader is not None:
                 observation = Observation(step.observation, step.accepted, step.explanation)

@@ -18,6 +18,7 @@ from agent.export.episode import ExportedEpisode, PlayedStep
 from agent.export.preferences import preferences
 from agent.models.base import Message
 from worlds.errors import KnowledgeError, shown
+from worlds.options import Scalar
 
 _Prompts = Mapping[int, tuple[PromptMessage, ...]]
 
@@ -62,6 +63,18 @@ class RecordedEpisodes:
         if nothing := len(begun) - len(allowed) - len(evaluate):
             self.left_out["without a beginning"] += nothing
         return allowed
+
+
+def players(folders: Sequence[Path]) -> dict[str, dict[str, Scalar]]:
+    """The agents that played the episodes in ``folders`` that may be learned from, with the settings of their first.
+
+    Raises ``ConfigurationError`` for a folder without records.
+    """
+    found: dict[str, dict[str, Scalar]] = {}
+    for start in map(started, episode_files(folders)):
+        if start is not None and may_be_learned(start.split, start.number):
+            found.setdefault(start.agent, {key: value for key, value in start.settings.items() if value is not None})
+    return found
 
 
 def exported(events: Sequence[Event]) -> ExportedEpisode:

@@ -134,7 +134,7 @@ def people_of_train(data: Path | None) -> Iterator[str]:
 
 
 def made_up_games(first: int, number: int, seed: int) -> Iterator[TrainingGame]:
-    """Made-up houses, every third of other habits: a kind or two of things lie where they never lay in ``train``."""
+    """Made-up houses, every third of other habits: six kinds of things lie somewhere else."""
     refuse_evaluation(first, number)
     for at in range(first, first + number):
         yield made_up_game(at, seed)

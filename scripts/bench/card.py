@@ -8,7 +8,7 @@ from pathlib import Path
 from agent.models.builtin.model import load_builtin
 from agent.training.evaluate import SETS, evaluate_model, lines
 
-_WITHOUT_GAMES = ("houses", "hints", "rules")
+_WITHOUT_GAMES = ("houses", "wordings", "hints", "rules")
 RULE_GAMES = 40
 
 

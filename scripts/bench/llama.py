@@ -1,10 +1,10 @@
 """GGUF models on this machine: our own runtime beside bare llama-cpp-python, prefix reuse on and off, 1, 4 and 8 slots.
 
-The model is a tiny one of random weights whose tokens are bytes, or the one that ``HOUSEQUEST_GGUF`` names, and its
+The model is a tiny one of random weights whose tokens are bytes, or the one that ``BENCH_GGUF`` names, and its
 replies are ignored: each episode follows the policy of the tests, whose growing conversations are sent to the model. One thread
 decodes, greedily. A run with workers has a slot for each. The bare runtime is ``Llama.create_chat_completion`` with the same
 conversations, in this process; it too keeps the prefix that a prompt shares with the one before, unless it is reset.
-``HOUSEQUEST_HOUSES`` is the number of houses [3].
+``BENCH_HOUSES`` is the number of houses [3].
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def run(data: Path | None) -> Iterator[str]:
     if not installed():
         yield "not measured: no runtime is installed (housequest[xllamacpp] or housequest[llama])"
         return
-    houses = HOUSES[: int(os.environ.get("HOUSEQUEST_HOUSES", "3"))]
+    houses = HOUSES[: int(os.environ.get("BENCH_HOUSES", "3"))]
     episodes = [asyncio.run(conversations(house)) for house in houses]
     calls = [call for episode in episodes for call in episode]
     with TemporaryDirectory() as folder:
@@ -96,8 +96,8 @@ def run(data: Path | None) -> Iterator[str]:
 
 
 def named_model() -> Path | None:
-    """The model that ``HOUSEQUEST_GGUF`` names; None without one. Raises ``ConfigurationError`` if it is none."""
-    named = os.environ.get("HOUSEQUEST_GGUF")
+    """The model that ``BENCH_GGUF`` names; None without one. Raises ``ConfigurationError`` if it is none."""
+    named = os.environ.get("BENCH_GGUF")
     if not named:
         return None
     read_header(Path(named))

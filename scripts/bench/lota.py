@@ -2,7 +2,7 @@
 
 The prompts are those of an episode that a policy plays, with six examples, one of each task type, in the form of the paper's
 listing 1, the same for every method. The model is a tiny one of random weights whose tokens are bytes, or the one that
-``HOUSEQUEST_GGUF`` names; one thread decodes. Seconds are medians.
+``BENCH_GGUF`` names; one thread decodes. Seconds are medians.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def run(data: Path | None) -> list[str]:
 
 
 def _lines(prompts: Sequence[Prompt], texts: Sequence[str], folder: Path) -> Iterator[str]:
-    named = os.environ.get("HOUSEQUEST_GGUF")
+    named = os.environ.get("BENCH_GGUF")
     path = Path(named) if named else write_tiny(folder / "tiny.gguf")
     system = prompts[0][0].content
     yield (

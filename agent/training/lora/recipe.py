@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -71,17 +71,21 @@ class AdapterFolder:
         before = self.recipe()
         known, asked = _flat(before), _flat(json.loads(json.dumps(wanted)))
         others = [name for name, value in asked.items() if known.get(name) != value]
-        if others and (self.path / CHECKPOINT).exists():
+        if others:
+            self.refuse_to_go_on(others)
+        return {} if others else before
+
+    def refuse_to_go_on(self, others: Sequence[str]) -> None:
+        """Raise ``ConfigurationError`` where a training whose ``others`` were different has a checkpoint here."""
+        if (self.path / CHECKPOINT).exists():
             raise ConfigurationError(
                 f"{shown(str(self.path), 200)} was begun with another {', '.join(others)}; give the same again to go on, "
                 "or another --out."
             )
-        return {} if others else before
 
     def record(self, parts: Mapping[str, Any]) -> None:
-        """Add ``parts`` to what is recorded."""
-        content = json.dumps(self.recipe() | dict(parts), indent=1)
-        atomic_write(self.path / RECIPE, content.encode())
+        """Record ``parts``, and nothing that was recorded before."""
+        atomic_write(self.path / RECIPE, json.dumps(dict(parts), indent=1).encode())
 
 
 def _flat(parts: Mapping[str, Any]) -> dict[str, Any]:

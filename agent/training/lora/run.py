@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from agent.episodes.moments import digest
 from agent.export.conversations import Conversation, load, save
 from agent.export.recorded import RecordedEpisodes
 from agent.training.lora.base_model import BaseModel
@@ -48,11 +49,11 @@ class Training:
             raise ConfigurationError("There is nothing to learn from: give --houses, --games or --from RUN.")
 
     def recorded(self) -> dict[str, Any]:
-        """What the folder records of it. Paths are a machine's own, so only names are kept."""
+        """What the folder records of it. Paths are a machine's own, so of runs their names are kept, and what is in them."""
         return {
             "base": {"name": self.base.path.name, "digest": self.base.digest},
             "lessons": asdict(self.lessons) | {"agents": list(self.lessons.agents)},
-            "runs": [run.name for run in self.runs],
+            "runs": [{"name": run.name, "digest": digest([run])} for run in self.runs],
             "recipe": asdict(self.recipe),
         }
 
@@ -121,7 +122,9 @@ def prepare(
     Needs no torch.
     """
     training.check()
-    known = folder.begun(training.recorded()).get("conversations", {})
+    wanted = training.recorded()
+    before = folder.begun(wanted)
+    known = before.get("conversations", {})
     file = folder.path / CONVERSATIONS
     if file.exists() and known.get("sha256") == _digest(file):
         return load(file)
@@ -135,7 +138,11 @@ def prepare(
     conversations = load(file)
     replies = sum(len(each.learned) for each in conversations)
     learned = {"number": number, "replies": replies, "sha256": _digest(file)}
-    folder.record(training.recorded() | {"conversations": learned})
+    if known and known != learned:
+        # As another version of the expert plays them.
+        folder.refuse_to_go_on([CONVERSATIONS])
+        before = {}
+    folder.record(before | wanted | {"conversations": learned})
     return conversations
 
 
@@ -200,7 +207,7 @@ def train_all(
     for each, conversations in zip(planned, prepared, strict=True):
         before: dict[str, Any] = each.folder.recipe().get("adapter", {})
         whole = bool(before) and (each.folder.path / before.get("file", CARD)).exists()
-        if len(planned) > 1:
+        if whole or len(planned) > 1:
             listener.say(f"{each.folder.path}{' is made already' if whole else ''}")
         made.append(before if whole else _trained(each.training, each.folder, conversations, tokenizer, where, listener))
     return made
@@ -229,27 +236,41 @@ def _trained(
     )
     if cut:
         listener.say(f"{cut:,} conversations are longer than {training.recipe.context:,} tokens; their ends are not learned")
-    mode = "a" if (folder.path / CHECKPOINT).exists() else "w"
-    with (folder.path / RECORD).open(mode, encoding="utf-8") as record:
+    record = _Record(folder.path / RECORD, resumed=(folder.path / CHECKPOINT).exists())
 
-        def heard(progress: optimise.Progress) -> None:
-            listener.learned(progress)
-            line = {"step": progress.step, "loss": round(progress.loss, 4), "seconds": round(progress.seconds, 1)}
-            record.write(json.dumps(line) + "\n")
-            record.flush()
+    def heard(progress: optimise.Progress) -> None:
+        listener.learned(progress)
+        record.add({"step": progress.step, "loss": round(progress.loss, 4), "seconds": round(progress.seconds, 1)})
 
-        network = training.base.network(where.dtype)
-        adapted = optimise.train(network, samples, folder.path, training.recipe, where, heard)
+    network = training.base.network(where.dtype)
+    adapted = optimise.train(network, samples, folder.path, training.recipe, where, heard)
     adapted.save_pretrained(folder.path)
-    lines = (folder.path / RECORD).read_text("utf-8").splitlines()
-    end = json.loads(lines[-1])
+    end = record.lines[-1]
     made: dict[str, Any] = {"steps": end["step"], "loss": end["loss"], "seconds": end["seconds"], "on": optimise.about(where)}
     made |= {"tokens": tokens, "learned": learned, "versions": _versions()}
     made |= _gguf(adapted, training.recipe, folder.path / ADAPTER, listener)
-    folder.record({"adapter": made})
+    folder.record(folder.recipe() | {"adapter": made})
     # peft writes a card of its own, which says nothing of what was learned.
     (folder.path / CARD).write_text(card(training, made), "utf-8")
     return made
+
+
+class _Record:
+    """The steps that were taken, a line each, also in ``file``; steps that are taken again replace those from before."""
+
+    def __init__(self, file: Path, *, resumed: bool) -> None:
+        self._file = file
+        told = file.read_text("utf-8").splitlines() if resumed and file.exists() else []
+        self.lines: list[dict[str, Any]] = [json.loads(line) for line in told]
+        self._anew = True
+
+    def add(self, line: dict[str, Any]) -> None:
+        kept = [each for each in self.lines if each["step"] < line["step"]] if self._anew else self.lines
+        self.lines = [*kept, line]
+        written = self.lines if self._anew else [line]
+        with self._file.open("w" if self._anew else "a", encoding="utf-8") as file:
+            file.writelines(json.dumps(each) + "\n" for each in written)
+        self._anew = False
 
 
 def card(training: Training, made: Mapping[str, Any]) -> str:

@@ -61,9 +61,12 @@ class Teacher(Model):
 
 def check_taught(agent: str) -> None:
     """Raise ``ConfigurationError`` for an agent whose replies the expert cannot write."""
-    if agent_spec(agent).prompts not in TAUGHT:
+    spec = agent_spec(agent)
+    if not spec.needs_model:
+        raise ConfigurationError(f"The agent {shown(agent)} asks no language model, so there is nothing to teach one.")
+    if spec.prompts not in TAUGHT:
         known = ", ".join(name for name in agent_names() if agent_spec(name).prompts in TAUGHT)
         raise ConfigurationError(
             f"The expert cannot write the replies of the agent {shown(agent)}, only of {known}. Another agent learns from "
-            "games that it won with a stronger model: --from RUN."
+            "games that it won with a stronger model: --from RUN, and without --houses and --games."
         )

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.agents.pet import roles
+from agent.agents.pet.agent import VERDICT_TOKENS
 from agent.agents.pet.roles import MOST_SUBTASKS, SUBTASKS, bare
 from agent.agents.registry import make_agent
 from agent.base import RequiresCapabilities
@@ -269,6 +270,7 @@ class Sure(Model):
     brief: bool = False
     policy: Solver = field(default_factory=Solver)
     asked: list[int] = field(default_factory=list[int])
+    longest: set[int | None] = field(default_factory=set[int | None])
 
     async def capabilities(self) -> Capabilities:
         return self.able
@@ -278,6 +280,7 @@ class Sure(Model):
         reply = self.policy([{"role": message.role, "content": message.content} for message in request.messages])
         if not request.top_logprobs:
             return Completion(reply)
+        self.longest.add(request.max_tokens)
         # What it says is the less likely word: probability counts, not the answer.
         other = "No" if reply == "Yes" else "Yes"
         return Completion(other, tokens=(TokenChoice(other, log(0.3), ((reply, log(0.6)), ("Perhaps", log(0.1)))),))
@@ -314,6 +317,8 @@ def test_names_cost_a_call_or_two_unless_probabilities_are_asked_for(world: Worl
         agent = make_agent("pet", world=world, model=model, settings={"scores": scores})
         asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), lambda _: None))
         calls[scores] = len(model.asked)
+        # What is read off the first word is not written on to the end of a budget.
+        assert model.longest == (set() if scores == "answer" else {VERDICT_TOKENS})
     assert calls["auto"] == calls["probability"] > 2 * calls["answer"]
     default = Sure()
     agent = make_agent("pet", world=world, model=default)

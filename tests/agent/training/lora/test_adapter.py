@@ -122,6 +122,21 @@ def test_a_training_that_broke_off_goes_on_as_if_it_had_not(training: Training, 
     assert all(torch.equal(value, again[name]) for name, value in whole.items())
 
 
+def test_the_record_of_a_training_that_broke_off_has_each_step_once(training: Training, tmp_path: Path) -> None:
+    folder = AdapterFolder(tmp_path / "made")
+    samples, _ = encoded(prepare(training, folder, Listener()), training.base.tokenizer(), RECIPE.context)
+    train(training.base.network(torch.float32), samples, folder.path, RECIPE, CPU, lambda _: None, until=2)
+    record, told = folder.path / "record.jsonl", Hearing()
+    record.write_text("".join(json.dumps({"step": step, "loss": 9.0, "seconds": 1.0}) + "\n" for step in (1, 2, 3)), "utf-8")
+    train_adapter(training, folder, told, device="cpu", threads=1)
+    lines = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+    assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6]
+    assert lines[2]["loss"] < 9.0
+    made = train_adapter(training, folder, told, device="cpu", threads=1)
+    assert told.said[-1] == f"{folder.path} is made already"
+    assert made == folder.recipe()["adapter"]
+
+
 def test_how_many_tokens_are_computed_at_once_changes_nothing(training: Training, tmp_path: Path) -> None:
     conversations = prepare(training, AdapterFolder(tmp_path / "made"), Listener())
     samples, _ = encoded(conversations, training.base.tokenizer(), 600)

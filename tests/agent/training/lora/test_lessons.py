@@ -16,7 +16,7 @@ import pytest
 
 from agent.agents.lota.selector import DONE
 from agent.agents.reasoner_actor.roles import ACTOR, REASONER
-from agent.agents.registry import make_agent
+from agent.agents.registry import kept_settings, make_agent, resolve_settings
 from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.record import EpisodeRecorder
@@ -224,9 +224,41 @@ def test_won_runs_are_learned_from_but_for_those_that_evaluate(tmp_path: Path) -
         list(recorded([tmp_path]))
 
 
-def test_an_agent_whose_replies_the_expert_cannot_write_is_told_what_else_to_do() -> None:
-    with pytest.raises(ConfigurationError, match="--from RUN"):
+def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
+    base: BaseModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world, settings = make_world("alfworld"), {"window": 3}
+    kept = kept_settings("react", resolve_settings("react", settings))
+    run, out = tmp_path / "won.jsonl", tmp_path / "made"
+    conversations = list(demonstrated(Lessons(("react",), settings, houses=1, missteps=0.0)))
+
+    def play(file: Path) -> None:
+        env = world.open(world.task("generated:0"))
+        player = make_agent("react", world=world, model=Repeating(conversations), settings=settings, seed=1)
+        with EpisodeRecorder(file) as recorder:
+            asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, settings=kept), recorder))
+
+    def train() -> object:
+        with pytest.raises(SystemExit) as end:
+            main(("train", str(base.path), "--from", str(run), "--out", str(out), "--dry-run"))
+        return end.value.code
+
+    play(run)
+    assert not train()
+    recipe = AdapterFolder(out).recipe()
+    assert recipe["lessons"] | {"agents": ["react"], "settings": {"window": "3"}, "houses": 0} == recipe["lessons"]
+    assert {each.agent for each in load(out / "conversations.jsonl")} == {"react"}
+    (out / "checkpoint.pt").touch()
+    assert not train()
+    run.write_bytes(b"\n".join(run.read_bytes().splitlines()[:-1]) + b"\n")
+    assert train() == 2
+    assert "was begun with another runs;" in capsys.readouterr().err
+
+
+def test_an_agent_without_a_language_model_cannot_be_taught() -> None:
+    with pytest.raises(ConfigurationError, match="asks no language model"):
         next(demonstrated(Lessons(("action-attention",))))
+    Lessons(("action-attention",), houses=0).check()  # runs are learned from, whoever won them
 
 
 def test_houses_for_evaluation_are_not_learned_from() -> None:
@@ -328,6 +360,18 @@ def test_another_command_may_begin_anew_where_nothing_was_learned_yet(base: Base
     first, second = AdapterFolder(tmp_path / "first"), AdapterFolder(tmp_path / "second")
     assert prepare(two, first, Listener()) != prepare(one, first, Listener()) == prepare(one, second, Listener())
     assert first.recipe() == second.recipe()
+
+
+def test_an_adapter_stays_with_what_it_was_made_of(base: BaseModel, tmp_path: Path) -> None:
+    one, two = (Training(base, Lessons(houses=houses), Recipe()) for houses in (1, 2))
+    folder, adapter = AdapterFolder(tmp_path / "made"), {"file": "adapter.gguf"}
+    prepare(one, folder, Listener())
+    folder.record(folder.recipe() | {"adapter": adapter})
+    (folder.path / "conversations.jsonl").unlink()
+    prepare(one, folder, Listener())
+    assert folder.recipe()["adapter"] == adapter
+    prepare(two, folder, Listener())
+    assert "adapter" not in folder.recipe()
 
 
 def test_several_sizes_are_beginnings_of_the_largest_whose_games_are_played_once(base: BaseModel, tmp_path: Path) -> None:

