@@ -275,7 +275,7 @@ def test_the_command_writes_a_file_or_prints(runs: Path, tmp_path: Path, capsys:
         (("--as", "react", "--split", "generated:999999", "--games", "2"), "are for evaluation"),
         (("--as", "react", "--split", "nowhere"), "there is no 'nowhere' to learn from"),
         (("--as", "react", "--format", "dpo"), "leave out --format dpo"),
-        (("--as", "human"), "cannot write the replies"),
+        (("--as", "human"), "asks no language model"),
         (("somewhere", "--games", "2"), "for the expert's games alone"),
         (("--as", "react", "--games", "0"), "too few"),
         (("--as", "react", "--shard", "3/2"), "is not a shard"),
