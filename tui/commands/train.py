@@ -83,10 +83,10 @@ def train(
             'pip install "housequest[train]".'
         )
     agents, settings = tuple(dict.fromkeys(agent or ())), pairs(set_ or (), "--set")
-    if runs and not agents:
-        agents, played = _players(runs)
+    players, played = _players(runs or ())
+    if agents in ((), players):
         settings = settings or played
-    agents = agents or ("lota",)
+    agents = agents or players or ("lota",)
     sizes = _sizes(houses or ("0" if runs else "400"))
     lessons = Lessons(agents, settings, sizes[-1], games, people, missteps, seed)
     recipe = Recipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
@@ -118,13 +118,13 @@ def train(
 
 
 def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The agents that played ``runs``; and if it is one, what its settings were but for defaults."""
-    from agent.agents.registry import recorded_settings, resolve_settings
+    """The agents that played ``runs``; and if it is one that is known here, what its settings were but for defaults."""
+    from agent.agents.registry import agent_names, recorded_settings, resolve_settings
     from agent.export.recorded import players
 
     found = players(runs)
     settings: dict[str, str] = {}
-    for agent, kept in found.items() if len(found) == 1 else ():
+    for agent, kept in found.items() if len(found) == 1 and set(found) <= set(agent_names()) else ():
         usual = resolve_settings(agent, {})
         settings = {key: str(each) for key, each in recorded_settings(agent, kept).items() if each != usual.get(key)}
     return tuple(found), settings

@@ -353,7 +353,7 @@ class LlamaCpp:
             slot.held.extend(part)
 
     def _evaluate(self, entries: Sequence[_Entry]) -> bool:
-        """Decode one batch; where the cache is full, once more after an idle slot has been emptied, until it fits."""
+        """Decode one batch; where the cache is full, idle slots are emptied until it fits, the least recently used first."""
         batch = self._batch
         batch.n_tokens = len(entries)
         for place, entry in enumerate(entries):
@@ -364,13 +364,15 @@ class LlamaCpp:
                 batch.seq_id[place][at] = sequence
             batch.logits[place] = entry.wanted
         status = int(lib.llama_decode(self._library.context, batch))
+        if status != 1:
+            return status == 0
         taking = {sequence for entry in entries for sequence in entry.sequences}
         idle = [slot for slot in self._slots if slot.held and slot.work is None and slot.sequence not in taking]
         for slot in sorted(idle, key=lambda each: each.used):
-            if status != 1:
-                break
             self._clear(slot)
             status = int(lib.llama_decode(self._library.context, batch))
+            if status != 1:
+                break
         return status == 0
 
 
