@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from agent.models.forms import Choice, grammar_of
 from agent.models.openai.attempts import EMPTY_BODY, LONGEST_WAIT, OVERFLOW, Attempts, Failure, FailureReader, of_images
 from agent.models.openai.context import room_at
 from agent.models.openai.keys import load_keys
@@ -132,6 +133,11 @@ class OpenAIModel(Model):
         return self._holds
 
     async def complete(self, request: Request) -> Completion:
+        choices = request.choices
+        spelt = choices is not None and (await self.holding()).grammar
+        if choices is not None and spelt:
+            # The text itself, as with local models: JSON around it is nothing that a fine-tuned model has learned.
+            request = replace(request, choices=None, grammar=grammar_of(Choice(tuple(choices))))
         more = extra_parameters(request)
         if request.has_images or request.top_logprobs or request.bias:
             request.check(self.name, await self.capabilities())
@@ -139,18 +145,17 @@ class OpenAIModel(Model):
             request.check(self.name, await self.continuing())
         elif more:
             request.check(self.name, await self.holding())
-        choices = request.choices
         if choices is None:
             return await self._request(self._with_room(request), more)
         # A choice that is cut off is none, and its length is known.
         longest = _WRAPPED + max((len(encodable(choice).encode()) for choice in choices), default=0)
         request = replace(request, max_tokens=max(request.max_tokens, longest))
         completion = await self._request(self._with_room(request), more)
-        named = parse_choice(completion.text, choices)
+        named = parse_choice(completion.text, choices, spelt=spelt)
         if named is None:
             said = printable_line(completion.text, 80)
             what = f"was to choose among {len(choices)} texts and answered with none of them ({said})"
-            way_out = "Its server does not hold a reply to a schema at all times; use another model or server."
+            way_out = "Its server does not hold a reply to its form at all times; use another model or server."
             raise self._error(Failure(what, way_out, "none of the choices"))
         return replace(completion, text=named)
 

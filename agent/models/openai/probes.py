@@ -43,7 +43,7 @@ class Probe(Protocol):
 
 
 def extra_parameters(request: Request) -> dict[str, Any]:
-    """The parameters for what not every server takes. One of given texts is asked for as JSON by a schema."""
+    """The parameters for what not every server takes. One of given texts is asked for as JSON, for servers without grammars."""
     found: dict[str, Any] = {}
     if request.top_logprobs:
         found |= {"logprobs": True, "top_logprobs": min(request.top_logprobs, MOST_ALTERNATIVES)}
@@ -82,8 +82,10 @@ def score_gain(alone: Sequence[PromptToken], whole: Sequence[PromptToken]) -> fl
     return math.fsum(token.logprob for token in whole[shared:]) - math.fsum(token.logprob for token in alone[shared:])
 
 
-def parse_choice(text: str, choices: Sequence[str]) -> str | None:
-    """The one of ``choices`` that the reply to `extra_parameters` names; None where it names none."""
+def parse_choice(text: str, choices: Sequence[str], *, spelt: bool = False) -> str | None:
+    """The one of ``choices`` that the reply to `extra_parameters` names, or is if it was ``spelt`` out; None if it is none."""
+    if spelt:
+        return text if text in choices else None
     try:
         named = at(json.loads(text), "choice")
     except (ValueError, RecursionError):
@@ -96,7 +98,8 @@ async def probe_holding(ask: Probe) -> Capabilities:
     held = await ask(extra_parameters(Request((), choices=_WORDS)), "", PROBE_TOKENS)
     spelt = await ask(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), "", PROBE_TOKENS)
     by_schema = held is not None and parse_choice(held.text, _WORDS) is not None
-    return Capabilities(choices=by_schema, schema=by_schema, grammar=spelt is not None and spelt.text in _WORDS)
+    by_grammar = spelt is not None and spelt.text in _WORDS
+    return Capabilities(choices=by_schema or by_grammar, schema=by_schema, grammar=by_grammar)
 
 
 async def probe_continuing(ask: Probe) -> Capabilities:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -164,6 +165,30 @@ def test_one_that_cannot_be_reached_is_said_to_be_so(server: Server) -> None:
         asked = make_model(name, timeout=5)
         with pytest.raises(ModelError, match="cannot be reached"):
             await asked.capabilities()
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+def test_a_server_that_keeps_grammars_writes_the_choice_itself(server: Server) -> None:
+    async def spelling(recorded: Recorded, policy: Policy) -> Response:
+        grammar = recorded.body.get("grammar")
+        if grammar is None:
+            return await able(recorded, policy)
+        first = re.search(r"\"([^\"]+)\"", grammar)
+        assert first
+        return JSONResponse(backend.completion(first[1], recorded))
+
+    server.probing = server.otherwise = spelling
+
+    async def run() -> None:
+        asked = model(server)
+        assert (await asked.complete(Request(HELLO, choices=["look,", "go,"]))).text in {"look,", "go,"}
+        (sent,) = server.requests
+        assert "response_format" not in sent.body
+        server.behave(backend.saying("jump,"))
+        with pytest.raises(ModelError, match="answered with none of them"):
+            await asked.complete(Request(HELLO, choices=["look,", "go,"]))
         await asked.aclose()
 
     asyncio.run(run())
