@@ -139,9 +139,9 @@ def test_a_budget_holds_for_all_machines(machines: Machines, solving: Server, tm
     cluster = ("--cluster", f"ray:{machines.address}")
     line = command(solving, tmp_path / "run", *cluster, "--budget", "calls=21")
     done = subprocess.run(line, check=False, cwd=tmp_path, env=environment(), capture_output=True, text=True)
-    assert done.returncode == 130
+    assert done.returncode == 130, done.stderr
     assert "The budget of 21 calls is used up." in done.stderr
-    assert calls_recorded(tmp_path / "run") == 21
+    assert calls_recorded(tmp_path / "run") == 21, done.stderr
     done = subprocess.run(command(solving, tmp_path / "run", *cluster), check=False, cwd=tmp_path, env=environment())
     assert done.returncode == 0
 
