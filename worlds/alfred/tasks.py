@@ -93,7 +93,7 @@ def read_annotated(path: Path, make: Callable[[Path, Any], T]) -> T:
         if path.stat().st_size > MAX_TRAJECTORY:
             raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {MAX_TRAJECTORY:,} bytes are read.")
         return make(path, json.loads(read_file(path)))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         detail = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {shown(str(error))}"
         raise GameError(f"{shown(str(path), 400)} holds no ALFRED annotations ({detail}). Fetch it again.") from error
 

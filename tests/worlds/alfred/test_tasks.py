@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.worlds.alfred.annotations import SEEN, annotated, placing, small_world, write
@@ -86,6 +86,7 @@ VALUES = st.recursive(
 )
 
 
+@example(("scene", "scene_num"), float("inf"))
 @given(PATHS, VALUES)
 def test_odd_values_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory, path: tuple[Any, ...], value: object) -> None:
     content: Any = json.loads(json.dumps(SEEN[0]))
