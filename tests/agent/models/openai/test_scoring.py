@@ -44,7 +44,8 @@ def server(running: Server) -> Server:
 
 
 def model(server: Server) -> OpenAIModel:
-    made = make_model(server.model(), timeout=5, retries=1, wait=0.001)
+    # A call that is tried again on a machine at a standstill would be two requests.
+    made = make_model(server.model(), timeout=60, retries=1, wait=0.001)
     assert isinstance(made, OpenAIModel)
     return made
 
