@@ -270,8 +270,8 @@ async def ask(
             way = None
         conversation = (*conversation, reply_message(call.reply))
         try:
-            if once and held == "cut":
-                # Its reader would take the end of a thought for a command.
+            if held == "cut":
+                # Its reader would take a part of it for the whole: the end of a thought, "cabinet 1" of "cabinet 12".
                 raise ReplyError("it has no end.")
             return Answer(role.read(call.reply), "", conversation, begun)
         except ReplyError as error:
@@ -407,6 +407,9 @@ def _judged(completion: Completion, form: Form, *, plain: bool) -> tuple[Complet
     if completion.unheld:
         return completion, "refused"
     text = completion.text if plain else form.from_json(completion.text) or completion.text
-    if form.read(text.removeprefix(" ") if plain else text) is not None:
+    said = text.removeprefix(" ") if plain else text
+    # What reads as a whole may be the beginning of more: "cabinet 1" of "cabinet 12". JSON says itself where it ends.
+    ended = completion.finish != "length" or said != completion.text.removeprefix(" ") or len(said) >= form.longest
+    if ended and form.read(said) is not None:
         return replace(completion, text=text), "kept"
     return completion, "cut" if completion.finish == "length" else "broken"

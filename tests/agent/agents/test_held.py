@@ -57,6 +57,7 @@ class Holding(Model):
     refuses: bool = False
     cut: bool = False
     name: str = "holding"
+    at_end: bool = False
     asked: list[Request] = field(default_factory=list[Request])
 
     async def capabilities(self) -> Capabilities:
@@ -69,6 +70,8 @@ class Holding(Model):
         if not held or self.breaks or self.refuses:
             return Completion(rambling(()), unheld=bool(held) and self.refuses)
         begun = json.dumps(request.schema or request.grammar).lower()
+        if self.at_end and "thought" in begun:
+            return Completion(REPLY, "length")
         if self.cut and ("thought" in begun or "<think>" in begun):
             return Completion("Thought: I will have a", "length")
         if self.cut and "think: " in begun:
@@ -186,6 +189,16 @@ def test_a_thought_that_its_budget_cuts_off_still_yields_a_command() -> None:
         assert [call.held for call in of(ModelCall, told)] == ["cut", "kept"] * TURNS
         assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
         assert model.asked[1].max_tokens > 8, "a command fits whole"
+
+
+def test_a_command_that_its_budget_cuts_off_is_not_carried_out_even_if_it_reads_as_one() -> None:
+    model = Holding(BY_GRAMMAR, at_end=True)
+    told = played(model)
+    assert [call.held for call in of(ModelCall, told)] == ["cut", "kept"] * TURNS, "it may be the beginning of a longer one"
+    assert [failed.reason for failed in of(ParseFailed, told)] == [
+        f"it has no end. It was cut off after {model.asked[0].max_tokens} tokens."
+    ] * TURNS
+    assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
 
 
 def replied(told: list[Event]) -> list[tuple[str, str, str | None]]:
