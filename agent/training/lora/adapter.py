@@ -35,16 +35,25 @@ _ARCHITECTURES: Mapping[str, tuple[gguf.MODEL_ARCH, bool]] = {
 _PREFIX = "base_model.model."
 
 
+class UnknownArchitecture(ConfigurationError):
+    """llama.cpp's names of a model's layers are not known here."""
+
+
+def check_architecture(config: Any) -> None:
+    """Raise ``UnknownArchitecture`` where the layers of a model with this ``config`` are not known in llama.cpp's words."""
+    if config.model_type not in _ARCHITECTURES:
+        raise UnknownArchitecture(
+            f"How llama.cpp names the layers of {config.model_type} is not known here, so there is no adapter.gguf. peft and "
+            "vLLM take such a folder; or merge the adapter with peft, and convert the whole model with llama.cpp."
+        )
+
+
 def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Path) -> str:
     """Write the matrices ``state`` of peft for a model of this ``config`` of transformers; the file's SHA-256.
 
-    Raises ``ConfigurationError`` for an architecture whose layers are not known in llama.cpp's words.
+    Raises ``UnknownArchitecture`` where the layers are not known in llama.cpp's words.
     """
-    if config.model_type not in _ARCHITECTURES:
-        raise ConfigurationError(
-            f"How llama.cpp names the layers of {config.model_type} is not known here, so there is no adapter.gguf. vLLM takes "
-            "the folder as it is; or merge the adapter with peft, and convert the whole model with llama.cpp."
-        )
+    check_architecture(config)
     architecture, reordered = _ARCHITECTURES[config.model_type]
     names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
     part = file.with_suffix(".part")
@@ -57,7 +66,9 @@ def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Pat
         layer, _, rest = key.removeprefix(_PREFIX).rpartition(".lora_")
         name = names.get_name(layer)
         if name is None:
-            raise ConfigurationError(f"llama.cpp has no layer for {layer}, so there is no adapter.gguf; vLLM takes the folder.")
+            raise UnknownArchitecture(
+                f"llama.cpp has no layer for {layer}, so there is no adapter.gguf; vLLM takes the folder."
+            )
         matrix: NDArray[np.float32] = value.detach().float().cpu().numpy()
         which = "a" if rest.startswith("A") else "b"
         count = heads.get(layer.rpartition(".")[2])

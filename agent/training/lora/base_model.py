@@ -48,11 +48,11 @@ class BaseModel:
         folder = self.path.parent if self.is_gguf else self.path
         try:
             return loader.from_pretrained(folder, local_files_only=True, **where, **options)
-        except (OSError, ValueError, KeyError, NotImplementedError) as error:
-            said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        except Exception as error:  # noqa: BLE001 - damaged files raise whatever the readers below transformers do
+            said = " ".join(str(error).split()) or type(error).__name__
             raise ConfigurationError(
-                f"{shown(str(self.path), 200)} cannot be loaded by transformers: {shown(said, 300)}. Give a GGUF file of an "
-                "architecture that it dequantises, or the folder of the original model."
+                f"{shown(str(self.path), 200)} cannot be loaded by transformers: {shown(said, 300).rstrip('.')}. Give a GGUF "
+                "file of an architecture that it dequantises, or the whole folder of the original model."
             ) from None
 
 

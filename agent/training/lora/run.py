@@ -197,7 +197,10 @@ def train_all(
     for each in planned:
         each.training.check()
     where: Any = optimise.machine(device, threads, room)
-    tokenizer = planned[-1].training.base.tokenizer()
+    base = planned[-1].training.base
+    tokenizer = base.tokenizer()
+    if not all(_whole(each.folder) for each in planned):
+        _check_network(base, where, listener)
     lessons = planned[-1].training.lessons
     if lessons.houses or lessons.games:
         for conversation in demonstrated(replace(lessons, houses=1, games=0, people=False)):
@@ -206,11 +209,30 @@ def train_all(
     made: list[dict[str, Any]] = []
     for each, conversations in zip(planned, prepared, strict=True):
         before: dict[str, Any] = each.folder.recipe().get("adapter", {})
-        whole = bool(before) and (each.folder.path / before.get("file", CARD)).exists()
+        whole = _whole(each.folder)
         if whole or len(planned) > 1:
             listener.say(f"{each.folder.path}{' is made already' if whole else ''}")
         made.append(before if whole else _trained(each.training, each.folder, conversations, tokenizer, where, listener))
     return made
+
+
+def _whole(folder: AdapterFolder) -> bool:
+    """Whether its adapter is made already."""
+    made: dict[str, Any] = folder.recipe().get("adapter", {})
+    return bool(made) and (folder.path / made.get("file", CARD)).exists()
+
+
+def _check_network(base: BaseModel, where: Any, listener: Listener) -> None:
+    """Load the network once, since only its weights show whether they are whole, and say if there will be no GGUF file.
+
+    Raises ``ConfigurationError``.
+    """
+    from agent.training.lora.adapter import UnknownArchitecture, check_architecture
+
+    try:
+        check_architecture(base.network(where.dtype).config)
+    except UnknownArchitecture as error:
+        listener.say(str(error))
 
 
 def _trained(
@@ -294,12 +316,12 @@ LoRA of rank {recipe.rank}, {made["steps"]:,} steps, {made["tokens"]:,} tokens o
 
 def _gguf(adapted: Any, recipe: Recipe, file: Path, listener: Listener) -> dict[str, str]:
     """Write llama.cpp's file, or say why there is none."""
-    from agent.training.lora.adapter import write_adapter
+    from agent.training.lora.adapter import UnknownArchitecture, write_adapter
     from agent.training.lora.optimise import peft
 
     try:
         digest = write_adapter(peft.get_peft_model_state_dict(adapted), adapted.config, recipe.alpha, file)
-    except ConfigurationError as error:
+    except UnknownArchitecture as error:
         listener.say(str(error))
         return {}
     return {"file": file.name, "sha256": digest}

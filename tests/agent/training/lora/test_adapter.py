@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -242,3 +243,67 @@ def test_layers_of_other_architectures_have_names(kind: str, tmp_path: Path) -> 
     names = {tensor.name for tensor in gguf.GGUFReader(tmp_path / "adapter.gguf").tensors}
     layers = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
     assert names == {f"blk.{at}.{layer}.weight.lora_{which}" for at in range(2) for layer in layers for which in "ab"}
+
+
+@pytest.fixture
+def folder_model(tmp_path: Path) -> Callable[[str], BaseModel]:
+    """A tiny random model of an architecture, as a folder of Hugging Face."""
+
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    def make(kind: str) -> BaseModel:
+        folder = tmp_path / kind
+        tokenizer = base_model(write_tiny(tmp_path / "tiny.gguf")).tokenizer()
+        shape = SMALL | HEADS | {"vocab_size": len(tokenizer), "max_position_embeddings": 4_096}
+        AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **shape)).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return base_model(folder)
+
+    return make
+
+
+def _shorter(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1_000])
+
+
+def _odd_field(folder: Path) -> None:
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"hidden_size": "wide"}))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: _shorter(folder / "model.safetensors"),
+        lambda folder: (folder / "model.safetensors").unlink(),
+        lambda folder: (folder / "model.safetensors").write_bytes(b"odd"),
+        _odd_field,
+        lambda folder: (folder / "tokenizer.json").write_text("{"),
+    ],
+    ids=["truncated", "no weights", "no safetensors", "config", "tokenizer"],
+)
+def test_a_damaged_model_is_refused_before_any_game_is_played(
+    folder_model: Callable[[str], BaseModel], tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    base = folder_model("llama")
+    damage(base.path)
+    made = AdapterFolder(tmp_path / "made")
+    with pytest.raises(ConfigurationError, match=r"cannot be loaded by transformers: .+\. Give a GGUF file") as caught:
+        train_adapter(Training(base, Lessons(("lota",), {}, houses=1), RECIPE), made, Listener(), threads=1)
+    assert "\n" not in str(caught.value)
+    assert not made.path.exists(), "nothing was played"
+
+
+def test_who_gets_no_gguf_adapter_is_told_before_any_game_is_played(
+    folder_model: Callable[[str], BaseModel], tmp_path: Path
+) -> None:
+    listener, made = Listener(), AdapterFolder(tmp_path / "made")
+    training = Training(folder_model("olmo2"), Lessons(("lota",), {"shots": 0}, houses=1), replace(RECIPE, epochs=1))
+    found = train_adapter(training, made, listener, threads=1)
+    assert listener.said[0].startswith(
+        "How llama.cpp names the layers of olmo2 is not known here, so there is no adapter.gguf."
+    )
+    assert "file" not in found
+    assert not (made.path / "adapter.gguf").exists()
+    assert (made.path / "adapter_model.safetensors").exists()
+    assert train_adapter(training, made, Listener(), threads=1) == found
