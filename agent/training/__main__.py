@@ -21,8 +21,8 @@ from agent.models.builtin.model import load_builtin
 from agent.training import corpus
 from agent.training.evaluate import SETS, evaluate_model
 from agent.training.own import OwnPlay
-from agent.training.processes import processors
 from agent.training.steps import Steps, add_evaluation, print_figures, print_size
+from worlds.processors import processors
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -29,11 +29,6 @@ MOST_LOST = 5
 """Processes that may die over one parcel."""
 
 
-def processors() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Worker(Protocol[T_contra, R_co]):
     """Does the work for one item after another."""
 

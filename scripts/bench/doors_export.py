@@ -15,7 +15,7 @@ from agent.export.episode import ExportedEpisode
 from agent.export.formats import FORMATS
 from agent.export.recorded import RecordedEpisodes
 from agent.training.lora.games import Demonstrations
-from agent.training.processes import processors
+from worlds.processors import processors
 
 RECORDED = 60
 PLAYED = 200

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from agent.models.base import Request
 from agent.models.forms import Choice, grammar_of
 from worlds.paths import read_file
+from worlds.processors import processors
 from worlds.workers import Refused
 
 LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
@@ -21,12 +21,11 @@ _CHATML = (
 
 
 def usual_threads() -> int:
-    """Threads where none are named: one less than the cores that this process may use.
+    """Threads where none are named: one less than the processors that this process may use.
 
     Threads of a model wait for each other at every layer, so where one of them has to share its core, all of them stand still.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, cores - 1)
+    return max(1, processors() - 1)
 
 
 def said_threads(threads: int) -> str:

@@ -21,6 +21,7 @@ from torch.nn import functional
 from agent.training.lora.recipe import CHECKPOINT, Recipe
 from agent.training.lora.tokens import Sample
 from worlds.errors import ConfigurationError
+from worlds.processors import processors
 
 peft: Any = import_module("peft")
 
@@ -61,6 +62,9 @@ def machine(device: str = "auto", threads: int | None = None, room: int | None =
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     able = torch.cpu.get_capabilities()
     bfloat16 = chosen == "cuda" or (torch.backends.mkldnn.is_available() and any(able.get(one) for one in _BFLOAT16))
+    if chosen == "cpu":
+        # torch counts the machine's cores, also those that a container does not get.
+        threads = threads or min(torch.get_num_threads(), processors())
     return Machine(chosen, threads, room or (32_768 if chosen == "cuda" else 1_024), bfloat16)
 
 
@@ -69,7 +73,7 @@ def about(where: Machine) -> str:
     if where.device == "cuda":
         return str(torch.cuda.get_device_name())
     threads = torch.get_num_threads() if where.threads is None else where.threads
-    return f"{threads} threads of a processor{', in bfloat16' if where.bfloat16 else ''}"
+    return f"{threads} thread{'s' * (threads != 1)} of a processor{', in bfloat16' if where.bfloat16 else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from hypothesis import strategies as st
 
 from agent.config import Settings
 from agent.models.llama.provider import LlamaOptions, chosen_runtime, read_llama_name
-from agent.models.llama.shared import said_threads, usual_threads
+from agent.models.llama.shared import said_threads
 from agent.models.provider import with_options
 from agent.models.registry import computes, parse_model, portable_name
 from agent.setup import set_up
 from tests.agent.models.llama.tiny import write_tiny
 from worlds.errors import ConfigurationError
+from worlds.processors import processors
 from worlds.registry import make_world
 
 FILES = st.none() | st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
@@ -78,5 +79,5 @@ def test_with_how_many_threads_a_model_computes_is_said_where_nobody_named_them(
     file = write_tiny(tmp_path / "tiny.gguf")
     told = [*set_up(Settings(model=f"llama:{file}"), make_world("alfworld"), "react").destinations()]
     assert told == [computes(f"llama:{file}")]
-    assert f"computes with {said_threads(usual_threads())}" in told[0]
+    assert f"computes with {said_threads(max(1, processors() - 1))}" in told[0]
     assert [*set_up(Settings(model=f"llama:{file}?threads=1"), make_world("alfworld"), "react").destinations()] == []
