@@ -116,9 +116,11 @@ class LlamaCpp:
         self._jobs.put(job)
         return answer.result()
 
-    def room(self, messages: Sequence[Message]) -> int:
-        """Tokens of a context beside this prompt. Raises ``Refused``."""
-        return self._library.context_size - len(self._library.prompt(messages))
+    def room(self, messages: Sequence[Message], *, raw: bool) -> int:
+        """Tokens of a context beside this prompt, which is written without a template if ``raw``. Raises ``Refused``."""
+        library = self._library
+        prompt = library.raw_prompt(messages[0].content) if raw else library.prompt(messages)
+        return library.context_size - len(prompt)
 
     def close(self) -> None:
         """End its thread."""

@@ -215,7 +215,9 @@ class Library:
         parameters.kv_unified = True
         parameters.no_perf = True
         parameters.type_k = parameters.type_v = {"f32": lib.GGML_TYPE_F32, "f16": lib.GGML_TYPE_F16}[options.cache_type]
-        parameters.flash_attn_type = {"auto": -1, "off": 0, "on": 1}[options.flash]
+        # It adds up in an order that depends on what else is cached, and so would a score.
+        flash = "off" if options.flash == "auto" and options.exact else options.flash
+        parameters.flash_attn_type = {"auto": -1, "off": 0, "on": 1}[flash]
         # Without layers on a GPU nothing is computed there: a build for one would else do so with long prompts.
         parameters.op_offload = parameters.offload_kqv = options.gpu_layers != 0
         parameters.n_threads = parameters.n_threads_batch = options.threads or usual_threads()

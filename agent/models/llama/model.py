@@ -114,7 +114,10 @@ class LlamaModel(Model):
         return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
 
     async def room(self, messages: Sequence[Message]) -> int | None:
-        return await self._ask(messages, {"room": True}) if (await self.holding()).chats else None
+        if (await self.holding()).chats:
+            return await self._ask(messages, {"room": True})
+        text = "\n".join(message.content for message in messages)
+        return await self._ask((Message("user", text),), {"room": True, "raw": True})
 
     async def aclose(self) -> None:
         process, self._process = self._process, None

@@ -27,13 +27,13 @@ _WAY_OUT = f'Install one: {_INSTALL}, which needs no compiler, or "housequest[ll
 
 @dataclass(frozen=True, slots=True)
 class LlamaOptions:
-    """How a GGUF model is run. ``flash`` attention is faster and less exact."""
+    """How a GGUF model is run. ``flash`` attention is faster, and what is cached then changes scores."""
 
     context: int | None = option(
         None, "tokens of one conversation [what the model was trained for, at most 8192]", least=1, most=1 << 24
     )
     slots: int = option(4, "conversations decoded at once", least=1, most=256)
-    threads: int | None = option(None, "threads of the processor [all its cores but one]", least=1, most=1_024)
+    threads: int | None = option(None, "threads of the processor [one less than there are cores for it]", least=1, most=1_024)
     gpu_layers: int = option(-1, "layers on a GPU; -1 for all that fit", least=-1, most=10_000)
     batch: int = option(512, "tokens of a prompt evaluated at once", least=1, most=1 << 16)
     cache: bool = option(True, "whether shared prompt prefixes are cached")
@@ -41,7 +41,7 @@ class LlamaOptions:
     template: str | None = option(None, "the file of a chat template in place of the model's own, or chatml")
     lora: str | None = option(None, "the file of an adapter")
     cache_type: Literal["f16", "f32"] = "f16"
-    flash: Literal["auto", "on", "off"] = "auto"
+    flash: Literal["auto", "on", "off"] = option("auto", "flash attention [auto: none where texts are scored exactly]")
     runtime: RuntimeName = "auto"
 
 
@@ -96,9 +96,7 @@ class LlamaProvider(ModelProvider):
 
         if read_llama_name(rest)[1].threads is not None:
             return None
-        return (
-            f"The model computes with {said_threads(usual_threads())}, one less than there are cores; ?threads=N changes that."
-        )
+        return f"The model computes with {said_threads(usual_threads())}, one less than it may use; ?threads=N changes that."
 
     def about(self) -> str:
         names = installed()

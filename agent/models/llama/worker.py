@@ -34,7 +34,7 @@ def start(first: Any) -> tuple[str, Handler]:
     def answer(asked: Any, asking: Asking) -> dict[str, Any] | int:
         messages = [Message(**each) for each in asked.pop("messages")]
         if "room" in asked:
-            return runtime.room(messages)
+            return runtime.room(messages, raw="raw" in asked)
         if "texts" in asked:
             return asdict(runtime.score(messages, asked["texts"], asking))
         # JSON has no numbers as keys, so the bias comes as pairs.

@@ -92,10 +92,13 @@ class Xllama:
             reply.hear(said)
         return reply.whole()
 
-    def room(self, messages: Sequence[Message]) -> int:
-        """Tokens of a context beside this prompt. Raises ``Refused``."""
-        written = self._post("/apply-template", {"messages": [asdict(message) for message in messages]})["prompt"]
-        counted = self._post("/tokenize", {"content": written, "add_special": True, "parse_special": True})
+    def room(self, messages: Sequence[Message], *, raw: bool) -> int:
+        """Tokens of a context beside this prompt, which is written without a template if ``raw``. Raises ``Refused``."""
+        if raw:
+            written = messages[0].content
+        else:
+            written = self._post("/apply-template", {"messages": [asdict(message) for message in messages]})["prompt"]
+        counted = self._post("/tokenize", {"content": written, "add_special": True, "parse_special": not raw})
         return self._context - len(counted["tokens"])
 
     def _post(self, path: str, body: Mapping[str, object]) -> Any:

@@ -107,6 +107,24 @@ def test_equal_scores_are_equal_whatever_is_scored_beside_them() -> None:
     asyncio.run(test(make_model(named("llama-cpp-python", "threads=1&context=4096"), timeout=600)))
 
 
+def test_a_score_does_not_depend_on_what_is_cached_of_other_prompts() -> None:
+    texts, manual = TEXTS[:40], Message("system", "You are a robot that lives in a house. " * 30)
+    prompts = [
+        [manual, Message("user", f"{ASKED[0].content}{more}")] for more in ("", " heat the egg, 4.", " find a microwave, 4.")
+    ]
+
+    async def scores(*asked: int) -> list[tuple[float, ...]]:
+        model = make_model(named("llama-cpp-python", "threads=1&context=4096"), timeout=600)
+        try:
+            return [(await model.score(prompts[one], texts)).logprobs for one in asked]
+        finally:
+            await model.aclose()
+
+    alone = [asyncio.run(scores(one))[0] for one in range(3)]
+    for order in ((0, 1, 2, 0), (2, 0, 1), (1, 2, 0)):
+        assert asyncio.run(scores(*order)) == [alone[one] for one in order]
+
+
 @pytest.fixture(scope="module")
 def served() -> Generator[str]:
     """llama.cpp's own server, as xllamacpp has it, by HTTP."""
