@@ -18,11 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.models.builtin.model import load_builtin
+from agent.models.processors import processors
 from agent.training import corpus
 from agent.training.evaluate import SETS, evaluate_model
 from agent.training.own import OwnPlay
 from agent.training.steps import Steps, add_evaluation, print_figures, print_size
-from worlds.processors import processors
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -14,8 +14,8 @@ from agent.evaluation.library import evaluate
 from agent.export.episode import ExportedEpisode
 from agent.export.formats import FORMATS
 from agent.export.recorded import RecordedEpisodes
+from agent.models.processors import processors
 from agent.training.lora.games import Demonstrations
-from worlds.processors import processors
 
 RECORDED = 60
 PLAYED = 200

@@ -20,12 +20,12 @@ from agent.evaluation.runs.cost import money
 from agent.evaluation.runs.estimate import estimate
 from agent.evaluation.runs.shard import Shard, read_shard
 from agent.evaluation.runs.spec import RunSpec
+from agent.models.processors import processors
 from agent.training.processes import Pool
 from knowledge.choosing import estimated_tokens, topic_of
 from tui import terminal
 from tui.text import percentage, plural
 from worlds.errors import ConfigurationError, shown
-from worlds.processors import processors
 
 if TYPE_CHECKING:
     from agent.evaluation.cluster.local import ProcessCluster

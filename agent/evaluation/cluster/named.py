@@ -7,8 +7,8 @@ from importlib.util import find_spec
 
 from agent.evaluation.cluster.local import ProcessCluster
 from agent.evaluation.cluster.on_ray import RayCluster
+from agent.models.processors import processors
 from worlds.errors import ConfigurationError, shown
-from worlds.processors import processors
 
 
 def read_cluster(text: str) -> RayCluster | ProcessCluster:

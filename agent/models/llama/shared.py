@@ -6,8 +6,8 @@ from pathlib import Path
 
 from agent.models.base import Request
 from agent.models.forms import Choice, grammar_of
+from agent.models.processors import processors
 from worlds.paths import read_file
-from worlds.processors import processors
 from worlds.workers import Refused
 
 LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."

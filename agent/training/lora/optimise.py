@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from agent.models.processors import processors
 from agent.training.lora.recipe import CHECKPOINT, Recipe
 from agent.training.lora.tokens import Sample
 from worlds.errors import ConfigurationError
-from worlds.processors import processors
 
 peft: Any = import_module("peft")
 

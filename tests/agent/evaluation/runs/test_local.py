@@ -17,6 +17,7 @@ from agent.evaluation.cluster.messages import Order
 from agent.evaluation.cluster.named import read_cluster
 from agent.evaluation.runs.folder import RunFolder
 from agent.evaluation.runs.verify import verify_run
+from agent.models.processors import processors
 from tests.agent.evaluation.runs.test_batch import play
 from tests.agent.evaluation.runs.test_cluster import calls_recorded, react
 from tests.agent.evaluation.runs.test_shards import kept
@@ -25,7 +26,6 @@ from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending, wait_until
 from worlds.errors import ConfigurationError
-from worlds.processors import processors
 
 LONG = 120.0
 """Seconds that players may need to start on a loaded machine."""

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from agent.config import Settings
 from agent.models.llama.provider import LlamaOptions, chosen_runtime, read_llama_name
 from agent.models.llama.shared import said_threads
+from agent.models.processors import processors
 from agent.models.provider import with_options
 from agent.models.registry import computes, parse_model, portable_name
 from agent.setup import set_up
 from tests.agent.models.llama.tiny import write_tiny
 from worlds.errors import ConfigurationError
-from worlds.processors import processors
 from worlds.registry import make_world
 
 FILES = st.none() | st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
