@@ -117,7 +117,8 @@ async def conversations(house: str) -> list[list[Message]]:
 
 
 async def _called(file: Path, runtime: str, cache: str, calls: Sequence[Sequence[Message]]) -> _Spent:
-    named = f"bench?runtime={runtime}&slots=1&threads=1&gpu_layers=0&cache={cache}&context={CONTEXT}"
+    # With flash attention, as the bare runtime below.
+    named = f"bench?runtime={runtime}&slots=1&threads=1&gpu_layers=0&flash=on&cache={cache}&context={CONTEXT}"
     model = LlamaModel(file, read_llama_name(named)[1], name="llama:bench", timeout=600.0)
     try:
         await model.runtime()
