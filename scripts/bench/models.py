@@ -80,7 +80,7 @@ def run(data: Path | None) -> Iterator[str]:
         lora = os.environ.get("BENCH_LORA")
         settings = dict(part.split("=", 1) for part in os.environ.get("BENCH_SET", "").split() if "=" in part)
         file = model_file(Path(folder))
-        name = f"llama:{file}?threads=1&slots=1&context=8192{f'&lora={lora}' if lora else ''}"
+        name = f"llama:{file}?threads=1&slots=1&context=8192&flash=on{f'&lora={lora}' if lora else ''}"
         yield f"{file.name}{' with an adapter' if lora else ''}"
         for agent in os.environ.get("BENCH_AGENTS", " ".join(AGENTS)).split():
             for form in ("free", "held"):
