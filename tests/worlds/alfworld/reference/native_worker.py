@@ -11,7 +11,8 @@ import os
 import signal
 import sys
 import time
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 from tests.worlds.alfworld.play import env_of
 from worlds.alfworld.engine.game import PLACEHOLDER, GameFile, parse_game
@@ -41,25 +42,8 @@ class NativeGame(Reference):
     def step(self, command: str) -> GameOutput:
         assert self.env is not None
         os.write(1, b"below Python's stdout\n")
-        match command:
-            case "die":
-                os.kill(os.getpid(), signal.SIGKILL)
-            case "fail":
-                raise KeyError("fell down")
-            case "exit":
-                sys.exit("out of eggs")
-            case "hang":
-                time.sleep(600)
-            case "babble":
-                babble(b"\xff\x00 and so on\n")
-            case "answer otherwise":
-                babble(b'{"text": "You win.", "won": true, "commands": ["look", 7]}\n')
-            case "answer with a number":
-                return GameOutput("You win.", True, ("look", cast("str", 7)))
-            case "talk without end":
-                babble(b"la " * 10_000_000)
-            case _:
-                pass
+        if command in MISDEEDS:
+            return MISDEEDS[command]()
         return told(self.env, self.env.step(command))
 
 
@@ -77,6 +61,18 @@ def babble(content: bytes) -> None:
         except OSError:
             continue
     time.sleep(600)
+
+
+MISDEEDS: dict[str, Callable[[], Any]] = {
+    "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "fail": lambda: {}["fell down"],
+    "exit": lambda: sys.exit("out of eggs"),
+    "hang": lambda: time.sleep(600),
+    "babble": lambda: babble(b"\xff\x00 and so on\n"),
+    "answer otherwise": lambda: babble(b'{"text": "You win.", "won": true, "commands": ["look", 7]}\n'),
+    "answer with a number": lambda: GameOutput("You win.", True, ("look", cast("str", 7))),
+    "talk without end": lambda: babble(b"la " * 10_000_000),
+}
 
 
 if __name__ == "__main__":
