@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 
 from agent.models.base import Message, Request
@@ -24,6 +25,8 @@ def start(first: Any) -> tuple[str, Handler]:
     options = LlamaOptions(**first["options"])
     if options.runtime == "llama-cpp-python":
         try:
+            # Before NumPy: where the library brings a C++ runtime of its own, as one compiled for CUDA may, it crashes after.
+            import_module("llama_cpp")
             from agent.models.llama.decoding import LlamaCpp as Runtime
         except (ImportError, OSError) as error:
             raise Refused(f"llama-cpp-python cannot be imported ({error})", "Install it, or name ?runtime=xllamacpp.") from None

@@ -8,6 +8,8 @@ import math
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -20,7 +22,7 @@ from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.spec import make_run_spec
 from agent.models.base import Message, Model, Request
 from agent.models.checking import check_model
-from agent.models.llama.model import STARTS, LlamaModel
+from agent.models.llama.model import STARTS, WORKER, LlamaModel
 from agent.models.llama.provider import ATTENDED_BATCH, installed, read_llama_name
 from agent.models.registry import make_model
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
@@ -113,6 +115,27 @@ def test_what_runs_it_is_shown(tiny: Path, runtime: str) -> None:
     assert re.fullmatch(rf"{runtime} \d\S+, .+, 1 thread", proof.runtime)
     assert proof.broken == ()
     assert ("exact scores of texts" in {one.what for one in proof.abilities if one.works}) == (runtime != "xllamacpp")
+
+
+def test_the_library_is_loaded_before_numpy(tiny: Path, tmp_path: Path) -> None:
+    """One that was compiled for CUDA crashed after it, since each brought a C++ runtime (docs/guides/models.md)."""
+    if "llama-cpp-python" not in installed():
+        pytest.skip("needs llama-cpp-python")
+    options = {"runtime": "llama-cpp-python", "slots": 1, "gpu_layers": 0}
+    first = json.dumps({"first": {"path": str(tiny), "context": 64, "options": options}})
+    argv, log = [sys.executable, "-X", "importtime", "-m", WORKER], tmp_path / "imports"
+    with (
+        log.open("w") as imports,
+        subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=imports, text=True) as worker,
+    ):
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        worker.stdin.write(f"{first}\n")
+        worker.stdin.flush()
+        assert "ready" in json.loads(worker.stdout.readline())
+        worker.stdin.close()
+    imported = [line.rpartition("|")[2].strip() for line in log.read_text().splitlines() if line.startswith("import time:")]
+    assert imported.index("llama_cpp.llama_cpp") < imported.index("numpy")
 
 
 def test_what_prompts_begin_with_alike_is_evaluated_once(tiny: Path, runtime: str) -> None:
