@@ -28,12 +28,12 @@ KEPT = 4
 
 lib: Any = import_module("llama_cpp")
 
-_WARNING, _ERROR = 3, 4
+_WARNING = 3
 
 
 def _log(level: int, text: bytes, _: object) -> None:
-    # The last lines explain why a process died, so keep the rest out, with the dots of what goes on (5).
-    if level in (_WARNING, _ERROR):
+    # The last lines explain why a process died, so keep the rest out.
+    if level >= _WARNING:
         os.write(2, text)
 
 

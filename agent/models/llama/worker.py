@@ -25,7 +25,7 @@ def start(first: Any) -> tuple[str, Handler]:
     options = LlamaOptions(**first["options"])
     if options.runtime == "llama-cpp-python":
         try:
-            # Before NumPy: where the library brings a C++ runtime of its own, as one compiled for CUDA may, it crashes after.
+            # Before NumPy: one compiled for CUDA, with C++ code of its own, crashed if NumPy was loaded first.
             import_module("llama_cpp")
             from agent.models.llama.decoding import LlamaCpp as Runtime
         except (ImportError, OSError) as error:

@@ -118,7 +118,7 @@ def test_what_runs_it_is_shown(tiny: Path, runtime: str) -> None:
 
 
 def test_the_library_is_loaded_before_numpy(tiny: Path, tmp_path: Path) -> None:
-    """One that was compiled for CUDA crashed after it, since each brought a C++ runtime (docs/guides/models.md)."""
+    """A library that was compiled for CUDA crashed if NumPy was loaded first (docs/guides/models.md)."""
     if "llama-cpp-python" not in installed():
         pytest.skip("needs llama-cpp-python")
     options = {"runtime": "llama-cpp-python", "slots": 1, "gpu_layers": 0}
