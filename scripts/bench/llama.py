@@ -160,7 +160,7 @@ async def _crowd(file: Path, runtime: str, conversation: list[Message]) -> list[
     talks = [[*conversation[:-1], Message("user", f"{conversation[-1].content} ({at})")] for at in range(CONVERSATIONS)]
     took: list[str] = []
     for slots in SLOTS:
-        options = read_llama_name(f"bench?runtime={runtime}&slots={slots}&threads=1&gpu_layers=0&context=4096")[1]
+        options = read_llama_name(f"bench?runtime={runtime}&slots={slots}&threads=1&gpu_layers=0&flash=on&context=4096")[1]
         model = LlamaModel(file, options, name="llama:bench", timeout=600.0)
         gate = asyncio.Semaphore(slots)
 
