@@ -11,7 +11,7 @@ from tests.agent.integrations.test_env_server import SCRIPTED_WORLD, serving
 from tests.environments import ROOT, environment, run_tests, said
 
 # Installing takes ten times as long on a busy machine.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = pytest.mark.slow
 
 PLAYER = Path(__file__).with_name("openenv_player.py")
 DOORS = ROOT / "docs" / "guides" / "doors.md"

@@ -24,7 +24,7 @@ from tests.backends.llama_server import serving  # noqa: E402
 from worlds.alfworld.text import HOUSEHOLD  # noqa: E402
 from worlds.registry import make_world  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = pytest.mark.slow
 
 WORLD = make_world("alfworld")
 FILE = next(Path(smollm2.__path__[0]).glob("*.gguf"))

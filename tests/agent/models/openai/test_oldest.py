@@ -11,7 +11,7 @@ import pytest
 from tests.environments import ROOT, environment, run_tests, said
 
 # Installing takes ten times as long on a busy machine.
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = pytest.mark.slow
 
 # numpy 1 has no wheels for Python 3.13.
 PACKAGES = ("openai", "numpy") if sys.version_info < (3, 13) else ("openai",)

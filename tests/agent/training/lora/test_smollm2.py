@@ -35,7 +35,7 @@ from agent.training.lora.tokens import encode  # noqa: E402
 from tests.backends.llama_server import serving  # noqa: E402
 from worlds.registry import make_world  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = pytest.mark.slow
 
 WORLD = make_world("alfworld")
 LOTA = {"shots": 0}
