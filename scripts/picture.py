@@ -49,7 +49,9 @@ _NOISE = "noisy:miss=0.15,confuse=0.15,depth=0.01,seed=2"
 _SUBGOALS = (("PickupObject", "egg"), ("HeatObject", "egg"), ("PutObject", "egg", "diningtable"))
 _SAME = 5
 """Looks at a screen that must be alike before it is drawn."""
-_BUSY = (" looking ", "reading", "deciding")
+_DECIDING = "deciding"
+_GAME = "game"
+"""Workers of this group are at work as long as their game."""
 _HINT = ("l", "o", "o", "k", "space", "i", "n", "space", "t", "h", "e", "space", "f", "r", "i", "d", "g", "e")
 _BEGINNING = (("It makes a plan and proposes a command. Enter accepts it", 1.8), ("No egg here", 1.2))
 _END = (
@@ -338,12 +340,13 @@ def _typed(command: str) -> tuple[str, ...]:
 
 
 async def _settle(app: App[None], pilot: Pilot[None]) -> None:
-    """Wait until nothing is read or drawn any more."""
+    """Wait until nothing is read or drawn any more, nor does an agent decide."""
     shown, same = "", 0
     while same < _SAME:
         await pilot.pause(0.1)
         before, shown = shown, _text(app)
-        same = same + 1 if shown == before and not any(word in shown for word in _BUSY) else 0
+        busy = _DECIDING in shown or any(not worker.is_finished and worker.group != _GAME for worker in app.workers)
+        same = 0 if busy or shown != before else same + 1
 
 
 def _shown(app: App[None]) -> Rows:

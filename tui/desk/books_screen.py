@@ -78,9 +78,10 @@ class BooksScreen(AppScreen):
         self._list_books = books
         self._books: tuple[BookSummary, ...] = ()
         self._opened = ""
+        self._listed = False
 
     def compose(self) -> ComposeResult:
-        yield Static(id="books-title")
+        yield Static(_title("reading …"), id="books-title")
         yield OptionList()
         yield Static(Content(TEACHING), id="books-teaching")
         yield Static(id="books-note")
@@ -106,9 +107,8 @@ class BooksScreen(AppScreen):
         listed.highlighted = min(at, len(self._books) - 1) if self._books else None
         listed.display = bool(self._books)
         count = len(self._books)
-        books = plural(count, "book") if count else "there are none yet"
-        title = Content.assemble(("Rulebooks", "bold $foreground"), f"  ·  {books}")
-        self.query_one("#books-title", Static).update(title)
+        self.query_one("#books-title", Static).update(_title(plural(count, "book") if count else "there are none yet"))
+        self._listed = True
 
     @on(OptionList.OptionSelected)
     def _picked(self, message: OptionList.OptionSelected) -> None:
@@ -116,10 +116,10 @@ class BooksScreen(AppScreen):
 
     def action_open(self) -> None:
         at = self.query_one(OptionList).highlighted
-        if at is None:
-            self._say("There is no book yet; n begins one.")
-        else:
+        if at is not None:
             self._open(self._books[at].name)
+        elif self._listed:
+            self._say("There is no book yet; n begins one.")
 
     def action_new(self) -> None:
         names = () if any(book.name == FIRST for book in self._books) else (FIRST,)
@@ -152,6 +152,10 @@ class BooksScreen(AppScreen):
 
     def action_leave(self) -> None:
         self.post_message(self.Left())
+
+
+def _title(about: str) -> Content:
+    return Content.assemble(("Rulebooks", "bold $foreground"), f"  ·  {about}")
 
 
 def _row(book: BookSummary, width: int) -> Content:

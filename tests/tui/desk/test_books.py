@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from knowledge.rulebook import Rulebook, read_book, save
 from knowledge.rules import Rule
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import press, running_text, screen_text, showing, type_in, until, write_in
-from tui.desk.books import FIRST, latest_book, list_books, open_book
+from tests.waiting import Gate
+from tui.desk.books import FIRST, BookSummary, latest_book, list_books, open_book
 from tui.desk.books_screen import BooksScreen
 from tui.desk.screen import DeskScreen
 from tui.home.screen import HomeScreen
@@ -64,6 +66,23 @@ async def test_a_book_is_begun_and_opened_again(tmp_path: Path) -> None:
         await until(pilot, lambda: "bad.yaml:1" in screen_text(app))
         await press(pilot, "enter")
         await until(pilot, lambda: "One walks." in screen_text(app))
+
+
+async def test_enter_while_the_books_are_read_does_not_say_that_there_are_none() -> None:
+    mine()
+    gate = Gate()
+
+    def slowly() -> Sequence[BookSummary]:
+        gate.wait()
+        return list_books()
+
+    app = showing(lambda: BooksScreen(slowly))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await until(pilot, lambda: "reading" in screen_text(app))
+        await press(pilot, "enter")
+        assert "no book yet" not in screen_text(app)
+        gate.open()
+        await until(pilot, lambda: "human" in screen_text(app) and "reading" not in screen_text(app))
 
 
 @pytest.mark.parametrize("screen", ["home", "runs"])
