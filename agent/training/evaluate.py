@@ -43,7 +43,7 @@ SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")
 
 HOUSES = 500
 HABIT_GAMES = 60
-RULE_GAMES = 60
+RULE_GAMES = 40
 SEARCHING = 5
 """Of the commands up to the first "take", so many must not go where a hint says that there is nothing."""
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from agent.models.builtin.model import load_builtin
 from agent.training.evaluate import SETS, evaluate_model, lines
 
-_WITHOUT_GAMES = ("houses", "wordings", "hints", "rules")
-RULE_GAMES = 40
+_OF_GAMES = ("seen", "admissible", "human")
 
 
 def run(data: Path | None) -> Iterator[str]:
     """The figures of each set; published games are included if present. Lines to print."""
-    model = load_builtin()
-    for name in SETS if data is not None else _WITHOUT_GAMES:
-        for figures in evaluate_model(model, (name,), data=data, limit=RULE_GAMES if name == "rules" else None):
-            yield from lines(figures)
+    if data is None:
+        yield "valid_seen is left out, with and without people's goals: `housequest data download` fetches the games"
+    sets = SETS if data is not None else tuple(name for name in SETS if name not in _OF_GAMES)
+    for figures in evaluate_model(load_builtin(), sets, data=data):
+        yield from lines(figures)

