@@ -282,8 +282,9 @@ class _Record:
 
     def __init__(self, file: Path, *, resumed: bool) -> None:
         self._file = file
-        told = file.read_text("utf-8").splitlines() if resumed and file.exists() else []
-        self.lines: list[dict[str, Any]] = [json.loads(line) for line in told]
+        told = file.read_text("utf-8").splitlines(keepends=True) if resumed and file.exists() else []
+        # The last one was cut off where the disk was full.
+        self.lines: list[dict[str, Any]] = [json.loads(line) for line in told if line.endswith("\n")]
         self._anew = True
 
     def add(self, line: dict[str, Any]) -> None:

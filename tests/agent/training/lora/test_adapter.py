@@ -128,7 +128,8 @@ def test_the_record_of_a_training_that_broke_off_has_each_step_once(training: Tr
     samples, _ = encoded(prepare(training, folder, Listener()), training.base.tokenizer(), RECIPE.context)
     train(training.base.network(torch.float32), samples, folder.path, RECIPE, CPU, lambda _: None, until=2)
     record, told = folder.path / "record.jsonl", Hearing()
-    record.write_text("".join(json.dumps({"step": step, "loss": 9.0, "seconds": 1.0}) + "\n" for step in (1, 2, 3)), "utf-8")
+    before = [json.dumps({"step": step, "loss": 9.0, "seconds": 1.0}) for step in (1, 2, 3)]
+    record.write_text("\n".join([*before, '{"step": 4, "lo']), "utf-8")
     train_adapter(training, folder, told, device="cpu", threads=1)
     lines = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
     assert [line["step"] for line in lines] == [1, 2, 3, 4, 5, 6]
