@@ -88,16 +88,10 @@ def grammar_of(value: Value) -> str:
 
 
 @dataclass(frozen=True)
-class Words(Value):
-    """Free text on one line, of ``most`` characters; a ``sentence`` begins with a capital."""
+class _Text(Value):
+    """A text of ``most`` characters."""
 
     most: int
-    sentence: bool = True
-
-    @property
-    def pattern(self) -> str:
-        # Bytes that are no text are read as a mark each, up to four for what a grammar counts as one character.
-        return f"{_FIRST if self.sentence else _LETTER}{_FREE}{{0,{4 * self.most}}}"
 
     @property
     def schema(self) -> Mapping[str, Any]:
@@ -106,6 +100,18 @@ class Words(Value):
     @property
     def longest(self) -> int:
         return self.most
+
+
+@dataclass(frozen=True)
+class Words(_Text):
+    """Free text on one line, of ``most`` characters; a ``sentence`` begins with a capital."""
+
+    sentence: bool = True
+
+    @property
+    def pattern(self) -> str:
+        # Bytes that are no text are read as a mark each, up to four for what a grammar counts as one character.
+        return f"{_FIRST if self.sentence else _LETTER}{_FREE}{{0,{4 * self.most}}}"
 
     def expression(self, rules: Rules) -> str:  # noqa: ARG002 (it refers to none)
         # After a space by itself a small model goes on in any script; a capital brings it back to words.
@@ -172,22 +178,12 @@ class Either(Value):
 
 
 @dataclass(frozen=True)
-class Name(Value):
+class Name(_Text):
     """A name of plain words, of ``most`` characters."""
-
-    most: int
 
     @property
     def pattern(self) -> str:
         return f"[A-Za-z][A-Za-z0-9_' -]{{0,{self.most - 1}}}"
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return {"type": "string"}
-
-    @property
-    def longest(self) -> int:
-        return self.most
 
     def expression(self, rules: Rules) -> str:  # noqa: ARG002 (it refers to none)
         return self.pattern.replace("][", "] [")
