@@ -42,6 +42,21 @@ def as_continued(conversation: Sequence[Message], examples: Sequence[Exchange]) 
     return tuple(_marked(message, "" if at else shown, first=at == 0) for at, message in enumerate(conversation))
 
 
+def as_chat(text: str) -> tuple[Message, ...]:
+    """The conversation that was joined to this ``text`` with its marks, without examples; nothing where it has no marks."""
+    system, begun, told = text.partition(_BEFORE)
+    if begun:
+        told = told.partition(_AFTER)[2]
+    else:
+        system = text.partition(MESSAGE)[0]
+        told = text[len(system) :]
+    found = [Message("system", system.strip())] if system.strip() else []
+    for exchange in told.split(MESSAGE)[1:]:
+        asked, _, replied = exchange.partition(REPLY)
+        found += [Message("user", asked), *([Message("assistant", replied.strip())] if replied.strip() else [])]
+    return tuple(found) if MESSAGE in told else ()
+
+
 def _marked(message: Message, shown: str, *, first: bool) -> Message:
     """``message`` as it is written, with what is ``shown`` beside the ``first`` one."""
     match message.role:

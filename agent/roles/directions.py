@@ -28,7 +28,22 @@ _COMMAND = re.compile(
     r"(?P<thing>(?:(?!(?:from|off|out|in|into|on|onto|to|at|under|with|using|down|up|back|away)\b)[a-z0-9]+ ?)+)"
 )
 _TREATMENTS: tuple[Treatment, ...] = ("heat", "cool", "clean")
-_WHERE = re.compile(r"\bwhere(?:'s| is| are| was| were| did you (?:see|find)| have you seen)? (?P<thing>[a-z0-9 ]+)")
+_ASKING = (
+    r"(?:(?:please|so|and|but|ok|okay|hey|tell me|(?:do|did) you (?:know|remember)"
+    r"|(?:can|could) you (?:please )?(?:tell me|say))\b[, ]*)*"
+)
+_WHERE = re.compile(
+    rf"{_ASKING}where(?:'?s| is| are| am| was| were| did you (?:see|find)| have you seen)? (?P<thing>[a-z0-9 ]+?)"
+    r"(?: is| are| was| were)?(?: now)?(?=[^a-z0-9 ]|$)"
+)
+_SEEN = re.compile(
+    rf"{_ASKING}(?:(?:have|did) you (?:seen?|find|found)|(?:is|are) there) (?P<thing>(?:(?!(?:in|on|at|under)\b)[a-z0-9]+ ?)+?)"
+    r"(?: ?\b(?:anywhere|somewhere|around|here|yet|in (?:the|this) (?:room|house)))*\W*$"
+)
+"""Asks whether there is something, and so where."""
+_LOOKED = re.compile(r"(?:have|did|has) (?:you|we) (?:already |yet )?(?:look|search|check|been|go)")
+_SPEAKERS = re.compile(r"(?:you|i|we)\b")
+_ARTICLES = frozenset({"the", "a", "an", "any", "my", "our", "your", "this", "that", "number", "no"})
 _WHY = re.compile(r"\b(?:why|how come|what for)\b")
 _RHETORICAL = re.compile(
     r"\b(?:why )?(?:do|did|have|wo|would|could|ca)(?:n't|n’t|n?not| not) you\b"
@@ -152,13 +167,48 @@ def no_such_place(told: Directions, belief: Belief) -> str | None:
     return f'I know of no such place as in "{told.hint}", only of {told.missing} {numbers[0]}{last}.'
 
 
-def answer_question(question: str, belief: Belief, plan: Sequence[str], step: int) -> str | None:
-    """An answer to "where is the mug?" or "why?" from belief and plan; None for anything else."""
+def answer_question(
+    question: str, belief: Belief, plan: Sequence[str], step: int, told: Directions | None = None
+) -> str | None:
+    """An answer to "where is the mug?", "have you seen it?" or "why?", from belief and plan; None for anything else.
+
+    ``told`` is what a person said to do, while that is being done.
+    """
     text = _plain(question).strip()
-    if found := _WHERE.match(text):
-        return _whereabouts(found["thing"].strip(), belief)
+    at_work = f"I am at step {step + 1}: {plan[step]}." if plan else "I have no plan yet."
+    if found := _WHERE.match(text) or _SEEN.match(text):
+        thing = found["thing"].strip()
+        if _LOOKED.match(thing):
+            return _looked_into(belief)
+        if speaker := _SPEAKERS.match(thing):
+            where = f"I am at {belief.at}." if belief.at else "I stand in the middle of the room."
+            return where if speaker.end() == len(thing) else at_work
+        return _about_place(thing, belief) or _whereabouts(thing, belief)
     if _WHY.match(text) and not _RHETORICAL.match(text):
-        return f"My plan says so. I am at step {step + 1}: {plan[step]}." if plan else "I have no plan yet."
+        return f'Because you said: "{told.hint}".' if told else f"My plan says so. {at_work}" if plan else at_work
+    return None
+
+
+def _looked_into(belief: Belief) -> str:
+    looked = [one.name for one in belief.receptacles if not _is_unseen(one)]
+    return f"I have looked into {', '.join(looked)}." if looked else "I have looked into nothing yet."
+
+
+def _about_place(said: str, belief: Belief) -> str | None:
+    """What is known of a place, where ``said`` is the name of one and of nothing else."""
+    kinds = {*PLACES, *(one.kind for one in belief.receptacles)} - _LATER
+    for named, start, end in mentions(kinds, said):
+        rest = f"{said[:start]} {said[end:]}".split()
+        if not all(word in _ARTICLES or word.isdigit() for word in rest):
+            return None
+        there = [one for one in belief.receptacles if one.kind == named]
+        numbers = {int(word) for word in rest if word.isdigit()}
+        there = [one for one in there if not numbers or int(one.name.split()[-1]) in numbers]
+        if not there:
+            return f"I know of no {said.removeprefix('the ')} here."
+        unseen = [one.name for one in there if _is_unseen(one)]
+        left = f" I have not looked into {', '.join(unseen)} yet." if unseen else ""
+        return f"I know of {', '.join(one.name for one in there)}.{left}"
     return None
 
 

@@ -88,6 +88,11 @@ def train(
         settings = settings or played
     agents = agents or players or ("lota",)
     sizes = _sizes(houses or ("0" if runs else "400"))
+    if runs and not (sizes[-1] or games) and not set(agents) <= set(players):
+        raise ConfigurationError(
+            f"--agent: what is learned is what was played, by {', '.join(players) or 'nobody'}; leave --agent out, or let "
+            "other agents play as well: --houses N or --games N."
+        )
     lessons = Lessons(agents, settings, sizes[-1], games, people, missteps, seed)
     recipe = Recipe(rank, 2 * rank, rate, epochs, batch, context, seed=seed)
     base = base_model(model)

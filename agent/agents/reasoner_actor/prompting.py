@@ -165,7 +165,7 @@ class BriefPrompting:
         state, left = memory.state, list[str]()
         assert state is not None
         for hint in turn.hints:
-            if (answer := answer_question(hint, state.belief, memory.plan, memory.step)) is not None:
+            if (answer := answer_question(hint, state.belief, memory.plan, memory.step, state.directions)) is not None:
                 emit(Thought(role=REASONER.name, text=answer, answers=True))
             elif (told := read_directions(hint, state.belief, self.household.commands)) is not None:
                 if (answer := no_such_place(told, state.belief)) is not None:

@@ -102,11 +102,12 @@ def demonstrated(
     *,
     workers: int = 1,
     cluster: Pool | None = None,
+    left_out: Counter[str] | None = None,
 ) -> Iterator[Conversation]:
     """The conversations of all games that the expert wins through the agents; ``played`` hears how many of how many are over.
 
-    So many ``workers`` play at once, each a process, or those of a ``cluster``; they are the same whoever plays. Raises
-    ``ConfigurationError``.
+    ``left_out`` counts the other games, by why, as these are played. So many ``workers`` play at once, each a process, or those
+    of a ``cluster``; they are the same whoever plays. Raises ``ConfigurationError``.
     """
     lessons.check()
     tasks = AlfworldWorld(data=data).tasks("train") if lessons.games else ()
@@ -114,7 +115,10 @@ def demonstrated(
     items = (*range(lessons.houses), *spread)
     for number, episodes in enumerate(_played(_Play(lessons, data), items, workers, cluster), 1):
         for episode in episodes:
-            yield from episode.conversations if not isinstance(episode, str) else ()
+            if not isinstance(episode, str):
+                yield from episode.conversations
+            elif left_out is not None:
+                left_out[episode] += 1
         if played is not None:
             played(number, len(items))
 

@@ -118,13 +118,12 @@ def train(
     run.resume(file)
     began, kept = time.monotonic() - run.seconds, time.monotonic()
     last = run.steps if until is None else min(until, run.steps)
-    losses: list[float] = []
     for batch in run.batches():
         if run.step >= last:
             break
-        losses = [*losses, run.learn(batch)][-20:]
+        run.losses = [*run.losses, run.learn(batch)][-20:]
         run.seconds = time.monotonic() - began
-        heard(Progress(run.step, run.steps, sum(losses) / len(losses), run.read / run.seconds, run.seconds))
+        heard(Progress(run.step, run.steps, sum(run.losses) / len(run.losses), run.read / run.seconds, run.seconds))
         if time.monotonic() - kept > KEPT_EVERY or run.step == last:
             run.keep(file)
             kept = time.monotonic()
@@ -132,7 +131,7 @@ def train(
 
 
 class _Run:
-    """A network with an adapter, its optimiser, and the number of steps taken and tokens read."""
+    """A network with an adapter, its optimiser, the number of steps taken and tokens read, and the last ``losses``."""
 
     def __init__(self, network: Any, samples: Sequence[Sample], recipe: Recipe, where: Machine) -> None:
         torch.manual_seed(recipe.seed)
@@ -144,6 +143,7 @@ class _Run:
         self.adapted.train()
         self.steps = steps_of(len(samples), recipe)
         self.step, self.read, self.seconds = 0, 0, 0.0
+        self.losses: list[float] = []
         self._samples, self._recipe, self._where = samples, recipe, where
         self._trained = [each for each in self.adapted.parameters() if each.requires_grad]
         self._optimiser: Any = torch.optim.AdamW(self._trained, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0)
@@ -155,11 +155,12 @@ class _Run:
             peft.set_peft_model_state_dict(self.adapted, kept["adapter"])
             self._optimiser.load_state_dict(kept["optimiser"])
             self.step, self.read, self.seconds = kept["step"], kept["read"], kept["seconds"]
+            self.losses = kept.get("losses", [])
 
     def keep(self, file: Path) -> None:
         part = file.with_suffix(".part")
         state = {"adapter": peft.get_peft_model_state_dict(self.adapted), "optimiser": self._optimiser.state_dict()}
-        torch.save(state | {"step": self.step, "read": self.read, "seconds": self.seconds}, part)
+        torch.save(state | {"step": self.step, "read": self.read, "seconds": self.seconds, "losses": self.losses}, part)
         part.replace(file)
 
     def batches(self) -> Iterator[list[Sample]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -15,6 +16,7 @@ from typing import Any
 from agent.episodes.moments import digest
 from agent.export.conversations import Conversation, load, save
 from agent.export.recorded import RecordedEpisodes
+from agent.roles.brief import is_brief_prompt
 from agent.training.lora.base_model import BaseModel
 from agent.training.lora.games import Lessons, demonstrated, of_houses
 from agent.training.lora.recipe import ADAPTER, CARD, CHECKPOINT, CONVERSATIONS, RECORD, AdapterFolder, Recipe
@@ -129,7 +131,7 @@ def prepare(
     if file.exists() and known.get("sha256") == _digest(file):
         return load(file)
     # Before the games, which take longer to play than a run to read.
-    won = list(recorded(training.runs)) if training.runs else []
+    won = list(recorded(training.runs, listener)) if training.runs else []
     played = play() if play is not None else _played(training, listener)
     folder.path.mkdir(parents=True, exist_ok=True)
     number = save(chain(played, won), file)
@@ -147,22 +149,45 @@ def prepare(
 
 
 def _played(training: Training, listener: Listener) -> Iterator[Conversation]:
-    """The conversations of the games, which are played now."""
-    return demonstrated(training.lessons, training.data, listener.played, workers=training.workers, cluster=training.cluster)
+    """The conversations of the games, which are played now; the listener is told which games teach nothing."""
+    left_out = Counter[str]()
+    yield from demonstrated(
+        training.lessons,
+        training.data,
+        listener.played,
+        workers=training.workers,
+        cluster=training.cluster,
+        left_out=left_out,
+    )
+    for why, games in left_out.most_common():
+        listener.say(f"{games:,} game{'s' * (games != 1)} {why}: left out")
 
 
-def recorded(folders: Sequence[Path]) -> Iterator[Conversation]:
-    """The conversations of the won episodes in ``folders``. Raises ``KnowledgeError`` where there is none."""
-    found = False
+def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversation]:
+    """The conversations of the won episodes in ``folders``, but for those in the short prompts of ``builtin``.
+
+    Raises ``KnowledgeError`` where there is none.
+    """
+    found = short = 0
     for episode in RecordedEpisodes(folders):
         for conversation in episode.conversations:
-            found = True
-            yield conversation
-    if not found:
-        named = ", ".join(shown(str(folder), 100) for folder in folders)
+            if any(is_brief_prompt(message.content) for message in conversation.messages if message.role == "user"):
+                short += 1
+            else:
+                found += 1
+                yield conversation
+    named = ", ".join(shown(str(folder), 100) for folder in folders)
+    if not (found or short):
         raise KnowledgeError(
             f"{named}: there is no won episode with a model in a split that may be learned from; play some there."
         )
+    if not found:
+        raise KnowledgeError(
+            f"{named}: builtin played there, in short prompts that no other model is sent. Learn from games that another model "
+            "won, or from the expert: --houses N."
+        )
+    if short:
+        listener.say(f"{short:,} conversations of builtin are left out: no other model is sent its short prompts")
 
 
 def train_adapter(
@@ -344,4 +369,5 @@ def _digest(file: Path) -> str:
 
 def folder_name(base: BaseModel, agents: Sequence[str]) -> str:
     """The folder of an adapter without a name: that of its model and what it learned to play."""
-    return f"{base.path.stem}-{'-'.join(agents)}"
+    path = base.path.resolve()
+    return f"{path.stem if base.is_gguf else path.name}-{'-'.join(agents)}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent.agents.registry import agent_names, agent_spec
 from agent.export.conversations import Call
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, TokenChoice
 from agent.roles.base import plain_text
+from agent.roles.completion import as_chat
 from agent.training.lora.knowing import Knowing
 from agent.training.lora.replies import TAUGHT, reply
 from worlds.errors import ConfigurationError, ModelError, shown
@@ -37,7 +39,8 @@ class Teacher(Model):
         return self._can
 
     async def complete(self, request: Request) -> Completion:
-        said = reply(self._knows, request)
+        marked = as_chat(request.text) if request.raw else ()
+        said = reply(self._knows, replace(request, messages=marked, raw=False) if marked else request)
         if request.choices is not None and said.text not in request.choices:
             raise ModelError(f"The expert would say {said.text!r}, which is none of the choices; this game teaches nothing.")
         self.calls.append(Call(self._asked(request), said.text, said.learned, request.raw))
@@ -52,11 +55,12 @@ class Teacher(Model):
 
     def _asked(self, request: Request) -> tuple[Message, ...]:
         """The messages of ``request``; of plain text, the lines that were said before are told apart again."""
-        before = self.calls[-1].whole if request.raw and self.calls else ()
-        told, text = plain_text(before), request.text
-        return (
-            (*before, Message("user", text.removeprefix(told))) if before and text.startswith(told) else tuple(request.messages)
-        )
+        if not request.raw:
+            return tuple(request.messages)
+        text = request.text
+        wholes: list[tuple[Message, ...]] = [call.whole for call in self.calls if text.startswith(plain_text(call.whole))]
+        told = max(wholes, key=len, default=())
+        return (*told, Message("user", text.removeprefix(plain_text(told))))
 
 
 def check_taught(agent: str) -> None:

@@ -5,6 +5,7 @@ What is learned of a reply is its text and the mark that ends it, as the model w
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,11 +42,10 @@ def encoded(conversations: Iterable[Conversation], tokenizer: Any, context: int)
 
 
 def encode(conversation: Conversation, tokenizer: Any) -> Sample:
-    """One conversation. Raises ``ConfigurationError``."""
+    """One conversation, as it is read in play: as one text. Raises ``ConfigurationError``."""
     messages = conversation.messages
     rendered = _plain if conversation.plain else _rendered
-    tokens: list[int] = list(_beginning(tokenizer, rendered(tokenizer, messages[:1], reply=False)))
-    learned: list[int] = []
+    replies: list[tuple[int, int]] = []
     written = ""
     for place in conversation.learned:
         prompt = rendered(tokenizer, messages[:place], reply=True)
@@ -55,14 +55,25 @@ def encode(conversation: Conversation, tokenizer: Any) -> Sample:
                 "The chat template writes a conversation anew with every message, so its replies cannot be learned in one "
                 "pass. Name another template in the model's tokenizer_config.json."
             )
-        tokens += _tokens(tokenizer, prompt[len(written) :])
-        reply = _tokens(tokenizer, with_reply[len(prompt) :])
-        text = len(_tokens(tokenizer, messages[place].content))
-        # The mark that ends the reply is the first token after its text; what the template adds then is not the model's.
-        learned += range(len(tokens), len(tokens) + min(len(reply), text + 1))
-        tokens += reply
+        said = messages[place].content.strip()
+        at = with_reply.find(said, len(prompt))
+        replies.append((len(prompt), at + len(said) if at >= 0 else len(with_reply)))
         written = with_reply
-    return Sample(tuple(tokens), tuple(learned))
+    begin = _beginning(tokenizer, written)
+    read = tokenizer(written, add_special_tokens=False, return_offsets_mapping=True)
+    starts, ends = [start for start, _ in read["offset_mapping"]], [end for _, end in read["offset_mapping"]]
+    learned: list[int] = []
+    for begins, text_ends in replies:
+        first = bisect_left(starts, begins)
+        if first and ends[first - 1] > begins:
+            raise ConfigurationError(
+                "The tokenizer joins the end of a prompt with the beginning of the reply, which a model cannot do in play. "
+                "Name a chat template in the model's tokenizer_config.json that ends a prompt with a mark or a new line."
+            )
+        # The mark that ends the reply is the first token after its text; what the template adds then is not the model's.
+        last = min(bisect_left(starts, text_ends) + 1, len(starts))
+        learned += range(len(begin) + first, len(begin) + last)
+    return Sample((*begin, *read["input_ids"]), tuple(learned))
 
 
 def _plain(tokenizer: Any, messages: Sequence[Message], *, reply: bool) -> str:
@@ -76,17 +87,14 @@ def _rendered(tokenizer: Any, messages: Sequence[Message], *, reply: bool) -> st
 
     if not tokenizer.chat_template:
         raise ConfigurationError(
-            "The model comes without a chat template, so its prompts cannot be written. Take its instruction-tuned version."
+            "The model comes without a chat template, so its prompts cannot be written. Take its instruction-tuned "
+            "version, or have it learn plain text: --set form=completion."
         )
     plain = [{"role": one.role, "content": one.content} for one in messages]
     try:
         return str(tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=reply))
     except (TemplateError, ValueError) as error:
         raise ConfigurationError(f"The model's chat template does not take an agent's conversation: {error}.") from None
-
-
-def _tokens(tokenizer: Any, text: str) -> list[int]:
-    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def _beginning(tokenizer: Any, text: str) -> list[int]:

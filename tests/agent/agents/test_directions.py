@@ -234,10 +234,26 @@ def test_a_search_goes_on_until_something_wanted_is_found() -> None:
         ("Where is the mug?", "I saw mug 2 in countertop 1."),
         ("where's the egg", "I hold egg 1."),
         ("why?", "My plan says so. I am at step 2: heat it."),
+        ("wheres the mug", "I saw mug 2 in countertop 1."),
+        ("Do you know where the mug is?", "I saw mug 2 in countertop 1."),
+        ("can you tell me where the mug is now?", "I saw mug 2 in countertop 1."),
+        ("Is there a mug anywhere?", "I saw mug 2 in countertop 1."),
+        ("have you seen the mug yet", "I saw mug 2 in countertop 1."),
+        ("Where is the fridge?", "I know of fridge 1. I have not looked into fridge 1 yet."),
+        ("where is countertop 1", "I know of countertop 1."),
+        ("where is the bed?", "I know of no bed here."),
+        ("Where have you looked?", "I have looked into countertop 1."),
+        ("where am I?", "I am at countertop 1."),
+        ("where are you going?", "I am at step 2: heat it."),
     ],
 )
 def test_questions_are_answered_from_belief(question: str, said: str) -> None:
     assert answer_question(question, WITH_EGG, ("find an egg", "heat it"), 1) == said
+
+
+def test_while_it_does_what_a_person_said_that_is_why() -> None:
+    told = read_directions("look in the fridge", WITH_EGG, COMMANDS)
+    assert answer_question("why?", WITH_EGG, ("find an egg",), 0, told) == 'Because you said: "look in the fridge".'
 
 
 def test_a_suggestion_that_asks_why_not_is_no_question() -> None:

@@ -22,13 +22,14 @@ _ALIGNMENT = 32
 @dataclass(frozen=True)
 class Kind:
     """What is odd about a file: which parts it lacks; ``tied``: it has no output matrix beside its embeddings; ``begins``: a
-    prompt has a token before its text."""
+    prompt has a token before its text; ``spaced``: a text has a space before it."""
 
     template: bool = True
     weights: bool = True
     vocabulary: bool = True
     tied: bool = False
     begins: bool = True
+    spaced: bool = False
 
 
 def write_tiny(path: Path, kind: Kind | None = None, *, seed: int = 0) -> Path:
@@ -63,7 +64,7 @@ def write_tiny(path: Path, kind: Kind | None = None, *, seed: int = 0) -> Path:
             _array("tokenizer.ggml.token_type", _INT, [struct.pack("<i", each) for each in types]),
             _uint("tokenizer.ggml.bos_token_id", 1),
             _uint("tokenizer.ggml.eos_token_id", 2),
-            _key("tokenizer.ggml.add_space_prefix") + struct.pack("<I?", _BOOL, False),
+            _key("tokenizer.ggml.add_space_prefix") + struct.pack("<I?", _BOOL, kind.spaced),
             _key("tokenizer.ggml.add_bos_token") + struct.pack("<I?", _BOOL, kind.begins),
         ]
     if kind.template:

@@ -19,16 +19,18 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 import numpy as np  # noqa: E402
 
+from agent.export.conversations import Conversation  # noqa: E402
 from agent.models.base import Message, Request  # noqa: E402
+from agent.models.llama.library import Library  # noqa: E402
 from agent.models.llama.model import LlamaModel  # noqa: E402
-from agent.models.llama.provider import read_llama_name  # noqa: E402
+from agent.models.llama.provider import LlamaOptions, read_llama_name  # noqa: E402
 from agent.training.lora.adapter import write_adapter  # noqa: E402
 from agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
 from agent.training.lora.games import Lessons  # noqa: E402
 from agent.training.lora.optimise import Machine, Progress, train  # noqa: E402
 from agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
 from agent.training.lora.run import Listener, Training, of_sizes, prepare, train_adapter, train_all  # noqa: E402
-from agent.training.lora.tokens import Sample, encoded  # noqa: E402
+from agent.training.lora.tokens import Sample, encode, encoded  # noqa: E402
 from tests.agent.models.llama.tiny import Kind, write_tiny  # noqa: E402
 from tui.cli import main  # noqa: E402
 from worlds.errors import ConfigurationError  # noqa: E402
@@ -105,15 +107,29 @@ def test_llama_cpp_computes_what_was_trained_and_plays_with_it(training: Trainin
     assert without != with_it
 
 
+def test_with_a_tokenizer_that_puts_a_space_before_a_text_what_is_learned_is_what_is_read_in_play(tmp_path: Path) -> None:
+    base = base_model(write_tiny(tmp_path / "tiny.gguf", Kind(spaced=True)))
+    library = Library(str(base.path), 2_048, LlamaOptions(slots=1, threads=1, runtime="llama-cpp-python"))
+    said = (("user", "task"), ("assistant", "find"), ("user", "2."), ("assistant", "go"))
+    messages = tuple(Message(role, text) for role, text in said)
+    sample = encode(Conversation("", "", messages, (1, 3)), base.tokenizer())
+    for place in (1, 3):
+        read = library.prompt(messages[:place])
+        assert sample.tokens[: len(read)] == read
+        assert len(read) in sample.learned
+
+
 def test_a_training_that_broke_off_goes_on_as_if_it_had_not(training: Training, tmp_path: Path) -> None:
     conversations = prepare(training, AdapterFolder(tmp_path / "made"), Listener())
-    samples, _ = encoded(conversations, training.base.tokenizer(), 1_000)
+    samples, _ = encoded(conversations, training.base.tokenizer(), RECIPE.context)
+    assert samples
+    losses = dict[str, float]()
 
     def run(name: str, until: int | None = None) -> dict[str, Any]:
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
         network = training.base.network(torch.float32)
-        adapted = train(network, samples, folder, RECIPE, CPU, lambda _: None, until=until)
+        adapted = train(network, samples, folder, RECIPE, CPU, lambda each: losses.update({name: each.loss}), until=until)
         return peft.get_peft_model_state_dict(adapted)
 
     whole = run("whole")
@@ -121,6 +137,7 @@ def test_a_training_that_broke_off_goes_on_as_if_it_had_not(training: Training, 
     again = run("parts")
     assert whole.keys() == again.keys()
     assert all(torch.equal(value, again[name]) for name, value in whole.items())
+    assert losses["whole"] == losses["parts"]
 
 
 def test_the_record_of_a_training_that_broke_off_has_each_step_once(training: Training, tmp_path: Path) -> None:
@@ -141,7 +158,8 @@ def test_the_record_of_a_training_that_broke_off_has_each_step_once(training: Tr
 
 def test_how_many_tokens_are_computed_at_once_changes_nothing(training: Training, tmp_path: Path) -> None:
     conversations = prepare(training, AdapterFolder(tmp_path / "made"), Listener())
-    samples, _ = encoded(conversations, training.base.tokenizer(), 600)
+    samples, _ = encoded(conversations, training.base.tokenizer(), RECIPE.context)
+    assert samples
     losses: list[list[float]] = []
     for room in (1, 100_000):
         heard: list[float] = []

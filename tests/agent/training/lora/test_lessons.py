@@ -23,6 +23,7 @@ from agent.episodes.record import EpisodeRecorder
 from agent.episodes.splits import EVALUATION_SEEDS
 from agent.export.conversations import Call, Conversation, joined, load, save
 from agent.models.base import Capabilities, Completion, Message, Model, Request
+from agent.models.registry import make_model
 from agent.models.scripted import ReplyRule, ScriptedModel
 from agent.roles.base import plain_text
 from agent.roles.reading import read_command
@@ -30,7 +31,7 @@ from agent.training.lora.base_model import BaseModel, base_model
 from agent.training.lora.games import Demonstrations, Lessons, demonstrated
 from agent.training.lora.knowing import Knowing, watched
 from agent.training.lora.recipe import AdapterFolder, Recipe
-from agent.training.lora.run import Listener, Training, of_sizes, prepare, prepare_all, recorded
+from agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare, prepare_all, recorded
 from agent.training.lora.teacher import LIKE_LLAMA, Teacher
 from agent.training.lora.tokens import encode, encoded
 from tests.agent.models.llama.tiny import write_tiny
@@ -129,8 +130,11 @@ TAUGHT: Sequence[tuple[str, Mapping[str, Scalar], Sequence[str]]] = [
     ("react", {"exemplars": "own", "thoughts": "turns", "completions": "off"}, ()),
     ("react", {"exemplars": "own", "thoughts": "none"}, ()),
     ("react", {"window": 2}, ("admissible",)),
+    ("react", {"form": "completion"}, ()),
     ("reasoner-actor", {}, ()),
+    ("reasoner-actor", {"form": "completion"}, ()),
     ("lota", {"shots": 1}, ()),
+    ("lota", {"shots": 0, "form": "completion"}, ()),
     ("lota", {"asking": "list"}, ()),
     ("opex", {}, ()),
     ("opex", {"planner": False, "observer": False}, ()),
@@ -217,11 +221,26 @@ def test_won_runs_are_learned_from_but_for_those_that_evaluate(tmp_path: Path) -
         player = make_agent("react", world=world, model=model, seed=1)
         with EpisodeRecorder(tmp_path / f"{name}.jsonl") as recorder:
             asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, max_turns=40), recorder))
-    (found,) = recorded([tmp_path])
+    (found,) = recorded([tmp_path], Listener())
     assert found == conversation
     (tmp_path / "learned.jsonl").unlink()
     with pytest.raises(KnowledgeError, match="no won episode"):
-        list(recorded([tmp_path]))
+        list(recorded([tmp_path], Listener()))
+
+
+def test_the_short_prompts_of_the_built_in_model_are_not_learned(tmp_path: Path) -> None:
+    world = make_world("alfworld")
+    (conversation,) = demonstrated(Lessons(("react",), houses=1, missteps=0.0))
+    for agent, model in (("reasoner-actor", make_model("builtin")), ("react", Repeating([conversation]))):
+        player = make_agent(agent, world=world, model=model, seed=1)
+        with EpisodeRecorder(tmp_path / f"{agent}.jsonl") as recorder:
+            asyncio.run(run_episode(world.open(world.task("generated:0")), player, EpisodeConfig(world.engine), recorder))
+    listener = Listener()
+    assert list(recorded([tmp_path], listener)) == [conversation]
+    assert "conversations of builtin are left out" in listener.said[0]
+    (tmp_path / "react.jsonl").unlink()
+    with pytest.raises(KnowledgeError, match="builtin played there"):
+        list(recorded([tmp_path], listener))
 
 
 def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
@@ -238,12 +257,14 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
         with EpisodeRecorder(file) as recorder:
             asyncio.run(run_episode(env, player, EpisodeConfig(world.engine, settings=kept), recorder))
 
-    def train() -> object:
+    def train(*more: str) -> object:
         with pytest.raises(SystemExit) as end:
-            main(("train", str(base.path), "--from", str(run), "--out", str(out), "--dry-run"))
+            main(("train", str(base.path), "--from", str(run), "--out", str(out), "--dry-run", *more))
         return end.value.code
 
     play(run)
+    assert train("--agent", "lota") == 2
+    assert "what is learned is what was played, by react; leave --agent out" in capsys.readouterr().err
     assert not train()
     recipe = AdapterFolder(out).recipe()
     assert recipe["lessons"] | {"agents": ["react"], "settings": {"window": "3"}, "houses": 0} == recipe["lessons"]
@@ -291,8 +312,15 @@ class Letters:
         text = "".join(f"<{one['role']}>{one['content']}|\n" for one in messages)
         return text + ("<assistant>" if add_generation_prompt else "")
 
-    def __call__(self, text: str, *, add_special_tokens: bool = True) -> dict[str, list[int]]:
-        return {"input_ids": [1] * add_special_tokens + list(map(ord, text))}
+    def __call__(
+        self, text: str, *, add_special_tokens: bool = True, return_offsets_mapping: bool = False
+    ) -> dict[str, list[Any]]:
+        del return_offsets_mapping
+        begin = [1] * add_special_tokens
+        return {
+            "input_ids": begin + list(map(ord, text)),
+            "offset_mapping": [(0, 0) for _ in begin] + [(at, at + 1) for at in range(len(text))],
+        }
 
 
 def test_replies_and_the_mark_that_ends_them_are_learned() -> None:
@@ -305,15 +333,20 @@ def test_replies_and_the_mark_that_ends_them_are_learned() -> None:
     assert "".join(chr(only.tokens[place]) for place in only.learned) == "go|"
 
 
-def test_lines_of_plain_text_are_learned_without_the_template() -> None:
-    (episode,) = Demonstrations("react", "generated:0", 1, {"exemplars": "own"})
+@pytest.mark.parametrize(
+    ("settings", "begins"),
+    [({"exemplars": "own"}, " think: To do this I "), ({"form": "completion"}, " Thought: ")],
+    ids=str,
+)
+def test_lines_of_plain_text_are_learned_without_the_template(settings: Mapping[str, Scalar], begins: str) -> None:
+    (episode,) = Demonstrations("react", "generated:0", 1, settings)
     (conversation,) = episode.conversations
     assert Conversation.read(str(conversation)) == conversation
     sample = encode(conversation, Letters())
     text = "".join(map(chr, sample.tokens[1:]))
     assert text == plain_text(conversation.messages)
     learned = "".join(chr(sample.tokens[place]) for place in sample.learned)
-    assert learned.startswith(" think: To do this I ")
+    assert learned.startswith(begins)
 
 
 def test_what_is_too_long_teaches_its_beginning() -> None:
@@ -338,6 +371,42 @@ def test_a_template_that_rewrites_the_past_is_refused() -> None:
 @pytest.fixture
 def base(tmp_path: Path) -> BaseModel:
     return base_model(write_tiny(tmp_path / "tiny.gguf"))
+
+
+def test_a_tokenizer_that_joins_a_prompt_and_its_reply_is_refused() -> None:
+    class Pairs(Letters):
+        def __call__(
+            self, text: str, *, add_special_tokens: bool = True, return_offsets_mapping: bool = False
+        ) -> dict[str, list[Any]]:
+            del add_special_tokens, return_offsets_mapping
+            places = range(0, len(text), 2)
+            return {"input_ids": list(places), "offset_mapping": [(at, at + 2) for at in places]}
+
+    for asked, joins in (("1", False), ("12", True)):
+        conversation = Conversation("", "", (Message("user", asked), Message("assistant", "no")), (1,))
+        if joins:
+            with pytest.raises(ConfigurationError, match="joins the end of a prompt with the beginning of the reply"):
+                encode(conversation, Pairs())
+        else:
+            assert len(encode(conversation, Pairs()).learned) == 2
+
+
+def test_folders_are_named_as_their_models(base: BaseModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert folder_name(base, ("lota", "react")) == "tiny-lota-react"
+    model = tmp_path / "Some2.5-0.5B"
+    model.mkdir()
+    (model / "config.json").write_text("{}", "utf-8")
+    monkeypatch.chdir(model)
+    for path in (model, Path()):
+        assert folder_name(base_model(path), ("lota",)) == "Some2.5-0.5B-lota"
+
+
+def test_games_that_teach_nothing_are_told(base: BaseModel, tmp_path: Path) -> None:
+    listener = Listener()
+    lessons = Lessons(("react",), houses=6, missteps=0.9)
+    conversations = prepare(Training(base, lessons, Recipe()), AdapterFolder(tmp_path / "made"), listener)
+    lost = 6 - len({each.origin for each in conversations})
+    assert [f"{lost} game{'s' * (lost != 1)} that the expert does not win: left out"] == listener.said
 
 
 def test_a_folder_is_gone_on_with_by_the_same_command_alone(base: BaseModel, tmp_path: Path) -> None:
