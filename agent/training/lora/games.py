@@ -22,6 +22,7 @@ from agent.export.conversations import Conversation, joined
 from agent.export.episode import ExportedEpisode, PlayedStep
 from agent.training.lora.knowing import Knowing, watched
 from agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
+from agent.training.lora.worked import worked_examples
 from agent.training.processes import Pool, in_processes
 from worlds.alfworld.data.annotations import sentences_of
 from worlds.alfworld.data.tasks import EXAMPLE, GENERATED, TRAJECTORY_FILE
@@ -242,7 +243,7 @@ async def _taught(world: AlfworldWorld, game: _Game, agent: str, play: _Play) ->
     config = EpisodeConfig(world.engine, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
     env = watched(config.open(world, task))
     teacher = Teacher(Knowing(world, env, game.goal, Random(drawn), missteps=lessons.missteps))
-    player = make_agent(agent, world=world, model=teacher, settings=lessons.settings, seed=lessons.seed)
+    player = make_agent(agent, world=world, model=teacher, settings=lessons.settings, seed=lessons.seed, worked=worked_examples)
     ended = await run_episode(env, player, config, lambda _: None)
     env.close()
     if ended.boundary == "configuration":

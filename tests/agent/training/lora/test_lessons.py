@@ -34,6 +34,7 @@ from agent.training.lora.recipe import AdapterFolder, Recipe
 from agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare, prepare_all, recorded
 from agent.training.lora.teacher import LIKE_LLAMA, Teacher
 from agent.training.lora.tokens import encode, encoded
+from agent.training.lora.worked import worked_examples
 from tests.agent.models.llama.tiny import write_tiny
 from tui.cli import main
 from worlds.alfworld.text.goals import read_goal
@@ -182,7 +183,8 @@ def test_a_model_that_learned_it_by_heart_wins_with_the_prompts_of_the_real_agen
     found = list(Demonstrations(agent, "generated:0", 6, settings, grants=terms))
     assert len(found) >= 5
     for episode in found:
-        player = make_agent(agent, world=world, model=Repeating(episode.conversations), settings=settings, seed=1)
+        model = Repeating(episode.conversations)
+        player = make_agent(agent, world=world, model=model, settings=settings, seed=1, worked=worked_examples)
         config = EpisodeConfig(world.engine, terms, seed=1)
         heard: list[Event | CallTiming] = []
         ended = asyncio.run(run_episode(config.open(world, world.task(episode.origin)), player, config, heard.append))
