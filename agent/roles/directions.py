@@ -205,7 +205,7 @@ def _about_place(said: str, belief: Belief) -> str | None:
         numbers = {int(word) for word in rest if word.isdigit()}
         there = [one for one in there if not numbers or int(one.name.split()[-1]) in numbers]
         if not there:
-            return f"I know of no {said.removeprefix('the ')} here."
+            return f"I know of no {' '.join(word for word in said.split() if word not in _ARTICLES)} here."
         unseen = [one.name for one in there if _is_unseen(one)]
         left = f" I have not looked into {', '.join(unseen)} yet." if unseen else ""
         return f"I know of {', '.join(one.name for one in there)}.{left}"

@@ -242,6 +242,7 @@ def test_a_search_goes_on_until_something_wanted_is_found() -> None:
         ("Where is the fridge?", "I know of fridge 1. I have not looked into fridge 1 yet."),
         ("where is countertop 1", "I know of countertop 1."),
         ("where is the bed?", "I know of no bed here."),
+        ("is there a bed?", "I know of no bed here."),
         ("Where have you looked?", "I have looked into countertop 1."),
         ("where am I?", "I am at countertop 1."),
         ("where are you going?", "I am at step 2: heat it."),
