@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from agent.base import AgentEvent, Emitter
 from agent.episodes import events
@@ -25,6 +26,25 @@ class ListenerError(BaseException):
         self.error = error
 
 
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Replies of a branch so far, how many of them could not be read, and whether its budget cut the last one off."""
+
+    replies: int = 0
+    unread: int = 0
+    cut: bool = False
+
+    def after(self, body: events.Body) -> _Counts:
+        match body:
+            case events.ModelCall(held=held):
+                return replace(self, replies=self.replies + 1, cut=held == "cut")
+            case events.ParseFailed(final=final) if final or not self.cut:
+                return replace(self, unread=self.unread + 1)
+            case _:
+                # A held reply that broke off is asked for again without its thought; that mostly mends it.
+                return self
+
+
 class EventEmitter:
     """Sends events to a listener.
 
@@ -37,19 +57,18 @@ class EventEmitter:
         self._next_id = 0
         self.last: int | None = None
         self.assisted = False
-        self._counts: dict[int | None, tuple[int, int]] = {None: (0, 0)}
+        self._counts: dict[int | None, _Counts] = {None: _Counts()}
 
     @property
     def mostly_unread(self) -> bool:
         """Whether at least half of this branch's replies, and several, could not be read."""
-        replies, unread = self._counts[self.last]
-        return unread >= SEVERAL and 2 * unread >= replies
+        counts = self._counts[self.last]
+        return counts.unread >= SEVERAL and 2 * counts.unread >= counts.replies
 
     def emit(self, body: events.Body) -> int:
         """Send ``body`` as an event and return its id."""
         event = Event(id=self._next_id, parent=self.last, body=body)
-        replies, unread = self._counts[self.last]
-        self._counts[event.id] = replies + isinstance(body, events.ModelCall), unread + isinstance(body, events.ParseFailed)
+        self._counts[event.id] = self._counts[self.last].after(body)
         self._next_id += 1
         self.last = event.id
         self._listener(event)

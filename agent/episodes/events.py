@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from agent.models.base import Message, believed
+from agent.models.base import Held, Message, believed
 from worlds.errors import Boundary
 
 SCHEMA = 1
@@ -112,10 +112,6 @@ class Candidate(_Frozen):
 
 Count = Annotated[int | None, AfterValidator(believed)]
 """A count that a model stated; None if it stated none, or one that cannot be true (`believed`)."""
-
-
-Held = Literal["kept", "cut", "broken", "refused"]
-"""Whether a held reply kept its form (see `ModelCall`)."""
 
 
 class ModelCall(_Frozen):

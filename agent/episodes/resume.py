@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from agent.base import Agent, AskPerson, Turn
 from agent.episodes import events
@@ -33,7 +34,7 @@ from agent.episodes.overseer import (
     Unattended,
 )
 from agent.impression import Watcher
-from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, TokenChoice, Usage
+from agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores, TokenChoice, Usage
 from worlds.base import Env, Step, World
 from worlds.errors import ConfigurationError, ModelError, shown
 from worlds.wrappers import Wrapper
@@ -117,6 +118,12 @@ class _Script:
     def next(self) -> events.Body | None:
         """What was recorded next; None when the record is used up."""
         return self._recorded[self._at].body if self._at < len(self._recorded) else None
+
+    @property
+    def next_call(self) -> events.ModelCall | None:
+        """The next recorded call to the model."""
+        coming = (self._recorded[at].body for at in range(self._at, len(self._recorded)))
+        return next((body for body in coming if isinstance(body, events.ModelCall)), None)
 
     def _hints(self, *, after: int = 0) -> tuple[str, ...]:
         """The hints that come next, after ``after`` other events."""
@@ -263,11 +270,32 @@ def _pictures(call: events.ModelCall) -> list[str | None]:
 
 
 class _RecordedModel(ModelWrapper):
-    """Answers with the recorded replies, then with the live model's."""
+    """Answers with the recorded replies, then with the live model's.
+
+    What it was held to, and whether as plain text, is recorded too: the live model may be another, or its server may have been
+    too busy to be held.
+    """
 
     def __init__(self, script: _Script, live: Model) -> None:
         super().__init__(live)
         self._script = script
+
+    async def capabilities(self) -> Capabilities:
+        return self._as_then(await super().capabilities())
+
+    async def holding(self) -> Capabilities:
+        return self._as_then(await super().holding())
+
+    async def continuing(self) -> Capabilities:
+        return self._as_then(await super().continuing())
+
+    def _as_then(self, now: Capabilities) -> Capabilities:
+        """What the model can do, as far as it decides how the next recorded call is made."""
+        call = self._script.next_call
+        if call is None:
+            return now
+        plain = bool(call.plain)
+        return replace(now, chats=not plain, completions=plain, grammar=call.held is not None, schema=False)
 
     async def complete(self, request: Request) -> Completion:
         match self._script.next:
@@ -277,7 +305,7 @@ class _RecordedModel(ModelWrapper):
                 begun = tuple((one.text, one.logprob) for one in called.candidates or ())
                 tokens = (TokenChoice(*begun[0], begun),) if begun else ()
                 usage = Usage(called.prompt_tokens, called.completion_tokens)
-                return Completion(called.reply, called.finish, usage, tokens=tokens, unheld=called.held == "refused")
+                return Completion(called.reply, called.finish, usage, tokens=tokens, held=called.held)
             case _:
                 raise await self._script.missing("a call to the model")
 

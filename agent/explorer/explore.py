@@ -23,9 +23,8 @@ from agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candi
 from agent.explorer.filtering import FilterResult, filter_rules
 from agent.explorer.judges import LearningModel, ModelJudge
 from agent.explorer.ledger import Ledger
-from agent.explorer.plan import Exploration, ExplorationFolder, refuse_evaluation_split
+from agent.explorer.plan import Exploration, ExplorationFolder, LearningRoom, refuse_evaluation_split
 from agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
-from agent.models.base import Message
 from agent.models.registry import make_model
 from agent.roles.base import load_prompt
 from knowledge.library import library
@@ -38,6 +37,8 @@ from worlds.paths import atomic_write
 
 LEAST_REPLY = 512
 """Tokens that a chunk leaves for a reply, where replies may be so long: those of a few rules."""
+ASKED_AGAIN = 300
+"""Tokens that asking again adds to a prompt: the stub of a reply, and why it could not be read."""
 LEAST_CHUNK = 200
 """Tokens below which chunks are not made smaller: a house takes as many."""
 
@@ -146,24 +147,45 @@ class _Learning:
         )
 
     async def _chunks(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> list[Chunk]:
-        """The chunks, so small that a reply to each fits into the model's context where it tells how large that is."""
-        learning, prompt = self.exploration.learning, load_prompt("agent.explorer", "distiller")
+        """The chunks, so small that a reply to each fits into the model's context where it tells how large that is.
+
+        Replies of ``asker`` are limited to what is left then.
+        """
+        learning = self.exploration.learning
+        room = self.place.room()
+        # Where calls were answered before there was such a file, they are not made again in another size.
+        if room is None and not asker.ledger.calls:
+            room = await self._fitting(episodes, asker)
+            if room is not None:
+                atomic_write(self.place.room_file, file_of(room))
         tokens = learning.chunk_tokens
+        if room is not None:
+            tokens, asker.longest = room.chunk_tokens, room.reply_tokens
+        if self.options.say is not None and (tokens < learning.chunk_tokens or asker.longest < learning.reply_tokens):
+            fits = f"Chunks have about {tokens:,} tokens and replies at most {asker.longest:,}"
+            self.options.say(f"{fits}: the model's context has room for no more.")
+        return list(chunks(episodes, learning.chunk_steps, tokens))
+
+    async def _fitting(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> LearningRoom | None:
+        """The largest sizes that fit into the model's context; None where there is nothing to ask, or it does not tell."""
+        learning, prompt = self.exploration.learning, load_prompt("agent.explorer", "distiller")
+        tokens, wanted = learning.chunk_tokens, min(learning.reply_tokens, LEAST_REPLY)
         while True:
-            parts = list(chunks(episodes, learning.chunk_steps, tokens))
-            longest = max(parts, key=lambda part: len(part.text), default=None)
-            if longest is None:
-                return parts
-            asked = (Message("system", self._instructions()), Message("user", prompt.render("chunk", chunk=longest.text)))
-            room = None
-            with suppress(ModelError):  # the first call says what is wrong
-                room = await asker.model.room(asked)
-            if room is None or room >= min(learning.reply_tokens, LEAST_REPLY) or tokens <= LEAST_CHUNK:
-                break
+            parts = sorted(chunks(episodes, learning.chunk_steps, tokens), key=lambda part: len(part.text))
+            rooms: list[int] = []
+            for part in parts[-3:]:
+                room = None
+                with suppress(ModelError):  # the first call says what is wrong
+                    room = await asker.room(DISTILLER, self._instructions(), prompt.render("chunk", chunk=part.text))
+                if room is None:
+                    return None
+                rooms.append(room - ASKED_AGAIN)
+            if not rooms:
+                return None
+            if min(rooms) >= wanted or tokens <= LEAST_CHUNK:
+                reply = min(learning.reply_tokens, max(min(rooms), wanted))
+                return LearningRoom(chunk_tokens=tokens, reply_tokens=reply)
             tokens = tokens * 3 // 4
-        if tokens < learning.chunk_tokens and self.options.say is not None:
-            self.options.say(f"Chunks have about {tokens:,} tokens: the model has room for no more with a reply.")
-        return parts
 
     def _instructions(self) -> str:
         """The distiller's, in this world."""

@@ -18,7 +18,7 @@ from agent.explorer.ledger import Ledger, LedgerModel
 from agent.explorer.report import FailedCall
 from agent.models.base import Message, Model, Timing
 from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, FormChoice, Words
-from agent.roles.base import Answer, ReplyError, Role, Sampling, ask, clean, load_prompt
+from agent.roles.base import Answer, ReplyError, Role, Sampling, ask, clean, load_prompt, room_beside
 from agent.roles.reading import json_fields
 from knowledge.rules import Evidence, Rule
 from worlds.errors import ModelError
@@ -50,6 +50,14 @@ class LearningModel:
     form: FormChoice = "free"
     lost: list[FailedCall] = field(default_factory=list[FailedCall])
 
+    @property
+    def _sampling(self) -> Sampling:
+        return Sampling(max_tokens=self.longest, seed=self.seed, form=self.form)
+
+    async def room(self, role: Role[T], system: str, text: str) -> int | None:
+        """How many tokens the model's context leaves beside this question; None if it does not tell. Raises ``ModelError``."""
+        return await room_beside(role, self.model, (Message("system", system), Message("user", text)), self._sampling)
+
     async def ask(
         self,
         role: Role[T],
@@ -66,8 +74,7 @@ class LearningModel:
         sent, which are paid for, and raises the reason.
         """
         remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
-        sampling = Sampling(max_tokens=self.longest, seed=self.seed, form=self.form)
-        before = (Message("system", system),)
+        sampling, before = self._sampling, (Message("system", system),)
         replies: dict[str, T] = {}
         failed: dict[str, FailedCall] = {}
         waiting = iter(questions.items())

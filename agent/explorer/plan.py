@@ -47,6 +47,19 @@ class LearningConfig(BaseModel):
     form: FormChoice = "free"
 
 
+class LearningRoom(BaseModel):
+    """Tokens of a chunk and of a reply that the model's context has room for (``room.json``).
+
+    Kept with the first call, so that a resumed exploration makes the same calls: its server may have another context by then.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: int = SCHEMA
+    chunk_tokens: int
+    reply_tokens: int
+
+
 @dataclass(frozen=True, slots=True)
 class ExploreOptions:
     """The options of an exploration beyond a run's configuration.
@@ -142,6 +155,7 @@ class ExplorationFolder(RunFolder):
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.learning_file = path / "explore.json"
+        self.room_file = path / "room.json"
         self.calls_file = path / "calls.jsonl"
         self.report_file = path / "report.json"
 
@@ -152,9 +166,20 @@ class ExplorationFolder(RunFolder):
         way_out = " Delete the file: the same `housequest explore` makes it anew."
         return parsed(ExplorationReport, read_bytes(self.report_file, LARGEST), str(self.report_file), way_out)
 
+    def room(self) -> LearningRoom | None:
+        """The sizes that were found to fit, None before. Raises ``ConfigurationError`` if the file is damaged."""
+        if not self.room_file.exists():
+            return None
+        way_out = " Delete the file: the sizes are found out anew, and some calls are made again."
+        return parsed(LearningRoom, read_bytes(self.room_file, LARGEST), str(self.room_file), way_out)
+
     def learning_faults(self) -> list[Fault]:
         """What is not whole in the files of learning; nothing where there are none."""
-        files = ((LearningConfig, self.learning_file), (ExplorationReport, self.report_file))
+        files = (
+            (LearningConfig, self.learning_file),
+            (LearningRoom, self.room_file),
+            (ExplorationReport, self.report_file),
+        )
         calls = faults_of(LedgerCall, self.calls_file, LARGEST_LEDGER, lines=True)
         return [*(fault for kind, file in files for fault in faults_of(kind, file, LARGEST)), *calls]
 

@@ -13,6 +13,9 @@ Bias = Mapping[int | str, float]
 
 Speaker = Literal["system", "user", "assistant"]
 
+Held = Literal["kept", "cut", "broken", "refused"]
+"""What came of holding a reply to a form: it kept it, its budget cut it off, it broke it, or the model refused the form."""
+
 
 @dataclass(frozen=True, slots=True)
 class Image:
@@ -83,8 +86,9 @@ class PromptToken:
 class Completion:
     """A model's reply. ``finish`` is ``stop``, ``length``, or the model's own word for why it ended.
 
-    ``read`` are the tokens of the prompt, if they were asked for, without the first one, which nothing precedes. ``unheld``:
-    the model refused the grammar or schema, and replied freely.
+    ``read`` are the tokens of the prompt, if they were asked for, without the first one, which nothing precedes. ``held`` is
+    what came of the form that was asked for, if the model knows: ``refused`` if it replied freely, ``broken`` if ``text`` is
+    none of the choices. A recorded reply knows.
     """
 
     text: str
@@ -93,7 +97,7 @@ class Completion:
     timing: Timing = field(default=Timing(), compare=False)
     tokens: tuple[TokenChoice, ...] = ()
     read: tuple[PromptToken, ...] = ()
-    unheld: bool = False
+    held: Held | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +155,10 @@ class Request:
 
     The reply ends before the first of the texts in ``stop``, and after at most ``max_tokens`` tokens. ``seed`` fixes the
     sampling if ``temperature`` is above 0. Each of the others needs the capability of its name: ``top_logprobs`` asks for that
-    many alternatives for each token, ``choices`` for one of these texts, ``schema`` for JSON, ``grammar`` for a text of that
-    grammar, and ``bias`` changes the odds of tokens. Messages with pictures need ``images``. With ``raw``, the model continues
-    the contents of the messages, joined, as plain text; that needs ``completions``.
+    many alternatives for each token, ``choices`` for one of these texts (see `Completion` for what a server may make of that),
+    ``schema`` for JSON, ``grammar`` for a text of that grammar, and ``bias`` changes the odds of tokens. Messages with pictures
+    need ``images``. With ``raw``, the model continues the contents of the messages, joined, as plain text; that needs
+    ``completions``.
     """
 
     messages: Sequence[Message]
@@ -188,6 +193,11 @@ class Request:
                 raise Unsupported(f"{model} does not offer {what}; use an agent that only needs replies.")
         if self.has_images and (self.raw or not capabilities.images):
             raise Unsupported(f"{model} takes no images; name a vision model, or leave out --grant view.")
+
+    @property
+    def holds(self) -> bool:
+        """Whether the reply is to be held to a form: to a schema, a grammar or one of the choices."""
+        return self.schema is not None or self.grammar is not None or self.choices is not None
 
     @property
     def has_images(self) -> bool:
@@ -234,8 +244,11 @@ class Model(Protocol):
         """The log-probability (nats) of each continuation as the next message of the assistant."""
         raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
 
-    async def room(self, messages: Sequence[Message]) -> int | None:  # noqa: ARG002
-        """How many tokens its context leaves after this prompt, counted by its own tokenizer; None if it does not tell."""
+    async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:  # noqa: ARG002
+        """How many tokens its context leaves after this prompt, counted by its own tokenizer; None if it does not tell.
+
+        With ``raw`` the prompt is that of a raw request (`Request`).
+        """
         return None
 
     async def check_alive(self) -> Completion | None:
@@ -277,8 +290,8 @@ class ModelWrapper(Model):
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         return await self.model.score(messages, continuations)
 
-    async def room(self, messages: Sequence[Message]) -> int | None:
-        return await self.model.room(messages)
+    async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
+        return await self.model.room(messages, raw=raw)
 
     async def check_alive(self) -> Completion | None:
         return await self.model.check_alive()

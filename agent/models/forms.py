@@ -27,6 +27,8 @@ LONGEST_THOUGHT = 300
 """Characters of a thought that is held to a form: two or three sentences, some eighty tokens."""
 THOUGHT = "thought"
 """The name of what is said before it counts; a reply that was cut off is asked for again without it."""
+NO_THOUGHT = "None."
+"""Stands for a thought without any letter, such as "" or "1.": what counts comes after it."""
 
 _FREE = r"[^\x00-\x1F\x7F]"
 """A character of free text on one line, in grammars and in regular expressions alike."""
@@ -120,9 +122,13 @@ class Words(_Text):
     def written(self, value: object) -> str | None:
         said = value if isinstance(value, str) else ""
         line = " ".join("".join(each if each.isprintable() else " " for each in said).split())
-        line = f"{line[:1].upper()}{line[1:]}" if self.sentence else line
-        begun = re.search(_FIRST if self.sentence else _LETTER, line)
-        return line[begun.start() :][: self.most].rstrip() if begun else None
+        begun = re.search(_LETTER, line)
+        if begun is None:
+            return None
+        first, raised = begun[0], begun[0].upper()
+        if self.sentence and re.match(_FIRST, raised):
+            first = raised
+        return f"{first}{line[begun.end() :]}"[: self.most].rstrip()
 
 
 @dataclass(frozen=True)
@@ -288,7 +294,7 @@ class Form(Value):
         if not isinstance(value, dict):
             return None
         given = cast("dict[str, object]", value)
-        texts = [part if isinstance(part, str) else part[1].written(given.get(part[0])) for part in self.parts]
+        texts = [part if isinstance(part, str) else _written(*part, given.get(part[0])) for part in self.parts]
         known = [text for text in texts if text is not None]
         return "".join(known) if len(known) == len(texts) else None
 
@@ -325,6 +331,12 @@ class Form(Value):
         if not before and after and isinstance(after[0], str):
             after = (after[0].lstrip("\n"), *after[1:])
         return replace(self, parts=(*before, *after))
+
+
+def _written(name: str, part: Value, value: object) -> str | None:
+    """The text of the ``value`` that ``part`` has in a JSON object."""
+    text = part.written(value)
+    return NO_THOUGHT if text is None and name == THOUGHT and isinstance(value, str) else text
 
 
 def _trie(texts: Sequence[str], rules: Rules) -> str:

@@ -21,7 +21,7 @@ from typing import Generic, Literal, TypeVar
 
 from agent.base import Emitter
 from agent.episodes import events
-from agent.models.base import Capabilities, Completion, Image, Message, Model, Request
+from agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request
 from agent.models.forms import Form, FormChoice
 from agent.roles.completion import ENDS, Examples, as_continued, no_examples
 from worlds.errors import ModelError, Unsupported
@@ -35,6 +35,8 @@ LONGEST_REPLY = 20_000
 
 STUB = 200
 """Characters of an unreadable reply that stay in its conversation: a few whole ones would fill a small model's context."""
+ROOM_WITHOUT_THOUGHT = 256
+"""Tokens at least for a reply that is asked for again without its thought: those of a command, or of a short plan."""
 _CUT = " [the rest of this reply is left out]"
 
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
@@ -111,9 +113,9 @@ class Role(Generic[T]):
 class Sampling:
     """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
 
-    ``max_tokens`` limits every reply, whatever its role. Without it a role's own limit holds, or ``usual_tokens``. ``form``
-    says whether replies are held to their forms; ``free`` asks as before there were forms. ``examples`` are shown to a model
-    that continues plain text.
+    ``max_tokens`` limits every reply, whatever its role, but for one that is asked for again without its thought (`ask`).
+    Without it a role's own limit holds, or ``usual_tokens``. ``form`` says whether replies are held to their forms; ``free``
+    asks as before there were forms. ``examples`` are shown to a model that continues plain text.
     """
 
     max_tokens: int | None = None
@@ -167,6 +169,17 @@ def _stub(message: Message) -> Message:
     return message if len(message.content) <= STUB else replace(message, content=f"{message.content[:STUB].rstrip()}{_CUT}")
 
 
+async def room_beside(role: Role[T], model: Model, conversation: Conversation, sampling: Sampling) -> int | None:
+    """How many tokens the model's context leaves beside this ``conversation``, as `ask` sends it; None if it does not tell.
+
+    Raises ``ModelError``.
+    """
+    plain = await continues(model, sampling)
+    if plain:
+        conversation = as_continued(conversation, await asyncio.to_thread(sampling.examples, role.name))
+    return await model.room((Message("user", plain_text(conversation)),) if plain else conversation, raw=plain)
+
+
 def call_event(
     role: str,
     prompt: Conversation,
@@ -176,7 +189,7 @@ def call_event(
     kept: int | None = None,
     calls: int | None = None,
     plain: bool = False,
-    held: events.Held | None = None,
+    held: Held | None = None,
     weighed: bool = False,
 ) -> events.ModelCall:
     """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages.
@@ -225,32 +238,36 @@ async def ask(
 ) -> Answer[T]:
     """Send ``text`` to the role's model and read its reply, asking once more if it cannot be read.
 
-    With ``once`` it asks again only for the command of a held reply that its budget cut off.
+    With ``once`` it asks again only for what a held reply has beside its thought, where its budget cut that off.
 
     ``conversation`` are the messages before, from the system message on. ``alternatives`` requests so many possible first words
     of the reply, which are recorded with it. ``image`` goes along unless it is the last one of the conversation already.
 
     The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
-    that its budget cuts off is asked for again without its thought; a model that does not keep to the form, or refuses it, is
-    asked without one from then on (`remembered_unheld`), which a thought says. Where the model continues plain
-    text (`continues`), the conversation is sent and recorded as that, after examples. Raises ``ModelError`` when the model
-    fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to be held and the model cannot be.
+    that its budget cuts off is asked for again without its thought, and then has room for `ROOM_WITHOUT_THOUGHT`; a model that
+    does not keep to the form, or refuses it, is asked without one from then on (`remembered_unheld`), which a thought says.
+    Where the model continues plain text (`continues`), the conversation is sent and recorded as that, after examples. Raises
+    ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to be held
+    and the model cannot be.
     """
     most = sampling.reply_tokens(role.reply_tokens)
     plain = await continues(model, sampling)
     if plain and sampling.form != "completion":
         emit(events.Thought(role=FORM, text=NO_TEMPLATE))
-    examples = await asyncio.to_thread(sampling.examples, role.name) if plain else ()
-    form, way = role.form, await held_by(role.name, role.form, model, sampling, plain=plain)
-    reason = ""
+    form: Form | None = role.form
+    reason, unheld = "", False
     begun: tuple[tuple[str, float], ...] = ()
     for again in (False, True):
+        # A record may end between the two, and go on with another model.
+        plain = await continues(model, sampling) if again else plain
+        examples = await asyncio.to_thread(sampling.examples, role.name) if plain else ()
+        way = None if unheld else await held_by(role.name, form, model, sampling, plain=plain)
         conversation = (*conversation, _with_image(clean(text), image, conversation))
         said = as_continued(conversation, examples) if plain else conversation
         request = Request(
             (Message("user", plain_text(said)),) if plain else said,
             stop=(*role.stop, *ENDS) if plain else role.stop,
-            max_tokens=most if again or once else min(most, role.first_tokens or most),
+            max_tokens=most if again else min(most, role.first_tokens or most),
             temperature=sampling.temperature,
             seed=sampling.seed,
             top_logprobs=alternatives,
@@ -266,8 +283,7 @@ async def ask(
         begun = tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
         call = call_event(role.name, said, completion, begun, plain=plain, held=held)
         emit(call, completion.timing)
-        if found_unheld(role.name, held, model, sampling, emit):
-            way = None
+        unheld = found_unheld(role.name, held, model, sampling, emit)
         conversation = (*conversation, reply_message(call.reply))
         try:
             if held == "cut":
@@ -278,16 +294,16 @@ async def ask(
             # A model may allow a reply more or fewer tokens than were asked for, so its own count comes first.
             length = completion.usage.completion or most
             reason = f"{error} It was cut off after {length} tokens." if completion.finish == "length" else str(error)
-        final = again or (once and held != "cut")
+        shorter = form.without_thought if form is not None and held == "cut" else form
+        final = again or (once and shorter is form)
         emit(events.ParseFailed(role=role.name, reply=call.reply, reason=reason, final=final))
         if sampling.form != "free":
             conversation = (*conversation[:-1], _stub(conversation[-1]))
         if final:
             break
-        if held == "cut" and form is not None:
+        if shorter is not None and shorter is not form:
             # What counts has to fit, whatever the budget: a character is a token at most.
-            form = form.without_thought
-            most = max(most, form.longest)
+            form, most = shorter, max(most, min(shorter.longest, ROOM_WITHOUT_THOUGHT))
         text = load_prompt("agent.roles", "again").render("user", reason=reason)
     return Answer(None, reason, conversation, begun)
 
@@ -298,7 +314,7 @@ FORM = "form"
 NO_TEMPLATE = "the model has no chat template: it continues plain text after examples, as with form=completion"
 """Said once an episode, where nobody chose that."""
 
-_UNHELD: Mapping[events.Held | None, str] = {
+_UNHELD: Mapping[Held | None, str] = {
     "broken": "the model was to be held to the form of its reply and did not keep it: from here on it answers freely",
     "refused": "the model refused the form of its reply: from here on it answers freely",
 }
@@ -320,6 +336,11 @@ def remembered_unheld(roles: frozenset[str]) -> Generator[set[str], None, None]:
         yield known
     finally:
         _UNHELD_ROLES.reset(token)
+
+
+def is_unheld(role: str) -> bool:
+    """Whether replies in this ``role`` are free in the present episode, since the model broke or refused a form."""
+    return role in (_UNHELD_ROLES.get() or ())
 
 
 Way = Literal["grammar", "schema"]
@@ -350,7 +371,7 @@ async def held_by(role: str, form: Form | None, model: Model, sampling: Sampling
 
     ``plain``: it continues plain text, which is no JSON. Raises ``Unsupported`` where it has to be held.
     """
-    if form is None or sampling.form == "free" or role in (_UNHELD_ROLES.get() or ()):
+    if form is None or sampling.form == "free" or is_unheld(role):
         return None
     if plain:
         if sampling.form == "held" and not (await model.continuing()).grammar:
@@ -370,9 +391,7 @@ def check_held(model: str, can: Capabilities) -> None:
         raise Unsupported(f"{model} cannot be held to the form of its replies; leave form at auto, or take another model.")
 
 
-async def complete_held(
-    model: Model, request: Request, form: Form | None, way: Way | None
-) -> tuple[Completion, events.Held | None]:
+async def complete_held(model: Model, request: Request, form: Form | None, way: Way | None) -> tuple[Completion, Held | None]:
     """The model's reply to ``request``, held to ``form``, and what came of that; None where it was free.
 
     As plain text it follows after a space.
@@ -384,7 +403,7 @@ async def complete_held(
     return _judged(await model.complete(held), form, plain=request.raw)
 
 
-def found_unheld(role: str, held: events.Held | None, model: Model, sampling: Sampling, emit: Emitter) -> bool:
+def found_unheld(role: str, held: Held | None, model: Model, sampling: Sampling, emit: Emitter) -> bool:
     """Whether the model was not held to its form after all, which a thought says and the episode remembers of ``role``.
 
     Raises ``ModelError`` where it has to be held.
@@ -402,14 +421,14 @@ def found_unheld(role: str, held: events.Held | None, model: Model, sampling: Sa
     return True
 
 
-def _judged(completion: Completion, form: Form, *, plain: bool) -> tuple[Completion, events.Held]:
+def _judged(completion: Completion, form: Form, *, plain: bool) -> tuple[Completion, Held]:
     """``completion`` as the text of ``form`` that it is, as JSON or as it stands, and what came of holding it to that."""
-    if completion.unheld:
-        return completion, "refused"
-    text = completion.text if plain else form.from_json(completion.text) or completion.text
-    said = text.removeprefix(" ") if plain else text
+    if completion.held is not None:
+        return completion, completion.held
+    # A line of plain text has no space around it, where it is recorded.
+    text = completion.text.strip() if plain else form.from_json(completion.text) or completion.text
     # What reads as a whole may be the beginning of more: "cabinet 1" of "cabinet 12". JSON says itself where it ends.
-    ended = completion.finish != "length" or said != completion.text.removeprefix(" ") or len(said) >= form.longest
-    if ended and form.read(said) is not None:
+    ended = completion.finish != "length" or (text != completion.text and not plain) or len(text) >= form.longest
+    if ended and form.read(text) is not None:
         return replace(completion, text=text), "kept"
     return completion, "cut" if completion.finish == "length" else "broken"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
 from agent.agents.spec import AgentParts
-from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
+from agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from agent.models.base import Message
 from agent.models.forms import Choice, Form, Listed, Name
 from agent.roles.base import Role, ask, load_prompt
@@ -115,7 +115,10 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
 
     async def _prepare(self, memory: LlmPlannerMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LlmPlannerMemory]:
         if memory.revision < 0:
-            return await self._plan(await self._with_examples(memory), turn, "the episode begins", emit)
+            memory = await self._with_examples(memory)
+            if self._sampling.form != "free" and self._asked_before(memory, turn):
+                return GiveUp("no plan could be read, and the same question would bring the same reply"), memory
+            return await self._plan(memory, turn, "the episode begins", emit)
         if turn.hints and self._replanning and memory.asked < self._revisions:
             return await self._plan(memory, turn, "the person beside you gave a hint", emit)
         return None, memory
@@ -124,11 +127,14 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         self, memory: LlmPlannerMemory, failed: Subgoal, reason: str, turn: Turn, emit: Emitter
     ) -> tuple[Decision | None, LlmPlannerMemory]:
         del failed
-        # Asked the same again, nothing having been learnt since, a model that is not to vary plans the same and fails for ever.
-        asked_before = (self._request(memory, turn, reason), self._known(memory)) in memory.requests
-        if asked_before and not self._sampling.temperature:
+        if self._asked_before(memory, turn, reason):
             return None, self._skipped(memory, reason, emit)
         return await self._plan(memory, turn, reason, emit, failed=reason)
+
+    def _asked_before(self, memory: LlmPlannerMemory, turn: Turn, failed: str = "") -> bool:
+        """Whether the same was asked when no more was known: a model that is not to vary then says the same for ever."""
+        known = (self._request(memory, turn, failed), self._known(memory))
+        return known in memory.requests and not self._sampling.temperature
 
     async def _plan(
         self, memory: LlmPlannerMemory, turn: Turn, reason: str, emit: Emitter, *, failed: str = ""

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from agent.agents.examples import make_example_selector
 from agent.agents.lota.carrying import ByWorld, Controlled, SkillCarrier
 from agent.agents.lota.readings import Readings, goes_round, read_anew
-from agent.agents.lota.selector import DONE, NAME, Constrained, Prompted, Scored, said
+from agent.agents.lota.selector import DONE, NAME, Chosen, Constrained, Prompted, Scored, said
 from agent.agents.spec import AgentParts
 from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from agent.models.base import Capabilities, Message
-from agent.roles.base import continues, load_prompt
+from agent.roles.base import Answer, continues, is_unheld, load_prompt
 from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, rules_after
 from agent.roles.terms import in_terms
 from agent.skills.controller import Done, Execute, Failed
 from worlds.base import Observation
-from worlds.errors import Unsupported, shown
+from worlds.errors import ModelError, Unsupported, shown
 
 if TYPE_CHECKING:
     from agent.agents.lota import LotaSettings, SayCanSettings
@@ -38,10 +38,10 @@ class LotaMemory:
     """The conversation so far, and the skill in progress.
 
     ``ahead`` are the skills that the model named and that are still to be taken up, ``taken`` those of its last reply that
-    were, and ``listed`` whether that named more than one. ``selected`` counts all that were begun. ``idle`` are the last ones
-    in a row that had nothing left to do. ``notice`` is what the next message says of the last skill, and ``failure`` why that
-    failed; ``hints`` are those given since the model was last asked, and ``heard`` all. ``plan`` are the skills that were
-    taken up in the present reading.
+    were, and ``listed`` whether that named more than one; ``shown``: the prompt lists the skills. ``selected`` counts all that
+    were begun. ``idle`` are the last ones in a row that had nothing left to do. ``notice`` is what the next message says of the
+    last skill, and ``failure`` why that failed; ``hints`` are those given since the model was last asked, and ``heard`` all.
+    ``plan`` are the skills that were taken up in the present reading.
     """
 
     goal: str
@@ -52,6 +52,7 @@ class LotaMemory:
     ahead: tuple[str, ...] = ()
     taken: tuple[str, ...] = ()
     listed: bool = False
+    shown: bool = False
     idle: tuple[str, ...] = ()
     notice: str = ""
     failure: str = ""
@@ -65,12 +66,12 @@ class Lota:
     """Plays skill by skill; the agents ``lota`` and ``saycan`` differ in how the next one is selected.
 
     ``next``: constrained decoding, if the model supports it; else the prompt lists the skills and the reply is read, which a
-    thought at the start says. A reply that is a list is carried out as one, and the next message says what was done.
-    ``list``: the model is asked for the whole list once (appendix D); one that cannot be read ends the game. ``exact``: by
-    the probability of each skill (equation 2), all in one call. ``each``: the same, with a call for every skill, times its
-    affordance. Calls a skill: 1, and for ``each`` as many as there are skills (266); for ``list`` 1 an episode. ``exact`` and
-    ``each`` need a model that scores given texts; one that scores them singly, as an endpoint does, takes a call for each
-    skill and one for the prompt alone.
+    thought says. An endpoint that does not keep to the skills, or refuses them, is shown them from then on. A reply that is a
+    list is carried out as one, and the next message says what was done. ``list``: the model is asked for the whole list once
+    (appendix D); one that cannot be read ends the game. ``exact``: by the probability of each skill (equation 2), all in one
+    call. ``each``: the same, with a call for every skill, times its affordance. Calls a skill: 1, and for ``each`` as many as
+    there are skills (266); for ``list`` 1 an episode. ``exact`` and ``each`` need a model that scores given texts; one that
+    scores them singly, as an endpoint does, takes a call for each skill and one for the prompt alone.
 
     Who carries a skill out is a controller, or the world itself where its commands are skills (`agent.agents.lota.carrying`).
 
@@ -182,44 +183,60 @@ class Lota:
     async def _select(self, memory: LotaMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LotaMemory]:
         """Have the model say what comes next; what comes of it where it says nothing."""
         selector = self._selector(await self._able())
-        role, first = memory.role, not memory.role.started
         if self._selection == "list" and memory.taken and not self._replanning:
             return GiveUp("the list is carried out, and the task goes on"), memory
-        if first:
-            listed = isinstance(selector, Prompted)
-            system = [in_terms(self._prompt.render("system"), self._world)]
-            if listed:
-                # Nothing else restricts the model to the skills.
-                whole = "whole" if selector.whole else "listed"
-                system.append(self._prompt.render(whole, skills=", ".join((*self._carrier.skills(memory.state), DONE))))
-                notice = "the model cannot be held to given texts: it is shown the skills, and its replies are read"
-                emit_thought(self.name, "" if selector.whole else notice, emit)
-            elif self._selection == "each" and not memory.grants.admissible:
-                notice = (
-                    "no commands are granted as admissible, so nothing tells what can be done: the language score decides alone"
-                )
-                emit_thought(self.name, notice, emit)
-            role = RoleMemory((Message("system", "\n".join(system)),))
-        asked = replace(turn, hints=memory.hints, admissible=None)
-        added = additions(asked, role.shown_rules, memory.grants, first=first)
-        text = await self._opening(memory, added) if first else self._next(memory, added)
-        emit_rules(turn.rules, role.shown_rules, emit)
-        answer = await selector.select(role.conversation, text, self._possible(memory, turn), emit)
-        role = RoleMemory(answer.conversation, rules_after(turn, role.shown_rules))
+        answer, shown = await self._asked(selector, memory, turn, emit)
+        if answer is None and self._readings == 1:
+            # Asked anew with the list of skills: what it just said is none of them.
+            answer, shown = await self._asked(Prompted(self._model, self._sampling), memory, turn, emit)
+        if answer is None:
+            why = "did not keep to given texts, so its plans are no skills to depart from; leave readings out"
+            raise ModelError(f"{self._model.name} {why}, or use another server.", recorded=f"The model {why}.")
+        role = RoleMemory(answer.conversation, rules_after(turn, memory.role.shown_rules))
         memory = replace(memory, role=role, ahead=answer.value or (), taken=(), notice="", failure="", hints=())
-        memory = replace(memory, listed=len(memory.ahead) > 1)
+        memory = replace(memory, listed=len(memory.ahead) > 1, shown=shown)
         if answer.value is None and self._selection == "list":
             # Nothing else would come of the same question.
             return GiveUp(f"what it writes is not a list of skills: {answer.reason}"), memory
         return (None if answer.value else ParseFailure(NAME, answer.reason)), memory
+
+    async def _asked(
+        self, selector: Constrained | Scored | Prompted, memory: LotaMemory, turn: Turn, emit: Emitter
+    ) -> tuple[Answer[Chosen] | None, bool]:
+        """What the ``selector`` answers, and whether the prompt then lists the skills."""
+        conversation, first = memory.role.conversation, not memory.role.started
+        listing = ""
+        if isinstance(selector, Prompted) and not memory.shown:
+            # Nothing else restricts the model to the skills.
+            whole = "whole" if selector.whole else "listed"
+            listing = self._prompt.render(whole, skills=", ".join((*self._carrier.skills(memory.state), DONE)))
+            notice = "the model cannot be held to given texts: it is shown the skills, and its replies are read"
+            emit_thought(self.name, "" if selector.whole else notice, emit)
+        elif first and self._selection == "each" and not memory.grants.admissible:
+            notice = (
+                "no commands are granted as admissible, so nothing tells what can be done: the language score decides alone"
+            )
+            emit_thought(self.name, notice, emit)
+        if first:
+            system = in_terms(self._prompt.render("system"), self._world)
+            conversation = (Message("system", "\n".join(filter(None, (system, listing)))),)
+        asked = replace(turn, hints=memory.hints, admissible=None)
+        added = additions(asked, memory.role.shown_rules, memory.grants, first=first)
+        text = await self._opening(memory, added) if first else self._next(memory, added)
+        if listing and not first:
+            text = f"{listing}\n{text}"
+        emit_rules(turn.rules, memory.role.shown_rules, emit)
+        answer = await selector.select(conversation, text, self._possible(memory, turn), emit)
+        return answer, memory.shown or isinstance(selector, Prompted)
 
     async def _able(self) -> Capabilities:
         """What the model can do, as far as the selection asks."""
         known = self._selection in {"next", "list"} and self._readings == 1
         can = await (self._model.holding() if known else self._model.capabilities())
         # A plain text is held to the skills by a grammar alone, and its continuations are not scored.
-        plain = await continues(self._model, self._sampling)
-        return replace(can, choices=False, scoring=False) if plain else can
+        if await continues(self._model, self._sampling):
+            return replace(can, choices=False, scoring=False)
+        return replace(can, choices=can.choices and not is_unheld(NAME))
 
     def _selector(self, can: Capabilities) -> Constrained | Scored | Prompted:
         if self._selection == "list":

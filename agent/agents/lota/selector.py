@@ -20,7 +20,18 @@ from agent.base import Emitter
 from agent.episodes import events
 from agent.models.base import Completion, Message, Model, Request, Scores
 from agent.models.forms import Choice, Form, Listed
-from agent.roles.base import Answer, Conversation, ReplyError, Role, Sampling, ask, call_event, clean, reply_message
+from agent.roles.base import (
+    Answer,
+    Conversation,
+    ReplyError,
+    Role,
+    Sampling,
+    ask,
+    call_event,
+    clean,
+    found_unheld,
+    reply_message,
+)
 from agent.skills.skill import Skill, Verb
 from worlds.errors import ModelError, shown
 from worlds.household.base import Household
@@ -78,8 +89,11 @@ class Constrained:
     model: Model
     sampling: Sampling
 
-    async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[Chosen]:
-        """Add ``text`` to the conversation and select which of ``skills`` follows it. Raises ``ModelError``."""
+    async def select(self, conversation: Conversation, text: str, skills: Skills, emit: Emitter) -> Answer[Chosen] | None:
+        """Add ``text`` to the conversation and select which of ``skills`` follows it.
+
+        None where the model was not held to them after all, which `found_unheld` says. Raises ``ModelError``.
+        """
         texts = {said(skill): skill for skill, possible in skills.items() if possible}
         conversation = (*conversation, Message("user", clean(text)))
         most = self.sampling.reply_tokens()
@@ -92,8 +106,10 @@ class Constrained:
                 choices=tuple(texts),
             )
         )
-        call = call_event(NAME, conversation, completion)
+        call = call_event(NAME, conversation, completion, held=completion.held)
         emit(call, completion.timing)
+        if found_unheld(NAME, completion.held, self.model, self.sampling, emit):
+            return None
         conversation = (*conversation, reply_message(call.reply))
         if call.reply in texts:
             return Answer((texts[call.reply],), "", conversation)

@@ -11,6 +11,7 @@ ask short questions of their own, which share the system message.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,7 +35,7 @@ from agent.agents.spec import AgentParts
 from agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from agent.episodes import events
 from agent.models.base import Timing
-from agent.roles.base import Answer, Role, ask, continues, load_prompt
+from agent.roles.base import Answer, ReplyError, Role, ask, continues, load_prompt
 from agent.roles.messages import additions, emit_rules, numbered, system_message, transcript
 from knowledge.examples import subtasks, tasks_of
 from worlds.base import Observation, Transition
@@ -260,20 +261,41 @@ class Pet:
         grants = memory.grants if goal == memory.goal else replace(memory.grants, task_type=None)
         return self._acting.begin(goal, _without(opening, hidden), grants)
 
-    async def _ask(self, role: Role[T], text: str, emit: Emitter, *, alternatives: int = 0) -> Answer[T]:
+    async def _ask(self, role: Role[T], text: str, emit: Emitter, *, alternatives: int = 0, once: bool = False) -> Answer[T]:
         system = system_message(load_prompt(PACKAGE, role.name), self._world)
-        return await ask(role, self._model, (system,), text, emit, self._sampling, alternatives=alternatives)
+        return await ask(role, self._model, (system,), text, emit, self._sampling, alternatives=alternatives, once=once)
 
     async def _chance(self, role: Role[bool], text: str, emit: Emitter, *, probable: bool) -> float | None:
         """p(yes) against p(no); 1 or 0 if only the answer is known, None if it cannot be read."""
-        if probable:
-            # What counts is the first word, as the model would have it: not held, and not written on.
-            role = replace(role, form=None, first_tokens=VERDICT_TOKENS)
-        answer = await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0)
-        chance = probability(answer.alternatives)
-        if chance is not None:
-            return chance
-        return None if answer.value is None else float(answer.value)
+        if probable and self._sampling.form != "free":
+            first = await self._ask(_first_word(role), text, emit, alternatives=ALTERNATIVES, once=True)
+            chance = _chance_of(first)
+            if chance is not None:
+                return chance
+            # It may think before it answers, so it is let write its answer.
+            reason = "it does not begin with yes or no, and neither is likely to."
+            emit(events.ParseFailed(role=role.name, reply=first.conversation[-1].content, reason=reason, final=False))
+            probable = False
+        # Free replies are asked for as they were before there were forms.
+        role = replace(role, first_tokens=VERDICT_TOKENS) if probable else role
+        return _chance_of(await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0))
+
+
+def _chance_of(answer: Answer[bool] | Answer[bool | None]) -> float | None:
+    """p(yes) against p(no) of the first word, else 1 or 0 for an answer that was read."""
+    chance = probability(answer.alternatives)
+    return chance if chance is not None or answer.value is None else float(answer.value)
+
+
+def _first_word(role: Role[bool]) -> Role[bool | None]:
+    """``role`` where the first word counts, as the model would have it: not held, not written on, and never unreadable."""
+
+    def read(reply: str) -> bool | None:
+        with suppress(ReplyError):
+            return role.read(reply)
+        return None
+
+    return Role(role.name, read, stop=role.stop, first_tokens=VERDICT_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,11 +113,10 @@ class LlamaModel(Model):
         scores = _SCORES.validate_python(await self._ask(messages, {"texts": list(continuations)}))
         return replace(scores, timing=replace(scores.timing, seconds=time.perf_counter() - started))
 
-    async def room(self, messages: Sequence[Message]) -> int | None:
-        if (await self.holding()).chats:
+    async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
+        if not raw and (await self.holding()).chats:
             return await self._ask(messages, {"room": True})
-        text = "\n".join(message.content for message in messages)
-        return await self._ask((Message("user", text),), {"room": True, "raw": True})
+        return await self._ask((Message("user", Request(messages).text),), {"room": True, "raw": True})
 
     async def aclose(self) -> None:
         process, self._process = self._process, None

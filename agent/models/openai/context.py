@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from agent.models.base import Message, believed
-from agent.models.openai.wire import at, chat, listed
+from agent.models.base import believed
+from agent.models.openai.wire import at, listed
 
 _STEP = 1_024
 
@@ -21,20 +21,23 @@ class AskServer(Protocol):
     async def __call__(self, path: str, body: Mapping[str, Any] | None = None, /) -> object: ...
 
 
-async def room_at(ask: AskServer, model: str, messages: Sequence[Message]) -> int | None:
-    """Tokens that the context has beside this prompt; None where the server does not tell."""
-    said = chat(messages)
-    # vLLM counts a conversation, and says how much its model reads.
-    counted = await ask("/tokenize", {"model": model, "messages": said, "add_generation_prompt": True})
+async def room_at(ask: AskServer, model: str, said: str | Sequence[Mapping[str, Any]]) -> int | None:
+    """Tokens that the context has beside this prompt, a text or the messages of a chat; None where the server does not tell."""
+    plain = isinstance(said, str)
+    # vLLM counts a text or a conversation, and says how much its model reads.
+    prompt = {"prompt": said} if plain else {"messages": said, "add_generation_prompt": True}
+    counted = await ask("/tokenize", {"model": model, **prompt})
     used, size = _number(counted, "count"), _number(counted, "max_model_len")
     if used is not None and size is not None:
         return size - used
     # llama.cpp's server writes the conversation as a text, and counts the tokens of texts. ``n_ctx`` is that of a slot.
     size = _number(await ask("/props"), "default_generation_settings", "n_ctx")
-    written = at(await ask("/apply-template", {"messages": said}), "prompt") if size is not None else None
-    if size is None or not isinstance(written, str):
+    if size is None:
         return None
-    tokens = await ask("/tokenize", {"content": written, "add_special": True, "parse_special": True})
+    written = said if plain else at(await ask("/apply-template", {"messages": said}), "prompt")
+    if not isinstance(written, str):
+        return None
+    tokens = await ask("/tokenize", {"content": written, "add_special": True, "parse_special": not plain})
     return size - len(listed(at(tokens, "tokens"))) if at(tokens, "tokens") is not None else None
 
 

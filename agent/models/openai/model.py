@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
 from agent.models.forms import Choice, grammar_of
 from agent.models.openai.attempts import EMPTY_BODY, LONGEST_WAIT, OVERFLOW, Attempts, Failure, FailureReader, of_images
 from agent.models.openai.context import room_at
@@ -48,6 +48,9 @@ LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
 """Texts of one scoring that are in flight at once."""
 
+PROBED_AGAIN = 2
+"""Further attempts at a probe that broke; a server may break at each, so they are few."""
+
 _WRAPPED = 64
 """Tokens for the JSON round a choice."""
 
@@ -61,6 +64,11 @@ _NO_LOGPROBS = Failure(
     "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
     "no log-probabilities",
 )
+
+
+def _named(wanted: Mapping[str, Any]) -> str:
+    """The parameters of a probe, for people."""
+    return ", ".join(sorted(wanted)) or "a reply to a picture"
 
 
 def _with_beginning(messages: Sequence[Message], text: str) -> list[Message]:
@@ -151,13 +159,8 @@ class OpenAIModel(Model):
         longest = _WRAPPED + max((len(encodable(choice).encode()) for choice in choices), default=0)
         request = replace(request, max_tokens=max(request.max_tokens, longest))
         completion = await self._request(self._with_room(request), more)
-        named = parse_choice(completion.text, choices, spelt=spelt)
-        if named is None:
-            said = printable_line(completion.text, 80)
-            what = f"was to choose among {len(choices)} texts and answered with none of them ({said})"
-            way_out = "Its server does not hold a reply to its form at all times; use another model or server."
-            raise self._error(Failure(what, way_out, "none of the choices"))
-        return replace(completion, text=named)
+        named = None if completion.held == "refused" else parse_choice(completion.text, choices, spelt=spelt)
+        return replace(completion, held=completion.held or "broken") if named is None else replace(completion, text=named)
 
     def _with_room(self, request: Request) -> Request:
         """The request with enough tokens for a reasoning model."""
@@ -171,7 +174,8 @@ class OpenAIModel(Model):
             self.trouble = self.heard = ""
 
     async def _persistent_request(self, request: Request, more: Mapping[str, Any]) -> Completion:
-        started, made, attempts, call, unheld = time.perf_counter(), 0, Attempts(self._calls), Call(), False
+        started, made, attempts, call = time.perf_counter(), 0, Attempts(self._calls), Call()
+        held: Held | None = None
         while True:
             streams = self._streams and not request.raw and PROMPT_TOKENS not in more
             self.heard = ""
@@ -179,16 +183,16 @@ class OpenAIModel(Model):
             made += taken
             if isinstance(outcome, Completion):
                 timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=made)
-                return replace(outcome, timing=timing, unheld=unheld)
+                return replace(outcome, timing=timing, held=held)
             if streams and outcome.refusal is not None and "stream" in f"{outcome.refusal.parameter} {outcome.refusal.message}":
                 self._streams = False
                 continue
             if request.has_images:
                 outcome = of_images(outcome)
-            if outcome.refusal is not None and (request.grammar is not None or request.schema is not None):
+            if outcome.refusal is not None and request.holds:
                 # It can be held to a form, and not to this one. Whatever else it refused, it refuses again.
-                request = replace(request, grammar=None, schema=None)
-                more, unheld = extra_parameters(request), True
+                request = replace(request, grammar=None, schema=None, choices=None)
+                more, held = extra_parameters(request), "refused"
                 continue
             wait = attempts.wait_after(outcome)
             if wait is None:
@@ -218,6 +222,8 @@ class OpenAIModel(Model):
         if outcome.refusal is None:
             # It did not refuse ``wanted``: it may be unable to do that, or to do anything at all.
             await self.check_alive()
+            said = self._said(outcome)
+            _log.warning("%s %s when asked for %s, and is not asked for that again.", self.name, said, _named(wanted))
         return None
 
     async def _probe_text(
@@ -233,10 +239,14 @@ class OpenAIModel(Model):
 
     async def _probed(self, request: Request, wanted: Mapping[str, Any]) -> Completion | Failure:
         request = self._with_room(request) if request.max_tokens == PROBE_TOKENS else request
-        attempts = Attempts(self._calls)
+        attempts, broke = Attempts(self._calls), 0
         outcome, _ = await self._learning_attempt(request, wanted)
-        while isinstance(outcome, Failure) and outcome.crowded and (wait := attempts.wait_after(outcome)) is not None:
-            # Too many calls say nothing of what it can do.
+        # Too many calls, a busy server, a lost connection: they say nothing of what it can do, which is found out only once.
+        while isinstance(outcome, Failure) and (outcome.crowded or broke < PROBED_AGAIN):
+            wait = attempts.wait_after(outcome)
+            if wait is None:
+                break
+            broke += not outcome.crowded
             await self.limiter.rest(wait)
             outcome, _ = await self._learning_attempt(request, wanted)
         return outcome
@@ -295,9 +305,12 @@ class OpenAIModel(Model):
             raise self._error(_NO_LOGPROBS)
         return completion
 
-    async def room(self, messages: Sequence[Message]) -> int | None:
+    async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
         """By the server's own tokenizer, where it can be asked: vLLM's and llama.cpp's servers."""
-        return None if self._endpoint.official else await room_at(self._ask_server, self._model, messages)
+        if self._endpoint.official:
+            return None
+        said = encodable(Request(messages).text) if raw else chat(messages)
+        return await room_at(self._ask_server, self._model, said)
 
     async def _ask_server(self, path: str, body: Mapping[str, Any] | None = None) -> object:
         """What the server answers beside OpenAI's protocol, at its root; None where it has nothing there, or no JSON."""

@@ -68,7 +68,7 @@ class Holding(Model):
         self.asked.append(request)
         held = request.grammar or request.schema
         if not held or self.breaks or self.refuses:
-            return Completion(rambling(()), unheld=bool(held) and self.refuses)
+            return Completion(rambling(()), held="refused" if held and self.refuses else None)
         begun = json.dumps(request.schema or request.grammar).lower()
         if self.at_end and "thought" in begun:
             return Completion(REPLY, "length")

@@ -221,7 +221,12 @@ def test_an_endless_plan_is_no_plan(world: World, tmp_path: Path) -> None:
     told = episode(world, "llm-planner", model, max_turns=3)
     failure = failure_of(told)
     assert failure is not None
-    assert (failure.kind, ended(told).turns) == ("unreadable", 3)
+    assert (failure.kind, ended(told).turns) == ("unreadable", 1)
+    assert len(prompts(told, "planner")) == 2, "the same question is not asked for another turn"
+    assert "no plan could be read" in ended(told).reason
+    for settings in ({"temperature": "0.7"}, {"form": "free"}):
+        asked = prompts(episode(world, "llm-planner", model, settings=settings, max_turns=3), "planner")
+        assert len(asked) == 6, "one that varies may say another plan, and a run of an earlier version goes on as it began"
     assert "more than 40 subgoals" in next(e.body.reason for e in told if isinstance(e.body, events.ParseFailed))
 
 

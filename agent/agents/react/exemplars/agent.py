@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from agent.agents.react.exemplars import read_exemplars
 from agent.agents.spec import AgentParts
 from agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
-from agent.episodes.events import ParseFailed, Thought
+from agent.episodes.events import ModelCall, ParseFailed, Thought
 from agent.models.base import Message, Request
 from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
 from agent.roles.base import (
+    ROOM_WITHOUT_THOUGHT,
     Conversation,
     call_event,
     clean,
@@ -119,10 +120,9 @@ class FewShotReact:
         return FewShotMemory(goal, observation, grants)
 
     async def decide(self, memory: FewShotMemory, turn: Turn, emit: Emitter) -> tuple[Decision, FewShotMemory]:
-        raw = self._completions != "off" and (await self._model.capabilities()).completions
         if not memory.said and self._reflect and memory.grants.attempts:
-            memory = await self._reflected(memory, emit, raw=raw)
-        if not memory.said and not raw and self._completions == "auto":
+            memory = await self._reflected(memory, emit)
+        if not memory.said and self._completions == "auto" and not await self._raw():
             emit_thought("model", "it has no completions of plain text, and is asked as a chat", emit)
         text = self._opening(memory, turn) if not memory.said else self._heard(memory, turn)
         text += additions(turn, memory.shown_rules, replace(memory.grants, task_type=None), first=False)
@@ -134,9 +134,16 @@ class FewShotReact:
         for left in range(MOST_THOUGHTS, -1, -1):
             # After a thought that its budget cut off, there is room for a command alone.
             thinks = self._thinks and (self._counted or (left > 0 and not cut))
-            line, cut, memory = await self._ask(memory, text, emit, _line_form(command, thinks=thinks), raw=raw)
+            before = memory
+            line, call, memory = await self._ask(before, text, emit, _line_form(command, thinks=thinks))
+            cut = call.finish == "length"
             if (found := _THOUGHT.fullmatch(line)) is None:
-                return self._command(line, memory, emit)
+                if call.held == "cut":
+                    # It may be the beginning of another one: "cabinet 1" of "cabinet 12".
+                    emit(_endless(call, final=False))
+                    form = _line_form(command, thinks=False)
+                    line, call, memory = await self._ask(before, text, emit, form, whole=True)
+                return self._command(line, call, memory, emit)
             emit_thought(NAME, thought(found["thought"]), emit)
             memory = replace(memory, answer=ANSWER)
             if self._counted or left == 0:
@@ -144,8 +151,13 @@ class FewShotReact:
             text = ANSWER
         return Idle("a thought" if self._counted else f"{MOST_THOUGHTS + 1} thoughts in a row"), memory
 
-    async def _reflected(self, memory: FewShotMemory, emit: Emitter, *, raw: bool) -> FewShotMemory:
+    async def _raw(self) -> bool:
+        """Whether the next call is for a completion of plain text."""
+        return self._completions != "off" and (await self._model.capabilities()).completions
+
+    async def _reflected(self, memory: FewShotMemory, emit: Emitter) -> FewShotMemory:
         """The memory with what the model says of its last attempt at this task."""
+        raw = await self._raw()
         attempts = memory.grants.attempts
         noted = tuple(each.reflection for each in attempts if each.reflection)[-MOST_NOTES:]
         story = "\n".join([without_welcome(memory.opening.text), *_story(attempts[-1])])
@@ -166,31 +178,43 @@ class FewShotReact:
         return self._prompt.render("notes", notes="\n".join(f"- {note}" for note in notes)) + "\n\n" if notes else ""
 
     async def _ask(
-        self, memory: FewShotMemory, text: str, emit: Emitter, form: Form | None, *, raw: bool
-    ) -> tuple[str, bool, FewShotMemory]:
-        """The line that follows ``text``, whether its budget cut it off, and the memory after it."""
+        self, memory: FewShotMemory, text: str, emit: Emitter, form: Form | None, *, whole: bool = False
+    ) -> tuple[str, ModelCall, FewShotMemory]:
+        """The line that follows ``text``, the call that brought it, and the memory after it.
+
+        ``whole``: the last call was cut off, and asked the same; now there is room for a command.
+        """
+        raw = await self._raw()
         way = await held_by(NAME, form, self._model, self._sampling, plain=raw)
         said = (*memory.said, Message("user", clean(f"{text}\n{PROMPT}")))
         sampling = self._sampling
+        most = sampling.reply_tokens()
+        if whole and form is not None:
+            most = max(most, min(form.longest, ROOM_WITHOUT_THOUGHT))
         request = Request(
             (Message("user", plain_text(said)),) if raw else said,
             stop=("\n",),
-            max_tokens=sampling.reply_tokens(),
+            max_tokens=most,
             temperature=sampling.temperature,
             seed=sampling.seed,
             raw=raw,
         )
         completion, held = await complete_held(self._model, request, form, way)
         # A line that was trimmed is recorded as part of this prompt, since the record has the reply.
-        call = call_event(NAME, said, completion, kept=len(memory.said) - memory.trimmed, plain=raw, held=held)
+        kept_before = len(memory.said) - (memory.trimmed and not whole)
+        call = call_event(NAME, said, completion, kept=kept_before, plain=raw, held=held)
         emit(call, completion.timing)
         found_unheld(NAME, held, self._model, sampling, emit)
         first = next((line for line in call.reply.splitlines() if line.strip()), "")
         line = _LABEL.sub("", first.strip(), count=1).strip()
         kept = Message("assistant", line or NOTHING)
-        return line, call.finish == "length", replace(memory, said=(*said, kept), trimmed=kept != spoken(call))
+        return line, call, replace(memory, said=(*said, kept), trimmed=kept != spoken(call))
 
-    def _command(self, line: str, memory: FewShotMemory, emit: Emitter) -> tuple[Decision, FewShotMemory]:
+    def _command(self, line: str, call: ModelCall, memory: FewShotMemory, emit: Emitter) -> tuple[Decision, FewShotMemory]:
+        if call.held == "cut":
+            failed = _endless(call, final=True)
+            emit(failed)
+            return ParseFailure(NAME, failed.reason), replace(memory, answer=REFUSED)
         command = self._household.canonical(line)
         if command and len(command) <= LONGEST_COMMAND and command.isprintable():
             return Act(command), replace(memory, last=command)
@@ -220,6 +244,12 @@ class FewShotReact:
         return "\n".join([memory.answer or "", *_lines(transitions)]).strip() or REFUSED
 
 
+def _endless(call: ModelCall, *, final: bool) -> ParseFailed:
+    """What is said of a held line that its budget cut off."""
+    tokens = "" if call.completion_tokens is None else f" after {call.completion_tokens} tokens"
+    return ParseFailed(role=NAME, reply=call.reply, reason=f"it has no end. It was cut off{tokens}.", final=final)
+
+
 def _line_form(command: Value | None, *, thinks: bool) -> Form | None:
     """A line as the exemplars have them: a command, or a thought where it ``thinks``."""
     if command is None:
@@ -242,7 +272,7 @@ def _story(attempt: Attempt) -> list[str]:
                 lines += _lines((each,))
             case Thought(role=role, text=text) if role == NAME:
                 lines.append(f"{PROMPT} think: {text}\n{ANSWER}")
-            case ParseFailed(role=role, reply=reply) if role == NAME:
+            case ParseFailed(role=role, reply=reply, final=True) if role == NAME:
                 lines.append(f"{PROMPT} {reply or NOTHING}\n{REFUSED}")
             case _:
                 pass

@@ -289,9 +289,10 @@ def test_a_prompt_that_is_too_long_says_what_would_help(tiny: Path, runtime: str
 
 def test_a_model_without_a_template_counts_the_room_beside_plain_text(tmp_path: Path, runtime: str) -> None:
     async def test(model: LlamaModel) -> None:
-        said = await model.complete(Request((Message("user", "one\ntwo"),), max_tokens=1, raw=True))
+        said = await model.complete(Request((Message("user", "onetwo"),), max_tokens=1, raw=True))
         assert said.usage.prompt is not None
-        assert await model.room((Message("system", "one"), Message("user", "two"))) == 256 - said.usage.prompt
+        for raw in (True, False):
+            assert await model.room((Message("system", "one"), Message("user", "two")), raw=raw) == 256 - said.usage.prompt
 
     mute = write_tiny(tmp_path / "mute.gguf", Kind(template=False))
     use(mute, f"runtime={runtime}&context=256&slots=1&threads=1", test)

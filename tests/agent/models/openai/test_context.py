@@ -32,6 +32,24 @@ def room(server: Server) -> int | None:
     return asyncio.run(asked())
 
 
+def test_plain_text_is_counted_as_plain_text(server: Server) -> None:
+    async def asked() -> int | None:
+        model = model_of(server)
+        try:
+            return await model.room(ASKED, raw=True)
+        finally:
+            await model.aclose()
+
+    text = "You act.A kitchen with a fridge."
+    server.beside["/tokenize"] = lambda body: {"count": len(body["prompt"].split()), "max_model_len": 100}
+    assert asyncio.run(asked()) == 100 - len(text.split())
+    server.beside = {
+        "/props": lambda _: {"default_generation_settings": {"n_ctx": 64}},
+        "/tokenize": lambda body: {"tokens": body.get("content", "").split()},
+    }
+    assert asyncio.run(asked()) == 64 - len(text.split())
+
+
 def words(body: Any) -> list[str]:
     return [word for message in body["messages"] for word in str(message["content"]).split()]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
 from agent.models.base import Capabilities, Message, Request
-from agent.models.openai.model import OpenAIModel
+from agent.models.openai.model import PROBED_AGAIN, OpenAIModel
 from agent.models.openai.probes import parse_choice, spells
 from agent.models.openai.wire import token_choices
 from agent.models.registry import make_model
@@ -127,7 +127,8 @@ def test_a_server_that_only_chats_is_promised_nothing(server: Server, otherwise:
         assert await asked.capabilities() == Capabilities()
         with pytest.raises(Unsupported, match="a choice among given texts"):
             await asked.complete(Request(HELLO, choices=["a"]))
-        assert (len(server.probes) - len(plain), len(server.requests)) == (6, 0)
+        tried = {json.dumps(probe.body, sort_keys=True) for probe in server.probes if probe not in plain}
+        assert (len(tried), len(server.requests)) == (6, 0)
         await asked.aclose()
 
     asyncio.run(run())
@@ -146,6 +147,44 @@ def test_a_server_that_does_not_even_chat_is_an_error_and_no_lack(server: Server
         await asked.aclose()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "trouble", [backend.status(503), backend.status(500), backend.cut_off], ids=["busy", "breaks", "resets"]
+)
+def test_a_server_that_breaks_once_is_probed_again(server: Server, trouble: backend.Behaviour) -> None:
+    tries = iter([trouble, able, trouble, trouble])
+
+    async def probing(recorded: Recorded, policy: Policy) -> Response:
+        return await next(tries, able)(recorded, policy)
+
+    server.probing = probing
+
+    async def run() -> None:
+        asked = model(server)
+        assert (await asked.holding()).choices
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
+def test_what_a_server_breaks_at_each_time_is_not_asked_for_and_said(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    async def probing(recorded: Recorded, policy: Policy) -> Response:
+        behave = backend.status(503) if "response_format" in recorded.body else able
+        return await behave(recorded, policy)
+
+    server.probing = probing
+
+    async def run() -> None:
+        asked = model(server)
+        assert not (await asked.holding()).choices
+        await asked.aclose()
+
+    asyncio.run(run())
+    asked_for = sum("response_format" in probe.body for probe in server.probes)
+    assert asked_for == 1 + PROBED_AGAIN
+    assert "503" in caplog.text
+    assert "response_format" in caplog.text
 
 
 def test_chatting_probes_nothing(server: Server) -> None:
@@ -187,21 +226,24 @@ def test_a_server_that_keeps_grammars_writes_the_choice_itself(server: Server) -
         (sent,) = server.requests
         assert "response_format" not in sent.body
         server.behave(backend.saying("jump,"))
-        with pytest.raises(ModelError, match="answered with none of them"):
-            await asked.complete(Request(HELLO, choices=["look,", "go,"]))
+        broken = await asked.complete(Request(HELLO, choices=["look,", "go,"]))
+        assert (broken.text, broken.held) == ("jump,", "broken")
         await asked.aclose()
 
     asyncio.run(run())
 
 
-def test_a_choice_that_was_not_given_is_an_error(server: Server) -> None:
+def test_a_choice_that_was_not_given_or_that_was_refused_is_told(server: Server) -> None:
     server.probing = able
-    server.behave(backend.saying('{"choice": "jump"}'))
+    server.behave(backend.saying('{"choice": "jump"}'), backend.status(400, {"error": {"message": "too many"}}))
+    server.otherwise = backend.saying("I would look.")
 
     async def run() -> None:
         asked = model(server)
-        with pytest.raises(ModelError, match="answered with none of them"):
-            await asked.complete(Request(HELLO, choices=["look"]))
+        for text, held in (('{"choice": "jump"}', "broken"), ("I would look.", "refused")):
+            completion = await asked.complete(Request(HELLO, choices=["look"]))
+            assert (completion.text, completion.held) == (text, held)
+        assert "response_format" not in server.requests[-1].body
         await asked.aclose()
 
     asyncio.run(run())

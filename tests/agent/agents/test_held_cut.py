@@ -1,0 +1,217 @@
+"""Held replies that their budget cuts off, and records of held replies that are played on with another model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from agent.agents.registry import make_agent
+from agent.base import AgentEvent
+from agent.episodes.emitter import SEVERAL, EventEmitter
+from agent.episodes.ending import FILLED
+from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
+from agent.episodes.loop import EpisodeConfig
+from agent.episodes.resume import resume_episode
+from agent.models.base import Capabilities, Completion, Message, Model, Request, Timing, Usage
+from agent.models.forms import THOUGHT, Choice, Form, Listed, Words
+from agent.roles.base import ROOM_WITHOUT_THOUGHT, Role, Sampling, ask
+from tests.agent.agents.test_held import (
+    BY_GRAMMAR,
+    BY_SCHEMA,
+    EXEMPLARS,
+    NO_CHAT,
+    REPLY,
+    TURNS,
+    WORLD,
+    Holding,
+    of,
+    played,
+)
+from worlds.errors import ModelError
+
+PLACES = Choice(tuple(f"go to cabinet {number}" for number in range(1, 40)))
+LONG = Form((("list", Listed(PLACES, 200, between=", ")),))
+THOUGHTFUL = Form(("Thought: ", (THOUGHT, Words(300)), "\nPlan: ", ("list", Listed(PLACES, 200, between=", "))))
+
+
+@dataclass
+class Endless(Model):
+    """A model that is cut off whatever it is asked."""
+
+    name: str = "endless"
+    asked: list[Request] = field(default_factory=list[Request])
+
+    async def capabilities(self) -> Capabilities:
+        return BY_GRAMMAR
+
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(request)
+        return Completion("go to cabinet 1", "length", Usage(10, request.max_tokens))
+
+
+def unheard(body: AgentEvent, timing: Timing | None = None) -> None:
+    del body, timing
+
+
+@pytest.mark.parametrize("most", [8, 64, 600])
+@pytest.mark.parametrize("once", [False, True])
+def test_no_budget_grows_but_for_what_comes_after_a_thought(most: int, *, once: bool) -> None:
+    for form, again in ((LONG, most), (THOUGHTFUL, max(most, ROOM_WITHOUT_THOUGHT))):
+        model = Endless()
+        role: Role[str] = Role("planner", str, form=form)
+        before = (Message("system", "You plan."),)
+        answer = asyncio.run(ask(role, model, before, "Plan.", unheard, Sampling(most, form="auto"), once=once))
+        assert answer.value is None
+        asked = [request.max_tokens for request in model.asked]
+        assert asked == ([most] if form is LONG and once else [most, again])
+
+
+@dataclass
+class Whole(Holding):
+    """Writes whole JSON with the last token of its budget, or a line with space around it."""
+
+    async def complete(self, request: Request) -> Completion:
+        completion = await super().complete(request)
+        if request.schema is not None:
+            return Completion(json.dumps({"thought": "I look round.", "action": "look"}), "length")
+        return Completion(f"{completion.text}  ", completion.finish) if request.raw else completion
+
+
+@pytest.mark.parametrize("can", [BY_SCHEMA, NO_CHAT], ids=["json", "text"])
+def test_a_reply_that_is_whole_is_kept_and_its_record_says_the_same(can: Capabilities) -> None:
+    told = played(Whole(can))
+    assert {(call.held, call.reply) for call in of(ModelCall, told)} == {("kept", REPLY)}
+    assert resumed(told, Whole(can)) == told
+
+
+def resumed(
+    recorded: list[Event], model: Model, *, agent: str = "react", settings: Mapping[str, str] | None = None
+) -> list[Event]:
+    """The events of a record that goes on with ``model``."""
+    more: list[Event] = []
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event):
+            more.append(event)
+
+    asyncio.run(
+        resume_episode(
+            WORLD.open(WORLD.task("example:1")),
+            lambda live, _: make_agent(agent, world=WORLD, model=live, settings=settings or {}),
+            EpisodeConfig(WORLD.engine, max_turns=TURNS),
+            recorded,
+            listen,
+            model=model,
+        )
+    )
+    return [*recorded, *more]
+
+
+@pytest.mark.parametrize(
+    "then",
+    [Holding, lambda: Holding(BY_GRAMMAR), lambda: Holding(NO_CHAT), lambda: Holding(BY_GRAMMAR, breaks=True)],
+    ids=range(4),
+)
+@pytest.mark.parametrize(
+    "now", [Holding, lambda: Holding(BY_GRAMMAR), lambda: Holding(NO_CHAT)], ids=["free", "grammar", "text"]
+)
+def test_a_record_goes_on_with_a_model_that_can_be_held_otherwise(
+    then: Callable[[], Holding], now: Callable[[], Holding]
+) -> None:
+    whole = played(then())
+    for end in (len(whole) // 2, len(whole) - 1, len(whole)):
+        told = resumed(whole[:end], now())
+        assert told[:end] == whole[:end]
+        assert of(Ended, told)
+
+
+@dataclass
+class Stubby(Holding):
+    """Is cut off within a line that reads as a command."""
+
+    async def complete(self, request: Request) -> Completion:
+        completion = await super().complete(request)
+        line = request.grammar is not None and "think: " in request.grammar
+        return Completion("go to cabinet 1" if line else completion.text, "length" if line else "stop", Usage(9, 4))
+
+
+@pytest.mark.parametrize("settings", [EXEMPLARS, EXEMPLARS | {"completions": "off"}], ids=["text", "chat"])
+def test_a_line_that_is_cut_off_within_a_command_is_asked_for_whole(settings: dict[str, str]) -> None:
+    model = Stubby(Capabilities(grammar=True, completions=True))
+    settings = settings | {"max_tokens": "4"}
+    told = played(model, settings=settings)
+    assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
+    assert [call.held for call in of(ModelCall, told)] == ["cut", "kept"] * TURNS
+    assert {(failed.final, failed.reason) for failed in of(ParseFailed, told)} == {
+        (False, "it has no end. It was cut off after 4 tokens.")
+    }
+    assert model.asked[1].max_tokens > 4
+    # What was cut off is no part of what comes next, and each prompt can be put together again.
+    prompt: list[str] = []
+    for call, request in zip(of(ModelCall, told), model.asked, strict=True):
+        prompt = [*prompt[: call.kept], *(message.content for message in call.added)]
+        if not request.raw:
+            assert prompt == [message.content for message in request.messages]
+        assert "cabinet 1" not in prompt
+        prompt.append(call.reply)
+    assert resumed(told[: len(told) // 2], Stubby(model.can), settings=settings) == told
+
+
+def test_a_command_that_is_cut_off_twice_is_none() -> None:
+    class Short(Stubby):
+        async def complete(self, request: Request) -> Completion:
+            return replace_finish(await super().complete(request))
+
+    def replace_finish(completion: Completion) -> Completion:
+        return Completion("lo", "length", completion.usage)
+
+    told = played(Short(Capabilities(grammar=True, completions=True)), settings=EXEMPLARS)
+    assert not of(Stepped, told)
+    assert [failed.final for failed in of(ParseFailed, told)] == [False, True] * TURNS
+
+
+@dataclass
+class Full(Holding):
+    """Thinks until it is cut off, and then has no room in its context."""
+
+    calls: int = 4
+
+    async def complete(self, request: Request) -> Completion:
+        if len(self.asked) >= self.calls:
+            raise ModelError("The context is full.", overflow=True)
+        return await super().complete(request)
+
+
+def test_thoughts_that_were_cut_off_and_mended_are_not_what_filled_a_context() -> None:
+    (end,) = of(Ended, played(Full(BY_GRAMMAR, cut=True)))
+    assert (end.outcome, end.reason) == ("error", end.reason)
+    assert end.reason != FILLED
+    emitter = EventEmitter(lambda _: None)
+    for _ in range(SEVERAL):
+        emitter.emit(ModelCall(role="react", kept=0, added=(), reply="Thought: I", finish="length", held="cut"))
+        emitter.emit(ParseFailed(role="react", reply="Thought: I", reason="it has no end.", final=False))
+        emitter.emit(ModelCall(role="react", kept=0, added=(), reply="Action: look", finish="stop", held="kept"))
+    assert not emitter.mostly_unread
+    for _ in range(2 * SEVERAL):
+        emitter.emit(ModelCall(role="react", kept=0, added=(), reply="Action: lo", finish="length", held="cut"))
+        emitter.emit(ParseFailed(role="react", reply="Action: lo", reason="it has no end.", final=True))
+    assert emitter.mostly_unread
+
+
+def test_json_without_a_thought_still_says_a_command() -> None:
+    @dataclass
+    class Wordless(Holding):
+        said: str = ""
+
+        async def complete(self, request: Request) -> Completion:
+            self.asked.append(request)
+            return Completion(json.dumps({"thought": self.said, "action": "look"}))
+
+    for said, thought in (("", "None."), ("1.", "None."), ("…", "None."), ("(looking)", "Looking)"), ("2. on", "On")):
+        told = played(Wordless(BY_SCHEMA, said=said), settings={"form": "held"})
+        assert {(call.held, call.reply) for call in of(ModelCall, told)} == {("kept", f"Thought: {thought}\nAction: look")}
+        assert [step.command for step in of(Stepped, told)] == ["look"] * TURNS
