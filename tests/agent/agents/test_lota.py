@@ -26,7 +26,7 @@ from agent.episodes.resume import resume_episode
 from agent.evaluation.runs.batch import RunOptions, run_batch
 from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
 from agent.models.registry import make_model
 from agent.roles.base import ReplyError
 from agent.skills.skill import Skill
@@ -444,6 +444,71 @@ def test_who_cannot_be_held_to_skills_is_shown_them(server: Server, world: World
     assert "open the fridge, open the microwave" in played.requests[0].messages[0]["content"]
     said_first = next(event.body.text for event in played.events if isinstance(event.body, events.Thought))
     assert "it is shown the skills" in said_first
+
+
+@dataclass
+class Faithless(Liking):
+    """A model behind a server that keeps to its choices for so many calls, and then breaks or refuses them."""
+
+    keeps: int = 0
+    held: Held = "broken"
+    asked: list[Request] = field(default_factory=list[Request])
+
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(request)
+        if request.choices is None:
+            return Completion(self.policy([{"role": each.role, "content": each.content} for each in request.messages]))
+        if len(self.asked) <= self.keeps:
+            return await super().complete(request)
+        return Completion("I would look for an egg first.", held=self.held)
+
+
+@pytest.mark.parametrize("keeps", [0, 2])
+@pytest.mark.parametrize("held", ["broken", "refused"])
+def test_who_does_not_keep_to_the_skills_is_shown_them_from_then_on(world: World, keeps: int, held: Held) -> None:
+    def played(model: Model, recorded: list[Event] | None = None, **settings: str) -> list[Event]:
+        told: list[Event] = []
+        config, env = EpisodeConfig(world.engine), world.open(world.task("example:1"))
+
+        def listen(event: Event | CallTiming) -> None:
+            if isinstance(event, Event):
+                told.append(event)
+
+        def agent(live: Model | None, _: object = None) -> Agent:
+            return make_agent("lota", world=world, model=live, settings=settings)
+
+        if recorded is None:
+            asyncio.run(run_episode(env, agent(model), config, listen))
+        else:
+            asyncio.run(resume_episode(env, agent, config, recorded, listen, model=model))
+        return [*(recorded or ()), *told]
+
+    model = Faithless(keeps=keeps, held=held)
+    told = played(model)
+    assert ended(told).outcome == "won"
+    assert [call.held for call in calls(told)] == [None] * keeps + [held] + [None] * (len(model.asked) - keeps - 1)
+    assert [request.choices is None for request in model.asked] == [False] * (keeps + 1) + [True] * (
+        len(model.asked) - keeps - 1
+    )
+    thoughts = [event.body.text for event in told if isinstance(event.body, events.Thought)]
+    assert sum("it is shown the skills" in text for text in thoughts) == 1
+    assert sum("answers freely" in text for text in thoughts) == 1
+    listing = "These are all the skills that you have"
+    for request in model.asked[keeps + 1 :]:
+        assert "".join(message.content for message in request.messages).count(listing) == 1
+    # Each prompt can be put together again from the record, which goes on wherever it stopped.
+    prompt: list[str] = []
+    for call, request in zip(calls(told), model.asked, strict=True):
+        prompt = [*prompt[: call.kept], *(message.content for message in call.added)]
+        assert prompt == [message.content for message in request.messages]
+        prompt.append(call.reply)
+    for end in range(1, len(told), 2):
+        assert ended(played(Faithless(held=held, keeps=keeps), told[:end])).outcome == "won"
+    assert played(Faithless(), told) == told
+    with_readings = ended(played(Faithless(keeps=keeps, held=held), readings="2"))
+    assert (with_readings.outcome, with_readings.boundary) == ("error", "model")
+    insisting = ended(played(Faithless(keeps=keeps, held=held), form="held"))
+    assert (insisting.outcome, insisting.boundary) == ("error", "model")
 
 
 @pytest.mark.parametrize(

@@ -326,6 +326,40 @@ def test_names_cost_a_call_or_two_unless_probabilities_are_asked_for(world: Worl
     assert len(default.asked) == calls["answer"]
 
 
+@dataclass
+class Hesitant(Sure):
+    """A model whose first word is neither yes nor no; ``likely`` tells whether either is likely all the same."""
+
+    likely: bool = True
+
+    async def complete(self, request: Request) -> Completion:
+        said = await super().complete(request)
+        if not request.top_logprobs:
+            return said
+        (choice,) = said.tokens
+        return Completion(
+            "Perhaps it", tokens=(TokenChoice("Perhaps", log(0.1), choice.alternatives[:1] if self.likely else ()),)
+        )
+
+
+def test_a_first_word_that_is_no_verdict_is_not_written_on_where_probability_decides(world: World) -> None:
+    outcomes: dict[bool, list[Event]] = {}
+    for likely in (True, False):
+        told: list[Event] = []
+        model = Hesitant(likely=likely)
+        agent = make_agent("pet", world=world, model=model, settings={"scores": "probability"})
+        env = world.open(world.task("example:1"))
+        asyncio.run(run_episode(env, agent, EpisodeConfig(world.engine), told.append))
+        outcomes[likely] = [event for event in told if isinstance(event, Event)]
+        assert model.longest == {VERDICT_TOKENS}
+        assert bodies(outcomes[likely], "ended")[0].outcome == "won"
+        verdicts = model.asked.count(0), len(model.asked) - model.asked.count(0)
+        unread = [body for body in bodies(outcomes[likely], "unreadable") if body.role in {"eliminator", "tracker"}]
+        assert len(unread) == (0 if likely else verdicts[1]), "then it is let write its answer"
+    scores = {thing.score for body in bodies(outcomes[False], "judged") for thing in body.things}
+    assert scores == {0.0, 1.0}
+
+
 @pytest.mark.parametrize(
     ("model", "settings", "way_out"),
     [
