@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -27,13 +24,11 @@ from agent.models.registry import make_model
 from agent.models.scripted import ReplyRule, ScriptedModel
 from agent.roles.base import plain_text
 from agent.roles.reading import read_command
-from agent.training.lora.base_model import BaseModel, base_model
 from agent.training.lora.games import Demonstrations, Lessons, demonstrated
 from agent.training.lora.knowing import Knowing, watched
-from agent.training.lora.recipe import AdapterFolder, Recipe
-from agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare, prepare_all, recorded
+from agent.training.lora.recipe import AdapterFolder
+from agent.training.lora.run import Listener, recorded
 from agent.training.lora.teacher import LIKE_LLAMA, Teacher
-from agent.training.lora.tokens import encode, encoded
 from agent.training.lora.worked import worked_examples
 from tests.agent.models.llama.tiny import write_tiny
 from tui.cli import main
@@ -246,9 +241,9 @@ def test_the_short_prompts_of_the_built_in_model_are_not_learned(tmp_path: Path)
 
 
 def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
-    base: BaseModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world, settings = make_world("alfworld"), {"window": 3}
+    world, settings, base = make_world("alfworld"), {"window": 3}, write_tiny(tmp_path / "tiny.gguf")
     kept = kept_settings("react", resolve_settings("react", settings))
     run, out = tmp_path / "won.jsonl", tmp_path / "made"
     conversations = list(demonstrated(Lessons(("react",), settings, houses=1, missteps=0.0)))
@@ -261,7 +256,7 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
 
     def train(*more: str) -> object:
         with pytest.raises(SystemExit) as end:
-            main(("train", str(base.path), "--from", str(run), "--out", str(out), "--dry-run", *more))
+            main(("train", str(base), "--from", str(run), "--out", str(out), "--dry-run", *more))
         return end.value.code
 
     play(run)
@@ -301,226 +296,3 @@ def test_a_prompt_that_grows_is_one_conversation() -> None:
 def test_conversations_are_kept_a_line_each(skills: list[Conversation], tmp_path: Path) -> None:
     assert save(skills, tmp_path / "lessons.jsonl") == len(skills)
     assert load(tmp_path / "lessons.jsonl") == skills
-
-
-class Letters:
-    """A tokenizer whose tokens are letters, with a template of a line a message."""
-
-    chat_template = "there is one"
-    bos_token_id, bos_token = 1, "\1"
-
-    def apply_chat_template(self, messages: list[dict[str, str]], *, tokenize: bool, add_generation_prompt: bool) -> str:
-        del tokenize
-        text = "".join(f"<{one['role']}>{one['content']}|\n" for one in messages)
-        return text + ("<assistant>" if add_generation_prompt else "")
-
-    def __call__(
-        self, text: str, *, add_special_tokens: bool = True, return_offsets_mapping: bool = False
-    ) -> dict[str, list[Any]]:
-        del return_offsets_mapping
-        begin = [1] * add_special_tokens
-        return {
-            "input_ids": begin + list(map(ord, text)),
-            "offset_mapping": [(0, 0) for _ in begin] + [(at, at + 1) for at in range(len(text))],
-        }
-
-
-def test_replies_and_the_mark_that_ends_them_are_learned() -> None:
-    messages = (Message("user", "1."), Message("assistant", "no"), Message("user", "2."), Message("assistant", "go"))
-    sample = encode(Conversation("", "", messages, (1, 3)), Letters())
-    assert "".join(map(chr, sample.tokens)) == "\1<user>1.|\n<assistant>no|\n<user>2.|\n<assistant>go|\n"
-    assert "".join(chr(sample.tokens[place]) for place in sample.learned) == "no|go|"
-    only = encode(Conversation("", "", messages, (3,)), Letters())
-    assert only.tokens == sample.tokens
-    assert "".join(chr(only.tokens[place]) for place in only.learned) == "go|"
-
-
-@pytest.mark.parametrize(
-    ("settings", "begins"),
-    [({"exemplars": "own"}, " think: To do this I "), ({"form": "completion"}, " Thought: ")],
-    ids=str,
-)
-def test_lines_of_plain_text_are_learned_without_the_template(settings: Mapping[str, Scalar], begins: str) -> None:
-    (episode,) = Demonstrations("react", "generated:0", 1, settings)
-    (conversation,) = episode.conversations
-    assert Conversation.read(str(conversation)) == conversation
-    sample = encode(conversation, Letters())
-    text = "".join(map(chr, sample.tokens[1:]))
-    assert text == plain_text(conversation.messages)
-    learned = "".join(chr(sample.tokens[place]) for place in sample.learned)
-    assert learned.startswith(begins)
-
-
-def test_what_is_too_long_teaches_its_beginning() -> None:
-    messages = (Message("user", "1."), Message("assistant", "no"), Message("user", "2."), Message("assistant", "go"))
-    conversation = Conversation("", "", messages, (1, 3))
-    samples, cut = encoded([conversation], Letters(), 30)
-    assert cut == 1
-    assert [len(sample.tokens) for sample in samples] == [30]
-    assert encoded([conversation], Letters(), 5) == ([], 1)
-
-
-def test_a_template_that_rewrites_the_past_is_refused() -> None:
-    class Forgetful(Letters):
-        def apply_chat_template(self, messages: list[dict[str, str]], *, tokenize: bool, add_generation_prompt: bool) -> str:
-            return super().apply_chat_template(messages[-1:], tokenize=tokenize, add_generation_prompt=add_generation_prompt)
-
-    messages = (Message("user", "1."), Message("assistant", "no"))
-    with pytest.raises(ConfigurationError, match="anew with every message"):
-        encode(Conversation("", "", messages, (1,)), Forgetful())
-
-
-@pytest.fixture
-def base(tmp_path: Path) -> BaseModel:
-    return base_model(write_tiny(tmp_path / "tiny.gguf"))
-
-
-def test_a_tokenizer_that_joins_a_prompt_and_its_reply_is_refused() -> None:
-    class Pairs(Letters):
-        def __call__(
-            self, text: str, *, add_special_tokens: bool = True, return_offsets_mapping: bool = False
-        ) -> dict[str, list[Any]]:
-            del add_special_tokens, return_offsets_mapping
-            places = range(0, len(text), 2)
-            return {"input_ids": list(places), "offset_mapping": [(at, at + 2) for at in places]}
-
-    for asked, joins in (("1", False), ("12", True)):
-        conversation = Conversation("", "", (Message("user", asked), Message("assistant", "no")), (1,))
-        if joins:
-            with pytest.raises(ConfigurationError, match="joins the end of a prompt with the beginning of the reply"):
-                encode(conversation, Pairs())
-        else:
-            assert len(encode(conversation, Pairs()).learned) == 2
-
-
-def test_folders_are_named_as_their_models(base: BaseModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert folder_name(base, ("lota", "react")) == "tiny-lota-react"
-    model = tmp_path / "Some2.5-0.5B"
-    model.mkdir()
-    (model / "config.json").write_text("{}", "utf-8")
-    monkeypatch.chdir(model)
-    for path in (model, Path()):
-        assert folder_name(base_model(path), ("lota",)) == "Some2.5-0.5B-lota"
-
-
-def test_games_that_teach_nothing_are_told(base: BaseModel, tmp_path: Path) -> None:
-    listener = Listener()
-    lessons = Lessons(("react",), houses=6, missteps=0.9)
-    conversations = prepare(Training(base, lessons, Recipe()), AdapterFolder(tmp_path / "made"), listener)
-    lost = 6 - len({each.origin for each in conversations})
-    assert [f"{lost} game{'s' * (lost != 1)} that the expert does not win: left out"] == listener.said
-
-
-def test_a_folder_is_gone_on_with_by_the_same_command_alone(base: BaseModel, tmp_path: Path) -> None:
-    training = Training(base, Lessons(houses=2), Recipe())
-    folder = AdapterFolder(tmp_path / "made")
-    first = prepare(training, folder, Listener())
-    written = (folder.path / "conversations.jsonl").stat().st_mtime_ns
-    assert prepare(training, folder, Listener()) == first
-    assert (folder.path / "conversations.jsonl").stat().st_mtime_ns == written
-    (folder.path / "checkpoint.pt").touch()
-    with pytest.raises(ConfigurationError, match=r"another recipe\.rank"):
-        prepare(replace(training, recipe=Recipe(rank=4)), folder, Listener())
-    other = base_model(write_tiny(tmp_path / "other.gguf", seed=1))
-    with pytest.raises(ConfigurationError, match=r"another base\.name, base\.digest"):
-        prepare(replace(training, base=other), folder, Listener())
-
-
-def test_another_command_may_begin_anew_where_nothing_was_learned_yet(base: BaseModel, tmp_path: Path) -> None:
-    one, two = (Training(base, Lessons(houses=houses), Recipe()) for houses in (1, 2))
-    first, second = AdapterFolder(tmp_path / "first"), AdapterFolder(tmp_path / "second")
-    assert prepare(two, first, Listener()) != prepare(one, first, Listener()) == prepare(one, second, Listener())
-    assert first.recipe() == second.recipe()
-
-
-def test_an_adapter_stays_with_what_it_was_made_of(base: BaseModel, tmp_path: Path) -> None:
-    one, two = (Training(base, Lessons(houses=houses), Recipe()) for houses in (1, 2))
-    folder, adapter = AdapterFolder(tmp_path / "made"), {"file": "adapter.gguf"}
-    prepare(one, folder, Listener())
-    folder.record(folder.recipe() | {"adapter": adapter})
-    (folder.path / "conversations.jsonl").unlink()
-    prepare(one, folder, Listener())
-    assert folder.recipe()["adapter"] == adapter
-    prepare(two, folder, Listener())
-    assert "adapter" not in folder.recipe()
-
-
-def test_several_sizes_are_beginnings_of_the_largest_whose_games_are_played_once(base: BaseModel, tmp_path: Path) -> None:
-    class Counting(Listener):
-        games = 0
-
-        def played(self, games: int, of: int) -> None:
-            self.games += 1
-
-    training, heard = Training(base, Lessons(settings={"shots": 0}), Recipe()), Counting()
-    planned = of_sizes(training, (3, 1, 2), tmp_path / "made")
-    found = prepare_all(planned, heard)
-    assert heard.games == 3
-    for size, each, conversations in zip((1, 2, 3), planned, found, strict=True):
-        assert each.folder.path == tmp_path / "made" / f"houses-{size}"
-        alone = AdapterFolder(tmp_path / str(size))
-        assert prepare(each.training, alone, Listener()) == conversations
-        assert each.folder.recipe() == alone.recipe()
-    assert prepare_all(planned, heard) == found
-    assert heard.games == 3
-
-
-@pytest.mark.parametrize(
-    ("flags", "told"),
-    [
-        ("--houses -5", "--houses: -5 is too few; give 0 or more."),
-        ("--houses 25,many", "--houses: '25,many' is not a number of houses;"),
-        ("--houses 1,-2", "--houses: -2 is too few; give 0 or more."),
-        ("--houses 0", "nothing to learn from: give --houses, --games or --from RUN."),
-        ("--games -1", "--games: -1 is too few; give 0 or more."),
-        ("--missteps 2", "--missteps: 2 is not a probability; give 0 to 1."),
-        ("--missteps -0.1", "--missteps: -0.1 is not a probability; give 0 to 1."),
-        ("--people", "give --games N."),
-        ("--epochs 0", "--epochs: 0 is too few; give at least 1."),
-        ("--rank -1", "--rank: -1 is too few; give at least 1."),
-        ("--from empty", "holds no recorded episodes"),
-    ],
-)
-def test_what_cannot_be_learned_is_refused_before_anything_is_played_or_written(
-    flags: str, told: str, base: BaseModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "empty").mkdir()
-    given = flags.replace("empty", str(tmp_path / "empty")).split()
-    with pytest.raises(SystemExit) as end:
-        main(("train", str(base.path), *given, "--out", str(tmp_path / "made"), "--dry-run"))
-    assert end.value.code == 2
-    assert told in capsys.readouterr().err
-    assert not (tmp_path / "made").exists()
-
-
-def test_the_command_writes_what_it_would_learn_from(
-    base: BaseModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "made"
-    arguments = ("train", str(base.path), "--houses", "2", "--set", "shots=0", "--out", str(out), "--dry-run", "--json")
-    with pytest.raises(SystemExit) as end:
-        main(arguments)
-    assert not end.value.code
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert found["conversations"] == len(load(out / "conversations.jsonl")) == 2
-    recipe = json.loads((out / "recipe.json").read_text("utf-8"))
-    assert recipe["base"] == {"name": "tiny.gguf", "digest": base.digest}
-    assert recipe["lessons"]["settings"] == {"shots": "0"}
-
-
-def test_what_is_no_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="no model's folder"):
-        base_model(tmp_path)
-    with pytest.raises(ConfigurationError, match="cannot be read"):
-        base_model(tmp_path / "missing.gguf")
-
-
-@pytest.mark.skipif(find_spec("peft") is not None, reason="the extra is installed")
-def test_what_is_missing_is_said_before_anything_is_played(
-    base: BaseModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(("train", str(base.path), "--out", str(tmp_path / "made")))
-    assert end.value.code == 2
-    assert 'pip install "housequest[train]"' in capsys.readouterr().err
-    assert not (tmp_path / "made").exists()
