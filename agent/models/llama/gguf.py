@@ -23,6 +23,8 @@ SAMPLE = 1 << 22
 
 _CUT_OFF = "ends within its header: it is cut off. Download it again."
 _STRING, _ARRAY = 8, 9
+_PASSED_OVER = 4_096
+"""Bytes that are rather read than skipped: a vocabulary has some hundred thousand short texts."""
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 
@@ -97,7 +99,7 @@ class _Reader:
     def __init__(self, path: Path, file: BinaryIO, size: int, otherwise: str = _CONVERT) -> None:
         self._path = path
         self._file = file
-        self._size = size
+        self._left = size
         self._otherwise = otherwise
         """What to do about a file of another format."""
 
@@ -171,12 +173,17 @@ class _Reader:
         return _NUMBERS[kind]
 
     def _skip(self, length: int) -> None:
-        if self._file.tell() + length > self._size:
+        if length <= _PASSED_OVER:
+            self._bytes(length)
+            return
+        if length > self._left:
             raise self._error(_CUT_OFF)
         self._file.seek(length, 1)
+        self._left -= length
 
     def _bytes(self, length: int) -> bytes:
         found = self._file.read(length)
         if len(found) < length:
             raise self._error(_CUT_OFF)
+        self._left -= length
         return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from agent.models.llama.gguf import check_adapter, read_header
+from agent.models.llama.gguf import Header, check_adapter, read_header
 from agent.models.text import encodable, printable_line
 from worlds.errors import ConfigurationError, ModelError, Unsupported
 from worlds.paths import given_path
@@ -49,7 +49,8 @@ class LlamaModel(Model):
         self._attended = attended
         self._process: Worker | None = None
         self._starts = STARTS
-        self._chats: bool | None = None
+        self._header: Header | None = None
+        self._reading = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
         self._slots = asyncio.Semaphore(options.slots)
@@ -74,10 +75,16 @@ class LlamaModel(Model):
 
     async def holding(self) -> Capabilities:
         """Those, and whether it has a chat template. Raises ``ConfigurationError`` for what is no model's file."""
-        if self._chats is None:
-            header = await asyncio.to_thread(read_header, self._path)
-            self._chats = header.template is not None or self._options.template is not None
-        return replace(await self.capabilities(), chats=self._chats)
+        chats = (await self._read_header()).template is not None or self._options.template is not None
+        return replace(await self.capabilities(), chats=chats)
+
+    async def _read_header(self) -> Header:
+        """The file's header, read once, whoever asks for it first."""
+        self._bind_loop()
+        async with self._reading:
+            if self._header is None:
+                self._header = await asyncio.to_thread(read_header, self._path)
+            return self._header
 
     @property
     def pid(self) -> int | None:
@@ -154,7 +161,8 @@ class LlamaModel(Model):
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Locks belong to the loop that they were first waited in; the process belongs to none.
-            self._loop, self._starting, self._slots = loop, asyncio.Lock(), asyncio.Semaphore(self._options.slots)
+            self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
+            self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
 
     async def _running(self) -> Worker:
         self._bind_loop()
@@ -163,7 +171,7 @@ class LlamaModel(Model):
                 if self._starts == 0:
                     way_out = "Try a smaller model or context, or another runtime."
                     raise self._failure(f"has died {STARTS} times", way_out, fatal=True)
-                header = await asyncio.to_thread(read_header, self._path)
+                header = await self._read_header()
                 lora = None if self._options.lora is None else given_path(self._options.lora)
                 if lora is not None:
                     await asyncio.to_thread(check_adapter, lora, header)

@@ -481,3 +481,19 @@ def test_a_run_with_a_model_that_talks_rubbish_ends(tiny: Path, runtime: str, tm
     summary = asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(workers=3)))
     assert (summary.overall.finished, summary.overall.errors) == (3, 0)
     assert summary.overall.unreadable > 0
+
+
+def test_the_head_of_a_file_is_read_once_however_many_ask_first(tiny: Path, runtime: str) -> None:
+    opened: list[object] = []
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        # Opening it tells of itself twice, by name and by what it is opened for.
+        if event == "open" and str(arguments[0]) == str(tiny) and arguments[1] is None:
+            opened.append(arguments)
+
+    async def test(model: LlamaModel) -> None:
+        await asyncio.gather(*(model.holding() for _ in range(8)))
+        assert len(opened) == 1
+
+    sys.addaudithook(watch)
+    use(tiny, f"runtime={runtime}&context=256&slots=1&threads=1", test)
