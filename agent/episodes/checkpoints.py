@@ -19,9 +19,9 @@ class EpisodeState:
     """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot.
 
     ``hints`` and ``unseen`` are hints and transitions that the agent has not been given yet. ``rules`` are all that it may show
-    its model, ``reported`` the statements of those it did show. ``unheld`` are the roles whose model was found not to keep
-    forms. ``played`` is every executed command with its answer;
-    ``belief`` is what is known by then, if rules are selected by it.
+    its model, ``reported`` the statements of those it did show. ``notes`` are what was found out about the model
+    (`agent.roles.notes`). ``played`` is every executed command with its answer; ``belief`` is what is known by then, if rules
+    are selected by it.
     """
 
     memory: Memory = None
@@ -32,7 +32,7 @@ class EpisodeState:
     unseen: tuple[Transition, ...] = ()
     rules: tuple[Rule, ...] = ()
     reported: tuple[str, ...] = ()
-    unheld: frozenset[str] = frozenset()
+    notes: frozenset[str] = frozenset()
     played: tuple[Transition, ...] = ()
     belief: Belief | None = None
 

@@ -105,14 +105,23 @@ class _Over(Unattended):
 
 
 class _Silent(Model):
-    """A model that says nothing beyond the record, and can do what that of the record could, as far as that decides calls."""
+    """A model that says nothing beyond the record, and can do what that of the record could: agents ask otherwise by that."""
 
     def __init__(self, name: str, recorded: Sequence[Event]) -> None:
         self.name = name
-        self._scored = any(isinstance(event.body, ModelCall) and event.body.candidates for event in recorded)
+        self._calls = [event.body for event in recorded if isinstance(event.body, ModelCall)]
 
     async def capabilities(self) -> Capabilities:
-        return Capabilities(log_probabilities=self._scored, scoring=self._scored, images=True)
+        scored = any(call.candidates for call in self._calls)
+        plain = any(call.plain for call in self._calls)
+        return Capabilities(
+            chats=not plain,
+            completions=plain,
+            log_probabilities=scored,
+            scoring=scored,
+            grammar=any(call.held for call in self._calls),
+            images=True,
+        )
 
     async def complete(self, request: Request) -> Completion:
         del request

@@ -38,7 +38,8 @@ from agent.episodes.overseer import (
     Unattended,
 )
 from agent.impression import Glimpse, Watchable, Watcher
-from agent.roles.base import clean, remembered_unheld
+from agent.roles.base import clean
+from agent.roles.notes import notes_of_model
 from knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from worlds.base import Env, Pictured, Step, Task, Transition, World
 from worlds.errors import GameError, ModelError, Unsupported
@@ -343,7 +344,7 @@ class _Episode:
                     return await self._execute(clean(command), "person")
                 case SwitchModel(agent=agent, model=model):
                     self.emitter.intervene("model", model)
-                    self.agent, self.state.unheld = agent, frozenset()
+                    self.agent, self.state.notes = agent, frozenset()
                     answer = None
 
     async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | TurnAnswer | None:
@@ -408,7 +409,7 @@ class _Episode:
 
     async def _ask(self, turn: Turn) -> _Decided | ModelError:
         reporter = RuleReporter(self.emitter.from_agent, self.state.reported)
-        with attributed("agent"), remembered_unheld(self.state.unheld) as unheld:
+        with attributed("agent"), notes_of_model(self.state.notes) as notes:
             if self.watcher is not None and isinstance(self.agent, Watchable):
                 # What it sees is there to be watched while a model thinks about it.
                 before = await self.agent.attend(self.state.memory, turn)
@@ -425,7 +426,7 @@ class _Episode:
             if self.watcher is not None and isinstance(self.agent, Watchable):
                 doing = self.agent.doing(memory)
                 self.watcher(Glimpse(self.turn_start, doing, partial(self.agent.impression, memory)))
-        return _Decided(decision, memory, reporter.shown, frozenset(unheld))
+        return _Decided(decision, memory, reporter.shown, frozenset(notes))
 
     async def _model_failed(self, error: ModelError, number: int, before: int | None) -> TurnAnswer:
         self.emitter.emit(events.ModelFailed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
@@ -456,7 +457,7 @@ class _Episode:
 
     async def _carry_out(self, decided: _Decided, number: int) -> None:
         state = self.state
-        state.memory, state.reported, state.unheld = decided.memory, decided.reported, decided.unheld
+        state.memory, state.reported, state.notes = decided.memory, decided.reported, decided.notes
         state.hints, state.unseen = (), ()
         match decided.decision:
             case Leave(reason=reason):
@@ -540,12 +541,12 @@ def random_command(possible: Sequence[str] | None, seed: int, task: str, turn: i
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """A decision with its memory, its reported rules, the roles that are not held any more, and who made it."""
+    """A decision with its memory, its reported rules, what was noted of the model, and who made it."""
 
     decision: Decision
     memory: Memory
     reported: tuple[str, ...]
-    unheld: frozenset[str]
+    notes: frozenset[str]
     by: events.Player = "agent"
 
 

@@ -90,6 +90,17 @@ async def resume_episode(
     return ended
 
 
+_NO_ANSWER = (
+    events.ModelFailed,
+    events.Intervened,
+    events.Proposed,
+    events.Stepped,
+    events.TurnSpent,
+    Ended,
+)
+"""What comes next where a call was not answered; the call after that is another one."""
+
+
 class _Misfit(BaseException):
     """The episode differs from the record. Not an ``Exception``, so that neither agent nor world is blamed for it."""
 
@@ -121,9 +132,20 @@ class _Script:
 
     @property
     def next_call(self) -> events.ModelCall | None:
-        """The next recorded call to the model."""
-        coming = (self._recorded[at].body for at in range(self._at, len(self._recorded)))
-        return next((body for body in coming if isinstance(body, events.ModelCall)), None)
+        """The recorded answer to the call that is being made; None where the record has none, or not yet."""
+        for at in range(self._at, len(self._recorded)):
+            body = self._recorded[at].body
+            if isinstance(body, events.ModelCall):
+                return body
+            if isinstance(body, _NO_ANSWER):
+                break
+        return None
+
+    @property
+    def free(self) -> bool:
+        """Whether replies were not to be held."""
+        started = self._recorded[0].body if self._recorded else None
+        return not isinstance(started, events.Started) or started.settings.get("form", "free") == "free"
 
     def _hints(self, *, after: int = 0) -> tuple[str, ...]:
         """The hints that come next, after ``after`` other events."""
@@ -294,8 +316,10 @@ class _RecordedModel(ModelWrapper):
         call = self._script.next_call
         if call is None:
             return now
-        plain = bool(call.plain)
-        return replace(now, chats=not plain, completions=plain, grammar=call.held is not None, schema=False)
+        plain, held = bool(call.plain), call.held is not None
+        # Free choices are recorded like replies.
+        choices = now.choices if self._script.free else held
+        return replace(now, chats=not plain, completions=plain, grammar=held, schema=False, choices=choices)
 
     async def complete(self, request: Request) -> Completion:
         match self._script.next:

@@ -87,8 +87,8 @@ class Completion:
     """A model's reply. ``finish`` is ``stop``, ``length``, or the model's own word for why it ended.
 
     ``read`` are the tokens of the prompt, if they were asked for, without the first one, which nothing precedes. ``held`` is
-    what came of the form that was asked for, if the model knows: ``refused`` if it replied freely, ``broken`` if ``text`` is
-    none of the choices. A recorded reply knows.
+    what came of the form that was asked for, if the model knows: ``refused`` if it replied freely, ``broken`` or ``cut`` if
+    ``text`` is none of the choices. A recorded reply knows.
     """
 
     text: str

@@ -9,9 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -24,6 +22,7 @@ from agent.episodes import events
 from agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request
 from agent.models.forms import Form, FormChoice
 from agent.roles.completion import ENDS, Examples, as_continued, no_examples
+from agent.roles.notes import note, noted
 from worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")
@@ -113,7 +112,7 @@ class Role(Generic[T]):
 class Sampling:
     """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
 
-    ``max_tokens`` limits every reply, whatever its role, but for one that is asked for again without its thought (`ask`).
+    ``max_tokens`` limits every reply, whatever its role, but for a command that is asked for again (`ask`).
     Without it a role's own limit holds, or ``usual_tokens``. ``form`` says whether replies are held to their forms; ``free``
     asks as before there were forms. ``examples`` are shown to a model that continues plain text.
     """
@@ -245,7 +244,7 @@ async def ask(
 
     The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
     that its budget cuts off is asked for again without its thought, and then has room for `ROOM_WITHOUT_THOUGHT`; a model that
-    does not keep to the form, or refuses it, is asked without one from then on (`remembered_unheld`), which a thought says.
+    does not keep to the form, or refuses it, is asked without one from then on (`agent.roles.notes`), which a thought says.
     Where the model continues plain text (`continues`), the conversation is sent and recorded as that, after examples. Raises
     ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to be held
     and the model cannot be.
@@ -319,28 +318,10 @@ _UNHELD: Mapping[Held | None, str] = {
     "refused": "the model refused the form of its reply: from here on it answers freely",
 }
 
-_UNHELD_ROLES: ContextVar[set[str] | None] = ContextVar("UNHELD_ROLES", default=None)
-"""The roles of the present episode that are not held any more. A context variable, since agents call `ask` at any depth."""
-
-
-@contextmanager
-def remembered_unheld(roles: frozenset[str]) -> Generator[set[str], None, None]:
-    """Inside, replies in ``roles`` are free, and so are those of each role whose form the model breaks or refuses.
-
-    Yields the set of these roles, which grows. It belongs to one episode and not to the model, so that a record does not
-    depend on the episodes beside it.
-    """
-    known = set(roles)
-    token = _UNHELD_ROLES.set(known)
-    try:
-        yield known
-    finally:
-        _UNHELD_ROLES.reset(token)
-
 
 def is_unheld(role: str) -> bool:
     """Whether replies in this ``role`` are free in the present episode, since the model broke or refused a form."""
-    return role in (_UNHELD_ROLES.get() or ())
+    return noted(f"{role} unheld")
 
 
 Way = Literal["grammar", "schema"]
@@ -415,9 +396,7 @@ def found_unheld(role: str, held: Held | None, model: Model, sampling: Sampling,
         said = f"{did}, and form=held asks for it; leave form at auto, which then lets it answer freely."
         raise ModelError(f"{model.name} {said}", recorded=f"The model {said}", kind=f"form {held}")
     emit(events.Thought(role=FORM, text=_UNHELD[held]))
-    known = _UNHELD_ROLES.get()
-    if known is not None:
-        known.add(role)
+    note(f"{role} unheld")
     return True
 
 

@@ -23,6 +23,7 @@ from agent.models.base import Message
 from agent.models.forms import Choice, Form, Listed, Name
 from agent.roles.base import Role, ask, load_prompt
 from agent.roles.messages import additions, emit_rules
+from agent.roles.notes import note, noted
 from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, names_in, read_subgoals
 from agent.roles.terms import planning
 from worlds.base import Observation
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 PACKAGE = "agent.agents.llm_planner"
 _NAMES = tuple(PAIR_NAMES.values())
+UNREADABLE = f"{PLANNER} unreadable"
+"""Noted of a model that wrote no plan; another one may, asked the same."""
 MOST_HELD = 20
 """Subgoals of a plan that is held to its form: one more than the longest of ALFRED's train split."""
 
@@ -116,7 +119,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
     async def _prepare(self, memory: LlmPlannerMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LlmPlannerMemory]:
         if memory.revision < 0:
             memory = await self._with_examples(memory)
-            if self._sampling.form != "free" and self._asked_before(memory, turn):
+            if self._sampling.form != "free" and noted(UNREADABLE) and self._asked_before(memory, turn):
                 return GiveUp("no plan could be read, and the same question would bring the same reply"), memory
             return await self._plan(memory, turn, "the episode begins", emit)
         if turn.hints and self._replanning and memory.asked < self._revisions:
@@ -147,6 +150,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         answer = await ask(self._role, self._model, (self._system,), request, emit, sampling, image=turn.image)
         memory = replace(memory, asked=memory.asked + (memory.revision >= 0))
         if answer.value is None:
+            note(UNREADABLE)
             return ParseFailure(PLANNER, answer.reason), memory
         return None, self._planned(memory, answer.value, reason, emit)
 

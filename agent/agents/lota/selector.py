@@ -106,9 +106,12 @@ class Constrained:
                 choices=tuple(texts),
             )
         )
-        call = call_event(NAME, conversation, completion, held=completion.held)
+        held = completion.held
+        if held is None and self.sampling.form != "free":
+            held = "kept" if completion.text in texts else "cut" if completion.finish == "length" else "broken"
+        call = call_event(NAME, conversation, completion, held=held)
         emit(call, completion.timing)
-        if found_unheld(NAME, completion.held, self.model, self.sampling, emit):
+        if found_unheld(NAME, held, self.model, self.sampling, emit):
             return None
         conversation = (*conversation, reply_message(call.reply))
         if call.reply in texts:

@@ -160,7 +160,9 @@ class OpenAIModel(Model):
         request = replace(request, max_tokens=max(request.max_tokens, longest))
         completion = await self._request(self._with_room(request), more)
         named = None if completion.held == "refused" else parse_choice(completion.text, choices, spelt=spelt)
-        return replace(completion, held=completion.held or "broken") if named is None else replace(completion, text=named)
+        if named is not None:
+            return replace(completion, text=named)
+        return replace(completion, held=completion.held or ("cut" if completion.finish == "length" else "broken"))
 
     def _with_room(self, request: Request) -> Request:
         """The request with enough tokens for a reasoning model."""
@@ -222,8 +224,7 @@ class OpenAIModel(Model):
         if outcome.refusal is None:
             # It did not refuse ``wanted``: it may be unable to do that, or to do anything at all.
             await self.check_alive()
-            said = self._said(outcome)
-            _log.warning("%s %s when asked for %s, and is not asked for that again.", self.name, said, _named(wanted))
+            self._warn(outcome, _named(wanted))
         return None
 
     async def _probe_text(
@@ -235,7 +236,12 @@ class OpenAIModel(Model):
             return outcome
         if outcome.kind != "status 404" and (outcome.fatal or (outcome.again and not self._failures.answered)):
             raise self._error(outcome)
+        if outcome.refusal is None and outcome.kind != "status 404":
+            self._warn(outcome, ", ".join(("a completion of plain text", *sorted(wanted))))
         return None
+
+    def _warn(self, failure: Failure, wanted: str) -> None:
+        _log.warning("%s %s when asked for %s, and is not asked for that again.", self.name, self._said(failure), wanted)
 
     async def _probed(self, request: Request, wanted: Mapping[str, Any]) -> Completion | Failure:
         request = self._with_room(request) if request.max_tokens == PROBE_TOKENS else request

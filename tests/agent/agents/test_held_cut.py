@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,9 @@ from agent.agents.registry import make_agent
 from agent.base import AgentEvent
 from agent.episodes.emitter import SEVERAL, EventEmitter
 from agent.episodes.ending import FILLED
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
-from agent.episodes.loop import EpisodeConfig
+from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ModelFailed, ParseFailed, Stepped, Thought
+from agent.episodes.loop import EpisodeConfig, run_episode
+from agent.episodes.overseer import Proceed
 from agent.episodes.resume import resume_episode
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Timing, Usage
 from agent.models.forms import THOUGHT, Choice, Form, Listed, Words
@@ -31,6 +33,7 @@ from tests.agent.agents.test_held import (
     of,
     played,
 )
+from tests.agent.episodes.attending import Person
 from worlds.errors import ModelError
 
 PLACES = Choice(tuple(f"go to cabinet {number}" for number in range(1, 40)))
@@ -89,7 +92,12 @@ def test_a_reply_that_is_whole_is_kept_and_its_record_says_the_same(can: Capabil
 
 
 def resumed(
-    recorded: list[Event], model: Model, *, agent: str = "react", settings: Mapping[str, str] | None = None
+    recorded: list[Event],
+    model: Model,
+    *,
+    agent: str = "react",
+    settings: Mapping[str, str] | None = None,
+    person: Person | None = None,
 ) -> list[Event]:
     """The events of a record that goes on with ``model``."""
     more: list[Event] = []
@@ -105,28 +113,87 @@ def resumed(
             EpisodeConfig(WORLD.engine, max_turns=TURNS),
             recorded,
             listen,
+            person,
             model=model,
         )
     )
     return [*recorded, *more]
 
 
-@pytest.mark.parametrize(
-    "then",
-    [Holding, lambda: Holding(BY_GRAMMAR), lambda: Holding(NO_CHAT), lambda: Holding(BY_GRAMMAR, breaks=True)],
-    ids=range(4),
-)
-@pytest.mark.parametrize(
-    "now", [Holding, lambda: Holding(BY_GRAMMAR), lambda: Holding(NO_CHAT)], ids=["free", "grammar", "text"]
-)
+KINDS: list[Callable[[], Holding]] = [
+    Holding,
+    lambda: Holding(BY_GRAMMAR),
+    lambda: Holding(NO_CHAT),
+    lambda: Holding(BY_GRAMMAR, breaks=True),
+    lambda: Holding(BY_SCHEMA, cut=True),
+]
+
+
+@pytest.mark.parametrize("then", KINDS, ids=["free", "grammar", "text", "broken", "cut"])
+@pytest.mark.parametrize("now", KINDS[:3], ids=["free", "grammar", "text"])
+@pytest.mark.parametrize("settings", [{}, EXEMPLARS], ids=["react", "exemplars"])
 def test_a_record_goes_on_with_a_model_that_can_be_held_otherwise(
-    then: Callable[[], Holding], now: Callable[[], Holding]
+    then: Callable[[], Holding], now: Callable[[], Holding], settings: dict[str, str]
 ) -> None:
-    whole = played(then())
-    for end in (len(whole) // 2, len(whole) - 1, len(whole)):
-        told = resumed(whole[:end], now())
+    whole = played(then(), settings=settings)
+    first = next(event.id for event in whole if isinstance(event.body, ModelCall))
+    for end in range(first + 1, len(whole) + 1):
+        told = resumed(whole[:end], now(), settings=settings)
         assert told[:end] == whole[:end]
         assert of(Ended, told)
+
+
+def filled(schema: Mapping[str, Any]) -> Any:
+    """A value of ``schema``."""
+    match schema:
+        case {"enum": [first, *_]}:
+            return first
+        case {"anyOf": [first, *_]}:
+            return filled(first)
+        case {"properties": properties}:
+            return {name: filled(value) for name, value in properties.items()}
+        case {"items": items}:
+            return [filled(items)] * schema["minItems"]
+        case _:
+            return "Mug"
+
+
+@dataclass
+class Failing(Model):
+    """A model that is held by a schema, and whose call number ``fails`` fails."""
+
+    fails: int = -1
+    name: str = "failing"
+    calls: int = 0
+
+    async def capabilities(self) -> Capabilities:
+        return BY_SCHEMA
+
+    async def complete(self, request: Request) -> Completion:
+        self.calls += 1
+        if self.calls == self.fails:
+            raise ModelError("It is tired.")
+        return Completion("Mug" if request.schema is None else json.dumps(filled(request.schema)))
+
+
+@pytest.mark.parametrize("fails", [1, 2, 3])
+@pytest.mark.parametrize("form", ["held", "auto"])
+def test_a_call_that_failed_and_was_tried_again_is_not_taken_for_the_one_after_it(fails: int, form: str) -> None:
+    settings = {"form": form, "decompose": "chain-of-thought"}
+    person, whole = Person(failures=[Proceed()]), list[Event]()
+
+    def listen(event: Event | CallTiming) -> None:
+        person.hear(event)
+        if isinstance(event, Event):
+            whole.append(event)
+
+    agent = make_agent("socratic", world=WORLD, model=Failing(fails), settings=settings)
+    config = EpisodeConfig(WORLD.engine, max_turns=TURNS)
+    asyncio.run(run_episode(WORLD.open(WORLD.task("example:1")), agent, config, listen, person))
+    assert len(of(ModelFailed, whole)) == 1
+    for end in range(1, len(whole) + 1):
+        told = resumed(whole[:end], Failing(), agent="socratic", settings=settings, person=Person(failures=[Proceed()]))
+        assert told[:end] == whole[:end]
 
 
 @dataclass
@@ -161,13 +228,22 @@ def test_a_line_that_is_cut_off_within_a_command_is_asked_for_whole(settings: di
     assert resumed(told[: len(told) // 2], Stubby(model.can), settings=settings) == told
 
 
+def test_a_thought_after_a_command_that_was_cut_off_is_no_command() -> None:
+    class Thoughtful(Stubby):
+        async def complete(self, request: Request) -> Completion:
+            completion = await super().complete(request)
+            return completion if completion.finish == "length" else Completion("think: I should look around here")
+
+    told = played(Thoughtful(Capabilities(grammar=True, completions=True)), settings=EXEMPLARS)
+    assert not [step for step in of(Stepped, told) if "think" in step.command]
+    assert "I should look around here" in {thought.text for thought in of(Thought, told)}
+
+
 def test_a_command_that_is_cut_off_twice_is_none() -> None:
     class Short(Stubby):
         async def complete(self, request: Request) -> Completion:
-            return replace_finish(await super().complete(request))
-
-    def replace_finish(completion: Completion) -> Completion:
-        return Completion("lo", "length", completion.usage)
+            completion = await super().complete(request)
+            return Completion("lo", "length", completion.usage)
 
     told = played(Short(Capabilities(grammar=True, completions=True)), settings=EXEMPLARS)
     assert not of(Stepped, told)

@@ -486,7 +486,7 @@ def test_who_does_not_keep_to_the_skills_is_shown_them_from_then_on(world: World
     model = Faithless(keeps=keeps, held=held)
     told = played(model)
     assert ended(told).outcome == "won"
-    assert [call.held for call in calls(told)] == [None] * keeps + [held] + [None] * (len(model.asked) - keeps - 1)
+    assert [call.held for call in calls(told)] == ["kept"] * keeps + [held] + [None] * (len(model.asked) - keeps - 1)
     assert [request.choices is None for request in model.asked] == [False] * (keeps + 1) + [True] * (
         len(model.asked) - keeps - 1
     )
@@ -509,6 +509,29 @@ def test_who_does_not_keep_to_the_skills_is_shown_them_from_then_on(world: World
     assert (with_readings.outcome, with_readings.boundary) == ("error", "model")
     insisting = ended(played(Faithless(keeps=keeps, held=held), form="held"))
     assert (insisting.outcome, insisting.boundary) == ("error", "model")
+
+
+@pytest.mark.parametrize("chose", [True, False])
+def test_a_record_goes_on_whether_or_not_its_model_can_choose_now(world: World, *, chose: bool) -> None:
+    settings = {"form": "auto"}
+    config, task, told = EpisodeConfig(world.engine, settings=settings), world.task("example:1"), list[Event]()
+
+    def model(*, chooses: bool) -> Liking:
+        return Faithless(keeps=99, can=Capabilities(choices=chooses))
+
+    def agent(live: Model | None, _: object = None) -> Agent:
+        return make_agent("lota", world=world, model=live, settings=settings)
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event):
+            told.append(event)
+
+    assert asyncio.run(run_episode(world.open(task), agent(model(chooses=chose)), config, listen)).outcome == "won"
+    assert {call.held for call in calls(told)} == {"kept" if chose else None}
+    first = next(event.id for event in told if isinstance(event.body, events.ModelCall))
+    for end in range(first + 1, len(told) + 1):
+        resuming = resume_episode(world.open(task), agent, config, told[:end], lambda _: None, model=model(chooses=not chose))
+        assert asyncio.run(resuming).outcome == "won"
 
 
 @pytest.mark.parametrize(

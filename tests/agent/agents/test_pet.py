@@ -320,6 +320,10 @@ def test_names_cost_a_call_or_two_unless_probabilities_are_asked_for(world: Worl
         # What is read off the first word is not written on to the end of a budget.
         assert model.longest == (set() if scores == "answer" else {VERDICT_TOKENS})
     assert calls["auto"] == calls["probability"] > 2 * calls["answer"]
+    free = Sure()
+    agent = make_agent("pet", world=world, model=free, settings={"scores": "probability", "form": "free"})
+    asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), lambda _: None))
+    assert (len(free.asked), free.longest) == (calls["probability"], {VERDICT_TOKENS})
     default = Sure()
     agent = make_agent("pet", world=world, model=default)
     asyncio.run(run_episode(world.open(world.task("example:1")), agent, EpisodeConfig(world.engine), lambda _: None))

@@ -14,14 +14,16 @@ import pytest
 from agent.agents.examples import make_example_selector
 from agent.agents.llm_planner import LlmPlannerSettings
 from agent.agents.registry import make_agent
+from agent.base import Agent
 from agent.episodes import events
-from agent.episodes.events import Event
+from agent.episodes.events import CallTiming, Event
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Proceed, Unattended
 from agent.evaluation.analysis.failures import failure_of
 from agent.models.base import Capabilities, Completion, Request
 from agent.models.registry import make_model
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
+from tests.agent.episodes.attending import Other, Person
 from tests.agent.golden import SCENES, Answering, Scene, conversation
 from tests.agent.playing import PLANNERS, Played, play
 from tests.backends import server as backend
@@ -228,6 +230,25 @@ def test_an_endless_plan_is_no_plan(world: World, tmp_path: Path) -> None:
         asked = prompts(episode(world, "llm-planner", model, settings=settings, max_turns=3), "planner")
         assert len(asked) == 6, "one that varies may say another plan, and a run of an earlier version goes on as it began"
     assert "more than 40 subgoals" in next(e.body.reason for e in told if isinstance(e.body, events.ParseFailed))
+
+
+def test_another_model_is_asked_what_one_could_not_answer(world: World, tmp_path: Path) -> None:
+    agents: list[Agent] = []
+    for name, reply in (("unable", "no"), ("able", "Navigation fridge")):
+        (tmp_path / name).mkdir()
+        model = make_model(replies(tmp_path / name, ("", "", reply)))
+        agents.append(make_agent("llm-planner", world=world, model=model, settings={"form": "auto"}))
+    unable, able = agents
+    person, told = Person([Proceed(), Other("able")], other=able), list[Event]()
+
+    def listen(event: Event | CallTiming) -> None:
+        person.hear(event)
+        if isinstance(event, Event):
+            told.append(event)
+
+    config = EpisodeConfig(world.engine, max_turns=4)
+    asyncio.run(run_episode(world.open(world.task("example:1")), unable, config, listen, person))
+    assert steps(told) == ["go to fridge 1"]
 
 
 @dataclass

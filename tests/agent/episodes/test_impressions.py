@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
 
 from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Event, Intervened, Proposed, Started, Stepped, TurnSpent
+from agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent
 from agent.episodes.impressions import glimpses
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Play, Proceed, Stop
 from agent.impression import Glimpse, Impression
-from agent.models.base import Completion, Model, ModelWrapper, Request
+from agent.models.base import Capabilities, Completion, Model, ModelWrapper, Request
 from tests.agent.agents.test_opex import PLAN, play, roles
 from tests.agent.episodes.attending import Back, Person
-from worlds.errors import Unsupported
+from worlds.errors import ModelError, Unsupported
 from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
@@ -124,6 +125,41 @@ def test_a_record_tells_the_same_again_wherever_it_ends() -> None:
             assert [(claim.kind, claim.score) for claim in one.claims] == [(claim.kind, claim.score) for claim in other.claims]
             assert one.map is not None and other.map is not None
             assert np.array_equal(one.map.kinds, other.map.kinds) and np.array_equal(one.map.sure, other.map.sure)
+
+
+class Tired(ModelWrapper):
+    """Can be held to forms, and fails at its second call."""
+
+    calls = 0
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities(grammar=True)
+
+    holding = continuing = capabilities
+
+    async def complete(self, request: Request) -> Completion:
+        self.calls += 1
+        if self.calls == 2:
+            raise ModelError("It is tired.")
+        return replace(await super().complete(replace(request, grammar=None)), held="kept")
+
+
+def test_a_record_whose_last_call_failed_tells_the_same_again() -> None:
+    world, settings = make_world("alfred"), {**NOISY, "form": "held"}
+    model = Tired(roles([PLAN], [play("PickupObject", "Egg")] * 9))
+    agent = make_agent("opex", world=world, model=model, settings=settings)
+    told: list[Event] = []
+    seen: dict[int, Glimpse] = {}
+
+    def listen(event: Event | CallTiming) -> None:
+        if isinstance(event, Event):
+            told.append(event)
+
+    config = EpisodeConfig(world.engine, max_turns=25, model=model.name, settings=settings)
+    env = world.open(world.task("example:1"))
+    asyncio.run(run_episode(env, agent, config, listen, world=world, watcher=lambda one: seen.update({one.at: one})))
+    assert isinstance(told[-1].body, Ended) and told[-1].body.boundary == "model"
+    assert list(glimpses(told)) == list(seen)
 
 
 def test_a_person_who_takes_over_and_goes_back_is_no_obstacle() -> None:

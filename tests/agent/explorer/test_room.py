@@ -88,6 +88,10 @@ def test_replies_are_no_longer_than_the_context_has_room_for(tmp_path: Path, ser
     # What cannot be read is asked for again, with what was said and why.
     server.behave(otherwise=narrow("I see a kitchen. " * 200, "[]"))
     server.chats, server.continues = chats, not chats
+    asked_as = "messages" if chats else "prompt"
+    server.beside["/tokenize"] = lambda body: (
+        {"count": tokens_of(body), "max_model_len": SIZE} if asked_as in body else {"error": "no chat template"}
+    )
     report, said = learnt(tmp_path, server)
     assert report.chunks > 1
     assert not any("context" in lost.why for lost in report.lost)

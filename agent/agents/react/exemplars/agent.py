@@ -136,13 +136,12 @@ class FewShotReact:
             thinks = self._thinks and (self._counted or (left > 0 and not cut))
             before = memory
             line, call, memory = await self._ask(before, text, emit, _line_form(command, thinks=thinks))
+            if call.held == "cut" and not _THOUGHT.fullmatch(line):
+                # It may be the beginning of another command: "cabinet 1" of "cabinet 12".
+                emit(_endless(call, final=False))
+                line, call, memory = await self._ask(before, text, emit, _line_form(command, thinks=False), whole=True)
             cut = call.finish == "length"
             if (found := _THOUGHT.fullmatch(line)) is None:
-                if call.held == "cut":
-                    # It may be the beginning of another one: "cabinet 1" of "cabinet 12".
-                    emit(_endless(call, final=False))
-                    form = _line_form(command, thinks=False)
-                    line, call, memory = await self._ask(before, text, emit, form, whole=True)
                 return self._command(line, call, memory, emit)
             emit_thought(NAME, thought(found["thought"]), emit)
             memory = replace(memory, answer=ANSWER)

@@ -187,6 +187,34 @@ def test_what_a_server_breaks_at_each_time_is_not_asked_for_and_said(server: Ser
     assert "response_format" in caplog.text
 
 
+def test_a_server_that_breaks_at_plain_text_is_said_to(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    async def probing(recorded: Recorded, policy: Policy) -> Response:
+        return await (backend.status(503) if "prompt" in recorded.body else able)(recorded, policy)
+
+    server.probing, server.continues = probing, True
+
+    async def run() -> None:
+        asked = model(server)
+        await asked.complete(Request(HELLO))
+        assert not (await asked.continuing()).completions
+        await asked.aclose()
+
+    asyncio.run(run())
+    assert "when asked for a completion of plain text, and is not asked for that again" in caplog.text
+
+
+def test_a_choice_that_its_budget_cuts_off_breaks_nothing(server: Server) -> None:
+    server.probing = able
+    server.behave(backend.saying("", finish="length"))
+
+    async def run() -> None:
+        asked = model(server)
+        assert (await asked.complete(Request(HELLO, choices=["look"]))).held == "cut"
+        await asked.aclose()
+
+    asyncio.run(run())
+
+
 def test_chatting_probes_nothing(server: Server) -> None:
     async def run() -> None:
         asked = model(server)
