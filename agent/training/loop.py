@@ -175,7 +175,8 @@ def averaged(folders: Sequence[Path]) -> tuple[dict[str, Any], dict[str, Tensor]
     ``ConfigurationError``.
     """
     kept = [checkpoint(folder) for folder in folders]
-    return kept[0]["recipe"], {name: sum(one["model"][name] for one in kept) / len(kept) for name in kept[0]["model"]}
+    mean: dict[str, Any] = {name: sum(one["model"][name] for one in kept) / len(kept) for name in kept[0]["model"]}
+    return kept[0]["recipe"], mean
 
 
 def stream(pool: Callable[[int], Sequence[B]], size: int, step: int) -> Iterator[B]:

@@ -44,6 +44,12 @@ class Layer(nn.Module):
 class TorchNetwork(nn.Module):
     """Tokens to logits. Each token has the token of its word in ``base`` and its ``number``, 0 for none."""
 
+    base: Tensor
+    numbers: Tensor
+    numbered: Tensor
+    cos: Tensor
+    sin: Tensor
+
     def __init__(self, shape: Shape, base: Sequence[int], number: Sequence[int]) -> None:
         super().__init__()
         self.shape = shape

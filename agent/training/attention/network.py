@@ -17,6 +17,14 @@ from agent.agents.action_attention.network import CONTEXT, Shape
 class TorchEmbedding(nn.Module):
     """Texts to vectors, as `agent.agents.action_attention.embedding`."""
 
+    words: nn.Parameter
+    left: nn.Parameter
+    signs: nn.Parameter
+    numbers: nn.Parameter
+    wide: nn.Parameter
+    narrow: nn.Parameter
+    real: Tensor
+
     def __init__(self, words: int, size: int) -> None:
         super().__init__()
         for name, sizes in embedding_sizes(words, size).items():
@@ -49,6 +57,8 @@ class TorchEmbedding(nn.Module):
 
 class TorchFrozen(nn.Module):
     """Vectors of an embedding model less their mean, as `agent.agents.action_attention.embedding`. Nothing of it is learned."""
+
+    middle: Tensor
 
     def __init__(self, middle: Tensor) -> None:
         super().__init__()
