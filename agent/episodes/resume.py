@@ -317,7 +317,7 @@ class _RecordedModel(ModelWrapper):
         if call is None:
             return now
         plain, held = bool(call.plain), call.held is not None
-        # Free choices are recorded like replies.
+        # In a free run, nothing tells a choice from a reply.
         choices = now.choices if self._script.free else held
         return replace(now, chats=not plain, completions=plain, grammar=held, schema=False, choices=choices)
 

@@ -264,7 +264,7 @@ class Full(Holding):
 
 def test_thoughts_that_were_cut_off_and_mended_are_not_what_filled_a_context() -> None:
     (end,) = of(Ended, played(Full(BY_GRAMMAR, cut=True)))
-    assert (end.outcome, end.reason) == ("error", end.reason)
+    assert (end.outcome, end.boundary) == ("error", "model")
     assert end.reason != FILLED
     emitter = EventEmitter(lambda _: None)
     for _ in range(SEVERAL):

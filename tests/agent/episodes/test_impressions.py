@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -33,11 +33,15 @@ def episode() -> tuple[tuple[Event, ...], dict[int, Glimpse]]:
     return played()
 
 
-def played(overseer: Person | None = None) -> tuple[tuple[Event, ...], dict[int, Glimpse]]:
-    """The same with an overseer."""
+def played(
+    overseer: Person | None = None,
+    wrapper: Callable[[Model], Model] = lambda model: model,
+    settings: Mapping[str, str] = NOISY,
+) -> tuple[tuple[Event, ...], dict[int, Glimpse]]:
+    """The same with an overseer, another model around its model, or other settings."""
     world = make_world("alfred")
-    model = roles([PLAN], [play("PickupObject", "Egg")] * 9)
-    agent = make_agent("opex", world=world, model=model, settings=NOISY)
+    model = wrapper(roles([PLAN], [play("PickupObject", "Egg")] * 9))
+    agent = make_agent("opex", world=world, model=model, settings=settings)
     told: list[Event] = []
     seen: dict[int, Glimpse] = {}
 
@@ -47,7 +51,7 @@ def played(overseer: Person | None = None) -> tuple[tuple[Event, ...], dict[int,
             if overseer is not None:
                 overseer.hear(event)
 
-    config = EpisodeConfig(world.engine, max_turns=25, model=model.name, settings=NOISY)
+    config = EpisodeConfig(world.engine, max_turns=25, model=model.name, settings=settings)
     env = world.open(world.task("example:1"))
     asyncio.run(run_episode(env, agent, config, listen, overseer, world=world, watcher=lambda one: seen.update({one.at: one})))
     return tuple(told), seen
@@ -145,19 +149,7 @@ class Tired(ModelWrapper):
 
 
 def test_a_record_whose_last_call_failed_tells_the_same_again() -> None:
-    world, settings = make_world("alfred"), {**NOISY, "form": "held"}
-    model = Tired(roles([PLAN], [play("PickupObject", "Egg")] * 9))
-    agent = make_agent("opex", world=world, model=model, settings=settings)
-    told: list[Event] = []
-    seen: dict[int, Glimpse] = {}
-
-    def listen(event: Event | CallTiming) -> None:
-        if isinstance(event, Event):
-            told.append(event)
-
-    config = EpisodeConfig(world.engine, max_turns=25, model=model.name, settings=settings)
-    env = world.open(world.task("example:1"))
-    asyncio.run(run_episode(env, agent, config, listen, world=world, watcher=lambda one: seen.update({one.at: one})))
+    told, seen = played(wrapper=Tired, settings={**NOISY, "form": "held"})
     assert isinstance(told[-1].body, Ended) and told[-1].body.boundary == "model"
     assert list(glimpses(told)) == list(seen)
 
