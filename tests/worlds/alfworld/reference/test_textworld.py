@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -170,11 +169,11 @@ def test_a_worker_that_hangs_is_ended() -> None:
 def test_a_worker_that_was_killed_while_it_waited_is_not_used(workers: Workers) -> None:
     env = opened(workers)
     opening = env.reset()
-    pid = pid_of(env)
+    worker = env._worker
+    assert worker is not None
     env.close()
-    os.kill(pid, signal.SIGKILL)
-    with suppress(ChildProcessError):  # the pool has seen its end already
-        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    os.kill(worker.pid, signal.SIGKILL)
+    wait_until(lambda: not worker.alive)
     assert env.reset() == opening
     env.close()
 
