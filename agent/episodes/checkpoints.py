@@ -61,6 +61,11 @@ class Checkpoints:
                 copied = env.copy()
             self._saved[at] = _Checkpoint(copy(state), copied)
 
+    def forget_notes(self) -> None:
+        """Another model plays from now on, wherever the person goes back to."""
+        for saved in self._saved.values():
+            saved.state.notes = frozenset()
+
     def state(self, to: int) -> EpisodeState:
         """A copy of the state at ``to``."""
         return copy(self._saved[to].state)

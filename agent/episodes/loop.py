@@ -345,6 +345,7 @@ class _Episode:
                 case SwitchModel(agent=agent, model=model):
                     self.emitter.intervene("model", model)
                     self.agent, self.state.notes = agent, frozenset()
+                    self.checkpoints.forget_notes()
                     answer = None
 
     async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | TurnAnswer | None:

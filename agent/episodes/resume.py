@@ -142,6 +142,14 @@ class _Script:
         return None
 
     @property
+    def near_call(self) -> events.ModelCall | None:
+        """The answered call after this place of the record, or else before it; None where the record is used up or has none."""
+        if self.next is None:
+            return None
+        order = (*self._recorded[self._at :], *reversed(self._recorded[: self._at]))
+        return next((event.body for event in order if isinstance(event.body, events.ModelCall)), None)
+
+    @property
     def free(self) -> bool:
         """Whether replies were not to be held."""
         started = self._recorded[0].body if self._recorded else None
@@ -313,13 +321,18 @@ class _RecordedModel(ModelWrapper):
 
     def _as_then(self, now: Capabilities) -> Capabilities:
         """What the model can do, as far as it decides how the next recorded call is made."""
-        call = self._script.next_call
-        if call is None:
+        if self._script.next is None:
             return now
-        plain, held = bool(call.plain), call.held is not None
+        call = self._script.next_call
+        near = call or self._script.near_call
+        if near is None:
+            return replace(now, grammar=True)
+        plain, held = bool(near.plain), near.held is not None
         # In a free run, nothing tells a choice from a reply.
         choices = now.choices if self._script.free else held
-        return replace(now, chats=not plain, completions=plain, grammar=held, schema=False, choices=choices)
+        # A call that failed is only made for its failure to be told again, which a model that cannot be held would prevent.
+        grammar = held or call is None
+        return replace(now, chats=not plain, completions=plain, grammar=grammar, schema=False, choices=choices)
 
     async def complete(self, request: Request) -> Completion:
         match self._script.next:

@@ -21,7 +21,7 @@ from agent.agents.spec import AgentParts
 from agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from agent.models.base import Message
 from agent.models.forms import Choice, Form, Listed, Name
-from agent.roles.base import Role, ask, load_prompt
+from agent.roles.base import Role, ask, is_unheld, load_prompt
 from agent.roles.messages import additions, emit_rules
 from agent.roles.notes import note, noted
 from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, names_in, read_subgoals
@@ -88,9 +88,9 @@ def plan_form(wording: Wording, names: Sequence[str] = _NAMES) -> Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmPlannerMemory(PlannerMemory):
-    """What the planner was asked, each time with what was known of the house then."""
+    """What the planner was asked, each time with what was known of the house then, and whether it was free to reply."""
 
-    requests: frozenset[tuple[str, Hashable]] = frozenset()
+    requests: frozenset[tuple[str, Hashable, bool]] = frozenset()
 
 
 class LlmPlanner(PlanFollower[LlmPlannerMemory]):
@@ -136,15 +136,15 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
 
     def _asked_before(self, memory: LlmPlannerMemory, turn: Turn, failed: str = "") -> bool:
         """Whether the same was asked when no more was known: a model that is not to vary then says the same for ever."""
-        known = (self._request(memory, turn, failed), self._known(memory))
-        return known in memory.requests and not self._sampling.temperature
+        question = (self._request(memory, turn, failed), self._known(memory), is_unheld(PLANNER))
+        return question in memory.requests and not self._sampling.temperature
 
     async def _plan(
         self, memory: LlmPlannerMemory, turn: Turn, reason: str, emit: Emitter, *, failed: str = ""
     ) -> tuple[Decision | None, LlmPlannerMemory]:
         """Another plan; or what comes of there being none."""
         request = self._request(memory, turn, failed)
-        memory = replace(memory, requests=memory.requests | {(request, self._known(memory))})
+        memory = replace(memory, requests=memory.requests | {(request, self._known(memory), is_unheld(PLANNER))})
         sampling = replace(self._sampling, bias=await self._bias(memory))
         emit_rules(turn.rules, (), emit)
         answer = await ask(self._role, self._model, (self._system,), request, emit, sampling, image=turn.image)

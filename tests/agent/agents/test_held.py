@@ -91,9 +91,13 @@ def played(model: Model, *, agent: str = "react", settings: Mapping[str, str] | 
         if isinstance(event, Event):
             told.append(event)
 
-    config = EpisodeConfig(WORLD.engine, max_turns=TURNS)
-    asyncio.run(run_episode(WORLD.open(WORLD.task("example:1")), player, config, listen))
+    asyncio.run(run_episode(WORLD.open(WORLD.task("example:1")), player, terms(settings), listen))
     return told
+
+
+def terms(settings: Mapping[str, str] | None = None) -> EpisodeConfig:
+    """Those of `played`: the form is recorded, as `housequest` records it."""
+    return EpisodeConfig(WORLD.engine, max_turns=TURNS, settings={"form": "auto", **(settings or {})})
 
 
 def of(kind: type[Any], told: list[Event]) -> list[Any]:
@@ -309,7 +313,7 @@ def test_an_interrupted_episode_goes_on_wherever_it_stopped(model: Callable[[], 
             resume_episode(
                 WORLD.open(WORLD.task("example:1")),
                 lambda live, ask: make_agent(agent, world=WORLD, model=live),
-                EpisodeConfig(WORLD.engine, max_turns=TURNS),
+                terms(),
                 whole[:end],
                 listen,
                 model=model(),
@@ -371,7 +375,7 @@ def test_a_game_whose_context_its_own_unreadable_replies_filled_is_lost_and_unre
             resume_episode(
                 WORLD.open(WORLD.task("example:1")),
                 lambda live, ask: make_agent("react", world=WORLD, model=live),
-                EpisodeConfig(WORLD.engine, max_turns=TURNS),
+                terms(),
                 whole,
                 listen,
                 model=Narrow(rambling(())),

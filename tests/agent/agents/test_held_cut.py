@@ -15,8 +15,8 @@ from agent.base import AgentEvent
 from agent.episodes.emitter import SEVERAL, EventEmitter
 from agent.episodes.ending import FILLED
 from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ModelFailed, ParseFailed, Stepped, Thought
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Proceed
+from agent.episodes.loop import run_episode
+from agent.episodes.overseer import Proceed, Stop
 from agent.episodes.resume import resume_episode
 from agent.models.base import Capabilities, Completion, Message, Model, Request, Timing, Usage
 from agent.models.forms import THOUGHT, Choice, Form, Listed, Words
@@ -32,6 +32,8 @@ from tests.agent.agents.test_held import (
     Holding,
     of,
     played,
+    spelt,
+    terms,
 )
 from tests.agent.episodes.attending import Person
 from worlds.errors import ModelError
@@ -110,7 +112,7 @@ def resumed(
         resume_episode(
             WORLD.open(WORLD.task("example:1")),
             lambda live, _: make_agent(agent, world=WORLD, model=live, settings=settings or {}),
-            EpisodeConfig(WORLD.engine, max_turns=TURNS),
+            terms(settings),
             recorded,
             listen,
             person,
@@ -160,26 +162,29 @@ def filled(schema: Mapping[str, Any]) -> Any:
 
 @dataclass
 class Failing(Model):
-    """A model that is held by a schema, and whose call number ``fails`` fails."""
+    """A model that is held by what it ``can``, and whose call number ``fails`` fails."""
 
     fails: int = -1
+    can: Capabilities = BY_SCHEMA
     name: str = "failing"
     calls: int = 0
 
     async def capabilities(self) -> Capabilities:
-        return BY_SCHEMA
+        return self.can
 
     async def complete(self, request: Request) -> Completion:
         self.calls += 1
         if self.calls == self.fails:
             raise ModelError("It is tired.")
+        if request.choices:  # another place each time, so that each skill takes one turn
+            return Completion(f"find a {'fridge' if self.calls % 2 else 'shelf'},")
+        if request.grammar is not None:
+            return Completion(spelt(request.grammar))
         return Completion("Mug" if request.schema is None else json.dumps(filled(request.schema)))
 
 
-@pytest.mark.parametrize("fails", [1, 2, 3])
-@pytest.mark.parametrize("form", ["held", "auto"])
-def test_a_call_that_failed_and_was_tried_again_is_not_taken_for_the_one_after_it(fails: int, form: str) -> None:
-    settings = {"form": form, "decompose": "chain-of-thought"}
+def failed_once(fails: int, can: Capabilities, agent: str, settings: Mapping[str, str]) -> list[Event]:
+    """The events of an episode in which a person tries the failed call again."""
     person, whole = Person(failures=[Proceed()]), list[Event]()
 
     def listen(event: Event | CallTiming) -> None:
@@ -187,12 +192,45 @@ def test_a_call_that_failed_and_was_tried_again_is_not_taken_for_the_one_after_i
         if isinstance(event, Event):
             whole.append(event)
 
-    agent = make_agent("socratic", world=WORLD, model=Failing(fails), settings=settings)
-    config = EpisodeConfig(WORLD.engine, max_turns=TURNS)
-    asyncio.run(run_episode(WORLD.open(WORLD.task("example:1")), agent, config, listen, person))
+    player = make_agent(agent, world=WORLD, model=Failing(fails, can), settings=settings)
+    asyncio.run(run_episode(WORLD.open(WORLD.task("example:1")), player, terms(settings), listen, person))
     assert len(of(ModelFailed, whole)) == 1
+    return whole
+
+
+@pytest.mark.parametrize("fails", [1, 2, 3])
+@pytest.mark.parametrize("form", ["held", "auto"])
+def test_a_call_that_failed_and_was_tried_again_is_not_taken_for_the_one_after_it(fails: int, form: str) -> None:
+    settings = {"form": form, "decompose": "chain-of-thought"}
+    whole = failed_once(fails, BY_SCHEMA, "socratic", settings)
     for end in range(1, len(whole) + 1):
         told = resumed(whole[:end], Failing(), agent="socratic", settings=settings, person=Person(failures=[Proceed()]))
+        assert told[:end] == whole[:end]
+
+
+CHOOSES = Capabilities(choices=True, schema=True)
+
+
+@pytest.mark.parametrize("form", ["held", "auto"])
+@pytest.mark.parametrize("fails", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("agent", "then", "now"),
+    [
+        ("react", BY_SCHEMA, NO_CHAT),
+        ("react", NO_CHAT, BY_SCHEMA),
+        ("lota", CHOOSES, BY_SCHEMA),
+        ("lota", CHOOSES, NO_CHAT),
+    ],
+    ids=["react chat text", "react text chat", "lota chat", "lota text"],
+)
+def test_a_failed_call_fails_again_whatever_the_next_model_can(
+    agent: str, then: Capabilities, now: Capabilities, fails: int, form: str
+) -> None:
+    whole = failed_once(fails, then, agent, {"form": form})
+    replied = next(event.id for event in whole if isinstance(event.body, ModelCall))
+    for end in range(replied + 1, len(whole) + 1):
+        person = Person(failures=[Proceed(), *[Stop()] * TURNS])
+        told = resumed(whole[:end], Failing(can=now), agent=agent, settings={"form": form}, person=person)
         assert told[:end] == whole[:end]
 
 

@@ -16,14 +16,14 @@ from agent.agents.llm_planner import LlmPlannerSettings
 from agent.agents.registry import make_agent
 from agent.base import Agent
 from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
+from agent.episodes.events import CallTiming, Event, branch
 from agent.episodes.loop import EpisodeConfig, run_episode
 from agent.episodes.overseer import Proceed, Unattended
 from agent.evaluation.analysis.failures import failure_of
-from agent.models.base import Capabilities, Completion, Request
+from agent.models.base import Capabilities, Completion, Model, Request
 from agent.models.registry import make_model
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
-from tests.agent.episodes.attending import Other, Person
+from tests.agent.episodes.attending import Back, Other, Person, Wish
 from tests.agent.golden import SCENES, Answering, Scene, conversation
 from tests.agent.playing import PLANNERS, Played, play
 from tests.backends import server as backend
@@ -232,14 +232,17 @@ def test_an_endless_plan_is_no_plan(world: World, tmp_path: Path) -> None:
     assert "more than 40 subgoals" in next(e.body.reason for e in told if isinstance(e.body, events.ParseFailed))
 
 
-def test_another_model_is_asked_what_one_could_not_answer(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "then", [[Other("able")], [Other("able"), Back(1)], [Other("able"), Proceed(), Back(1)]], ids=["on", "back", "on-and-back"]
+)
+def test_another_model_is_asked_what_one_could_not_answer(world: World, tmp_path: Path, then: list[Wish]) -> None:
     agents: list[Agent] = []
     for name, reply in (("unable", "no"), ("able", "Navigation fridge")):
         (tmp_path / name).mkdir()
         model = make_model(replies(tmp_path / name, ("", "", reply)))
         agents.append(make_agent("llm-planner", world=world, model=model, settings={"form": "auto"}))
     unable, able = agents
-    person, told = Person([Proceed(), Other("able")], other=able), list[Event]()
+    person, told = Person([Proceed(), *then], other=able), list[Event]()
 
     def listen(event: Event | CallTiming) -> None:
         person.hear(event)
@@ -248,7 +251,33 @@ def test_another_model_is_asked_what_one_could_not_answer(world: World, tmp_path
 
     config = EpisodeConfig(world.engine, max_turns=4)
     asyncio.run(run_episode(world.open(world.task("example:1")), unable, config, listen, person))
-    assert steps(told) == ["go to fridge 1"]
+    assert set(steps(told)) == {"go to fridge 1"}
+    assert steps(branch(told)) == ["go to fridge 1"]
+
+
+@dataclass
+class Freed(Model):
+    """Breaks every form, and answers only a question that is not about its own words."""
+
+    name: str = "freed"
+    asked: list[bool] = field(default_factory=list[bool])
+
+    async def capabilities(self) -> Capabilities:
+        return Capabilities(grammar=True)
+
+    async def complete(self, request: Request) -> Completion:
+        self.asked.append(request.grammar is not None)
+        fresh = request.grammar is None and len(request.messages) == 2
+        return Completion("Navigation fridge" if fresh else "no")
+
+
+def test_a_question_that_a_model_may_answer_freely_is_another_one(world: World) -> None:
+    model, person = Freed(), Person()
+    agent = make_agent("llm-planner", world=world, model=model, settings={"form": "auto"})
+    config = EpisodeConfig(world.engine, max_turns=2)
+    asyncio.run(run_episode(world.open(world.task("example:1")), agent, config, person.hear, person))
+    assert model.asked == [True, False, False]
+    assert steps(list(person.heard)) == ["go to fridge 1"]
 
 
 @dataclass

@@ -132,9 +132,10 @@ def test_a_record_tells_the_same_again_wherever_it_ends() -> None:
 
 
 class Tired(ModelWrapper):
-    """Can be held to forms, and fails at its second call."""
+    """Can be held to forms, and fails at its call number ``last``."""
 
     calls = 0
+    last = 2
 
     async def capabilities(self) -> Capabilities:
         return Capabilities(grammar=True)
@@ -143,13 +144,18 @@ class Tired(ModelWrapper):
 
     async def complete(self, request: Request) -> Completion:
         self.calls += 1
-        if self.calls == 2:
+        if self.calls == self.last:
             raise ModelError("It is tired.")
         return replace(await super().complete(replace(request, grammar=None)), held="kept")
 
 
-def test_a_record_whose_last_call_failed_tells_the_same_again() -> None:
-    told, seen = played(wrapper=Tired, settings={**NOISY, "form": "held"})
+class TiredAtOnce(Tired):
+    last = 1
+
+
+@pytest.mark.parametrize("tired", [Tired, TiredAtOnce])
+def test_a_record_whose_last_call_failed_tells_the_same_again(tired: type[Tired]) -> None:
+    told, seen = played(wrapper=tired, settings={**NOISY, "form": "held"})
     assert isinstance(told[-1].body, Ended) and told[-1].body.boundary == "model"
     assert list(glimpses(told)) == list(seen)
 
