@@ -11,6 +11,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from agent.base import Agent, AskPerson, Turn
 from agent.episodes import events
@@ -143,11 +144,9 @@ class _Script:
 
     @property
     def near_call(self) -> events.ModelCall | None:
-        """The answered call after this place of the record, or else before it; None where the record is used up or has none."""
-        if self.next is None:
-            return None
-        order = (*self._recorded[self._at :], *reversed(self._recorded[: self._at]))
-        return next((event.body for event in order if isinstance(event.body, events.ModelCall)), None)
+        """The answered call after this place of the record, or else before it; None where there is none."""
+        bodies = (self._recorded[at].body for at in chain(range(self._at, len(self._recorded)), range(self._at - 1, -1, -1)))
+        return next((body for body in bodies if isinstance(body, events.ModelCall)), None)
 
     @property
     def free(self) -> bool:

@@ -136,15 +136,19 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
 
     def _asked_before(self, memory: LlmPlannerMemory, turn: Turn, failed: str = "") -> bool:
         """Whether the same was asked when no more was known: a model that is not to vary then says the same for ever."""
-        question = (self._request(memory, turn, failed), self._known(memory), is_unheld(PLANNER))
-        return question in memory.requests and not self._sampling.temperature
+        asked = self._asking(memory, self._request(memory, turn, failed))
+        return asked in memory.requests and not self._sampling.temperature
+
+    def _asking(self, memory: LlmPlannerMemory, request: str) -> tuple[str, Hashable, bool]:
+        """``request`` with the rest that decides what a model replies, unless it varies."""
+        return request, self._known(memory), is_unheld(PLANNER)
 
     async def _plan(
         self, memory: LlmPlannerMemory, turn: Turn, reason: str, emit: Emitter, *, failed: str = ""
     ) -> tuple[Decision | None, LlmPlannerMemory]:
         """Another plan; or what comes of there being none."""
         request = self._request(memory, turn, failed)
-        memory = replace(memory, requests=memory.requests | {(request, self._known(memory), is_unheld(PLANNER))})
+        memory = replace(memory, requests=memory.requests | {self._asking(memory, request)})
         sampling = replace(self._sampling, bias=await self._bias(memory))
         emit_rules(turn.rules, (), emit)
         answer = await ask(self._role, self._model, (self._system,), request, emit, sampling, image=turn.image)
