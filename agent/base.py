@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from agent.episodes.events import Judged, ModelCall, ParseFailed, Planned, Progressed, RulesShown, Thought
-from agent.models.base import Image, Timing
-from knowledge.rules import Rule
-from worlds.base import Observation, Transition
+from housequest.agent.episodes.events import Judged, ModelCall, ParseFailed, Planned, Progressed, RulesShown, Thought
+from housequest.agent.models.base import Image, Timing
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation, Transition
 
 if TYPE_CHECKING:
-    from worlds.rooms.frame import Frame
-    from worlds.rooms.poses import Pose
+    from housequest.worlds.rooms.frame import Frame
+    from housequest.worlds.rooms.poses import Pose
 
 Memory = Any
 """An agent's memory: immutable plain data, saved at every step so that an episode can be rewound."""
@@ -64,8 +64,8 @@ class Turn:
     agent was last asked, whoever chose them: none on the first turn and after an unreadable reply. ``hints`` are what a person
     said since then. ``declined`` are proposals of this turn that a person did not want. ``rules`` may be shown to a model; the
     agent emits ``RulesShown`` for those that it shows, and may repeat one. ``image`` is what the agent sees if the view is
-    granted; it goes into messages through `agent.roles.base.ask`. ``frame`` is what its camera sees in a world that shows
-    pictures, if it asks for them (`Seeing`), and ``pose`` is where it stands.
+    granted; it goes into messages through `housequest.agent.roles.base.ask`. ``frame`` is what its camera sees in a world that
+    shows pictures, if it asks for them (`Seeing`), and ``pose`` is where it stands.
     """
 
     number: int
@@ -134,7 +134,7 @@ class RequiresCapabilities(Protocol):
 
 @runtime_checkable
 class Seeing(Protocol):
-    """An agent that looks at the pictures of a world that shows them (`worlds.base.Pictured`)."""
+    """An agent that looks at the pictures of a world that shows them (`housequest.worlds.base.Pictured`)."""
 
     @property
     def picture_size(self) -> tuple[int, int] | None:

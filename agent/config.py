@@ -3,7 +3,7 @@
 Later sources win: ``housequest.toml`` in the user's configuration folder, then the nearest one in the working folder or above,
 then ``HOUSEQUEST_*``, then flags. Every value keeps its origin, so that errors name the place to fix. A file in the working
 folder may come from somebody else's repository, so it may not say which key goes to which host, and needs the user's trust
-(`agent.trust`) to say where data goes or to name files outside that folder.
+(`housequest.agent.trust`) to say where data goes or to name files outside that folder.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from agent.models.registry import is_free
-from agent.protocols import find_protocol
-from agent.trust import Demand, FolderFile, Untrusted, counts, demands_of, is_trusted, without
-from worlds.alfred import PLANS
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.options import Scalar, defaults
-from worlds.paths import config_folder, given_path, read_file
-from worlds.registry import DEFAULT_WORLD, make_world, world_names
+from housequest.agent.models.registry import is_free
+from housequest.agent.protocols import find_protocol
+from housequest.agent.trust import Demand, FolderFile, Untrusted, counts, demands_of, is_trusted, without
+from housequest.worlds.alfred import PLANS
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.options import Scalar, defaults
+from housequest.worlds.paths import config_folder, given_path, read_file
+from housequest.worlds.registry import DEFAULT_WORLD, make_world, world_names
 
 if TYPE_CHECKING:
-    from worlds.base import World
+    from housequest.worlds.base import World
 
 FILE_NAME = "housequest.toml"
 LARGEST_FILE = 1 << 20
@@ -40,8 +40,8 @@ RESERVED = ("HOUSEQUEST_HOME",)
 """Environment variables that are not settings."""
 
 USERS_OWN = ("endpoints", "keys")
-"""Tables that only the user's own file may have: which API key goes to which host (read by ``agent.models.openai.keys``), and
-which key of the screen does what (read by ``tui.keymap``)."""
+"""Tables that only the user's own file may have: which API key goes to which host (read by
+``housequest.agent.models.openai.keys``), and which key of the screen does what (read by ``housequest.tui.keymap``)."""
 
 NO_RULES = "none"
 """Given in place of a rulebook's name, it means none, whatever a configuration file says."""
@@ -100,11 +100,11 @@ class Prices(BaseModel):
 class Settings(BaseModel):
     """Everything that can be configured. ``None`` leaves the choice to the command.
 
-    ``protocol`` names conditions of a measurement (`agent.protocols`). ``repeat`` is how often each task is played, ``retries``
-    how often those that were not won are played again. ``rules`` is a rulebook's name or file, of which an episode shows at
-    most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds. ``agents`` holds the
-    settings of each agent by name, and ``set`` overrides them for the chosen agent; ``worlds`` and ``world_option`` do the same
-    for world options. ``prices`` are by model name::
+    ``protocol`` names conditions of a measurement (`housequest.agent.protocols`). ``repeat`` is how often each task is played,
+    ``retries`` how often those that were not won are played again. ``rules`` is a rulebook's name or file, of which an episode
+    shows at most about ``rules_budget`` tokens. ``timeout`` limits one attempt at a model call, in seconds. ``agents`` holds
+    the settings of each agent by name, and ``set`` overrides them for the chosen agent; ``worlds`` and ``world_option`` do the
+    same for world options. ``prices`` are by model name::
 
         [prices."openai:NAME"]
         input = 1.25
@@ -218,7 +218,7 @@ def configure(
             where = said[key].place(key)
             raise ConfigurationError(f"{where}: {name} is a setting of its own; give it as --{name} or `{name} = ...`.")
     if settings.agents or settings.worlds:
-        from agent.agents.registry import agent_names
+        from housequest.agent.agents.registry import agent_names
 
         for key, tables, known in (("agents", settings.agents, agent_names()), ("worlds", settings.worlds, world_names())):
             unknown = next((name for name in tables if name not in known), None)
@@ -258,7 +258,7 @@ def _under_protocol(
     """``settings`` with all that the protocol sets: it wins over what was set before it was named, and refuses what comes with
     it or after it and contradicts it.
     """
-    from agent.agents.registry import resolve_settings
+    from housequest.agent.agents.registry import resolve_settings
 
     protocol = find_protocol(name, said["protocol"].place("protocol"))
     first = next(place for place, source in enumerate(sources) if source is said["protocol"])
@@ -327,7 +327,7 @@ def _with_whole_paths(source: SettingsSource) -> SettingsSource:
 
 
 def _beside(folder: Path, key: str, value: str) -> str:
-    from knowledge.library import is_book_name
+    from housequest.knowledge.library import is_book_name
 
     is_name = key == "rules" and is_book_name(value) and not (folder / value).exists()
     return value if is_name else os.path.realpath(folder / value)

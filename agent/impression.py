@@ -1,7 +1,7 @@
 """What an agent that looks at pictures makes of them, for people who watch it: its claims, its map, and what it is about to do.
 
 An agent publishes it by being `Watchable`. Nothing of it is recorded: at a replay, the agent looks again
-(`agent.episodes.impressions`).
+(`housequest.agent.episodes.impressions`).
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from worlds.household.belief import kind
-from worlds.household.simulator import touched
-from worlds.rooms.frame import Frame
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.simulator import touched
+from housequest.worlds.rooms.frame import Frame
 
 if TYPE_CHECKING:
     from numpy import bool_, int16
     from numpy.typing import NDArray
 
-    from agent.base import Turn
+    from housequest.agent.base import Turn
 
 Place = tuple[float, float]
 """A point of the floor: x and z in metres, as in the pose of the player's camera."""

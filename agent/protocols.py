@@ -1,7 +1,7 @@
 """Named protocols: under what conditions published figures of ALFWorld were measured, as settings, with what was seen of each.
 
-`agent.config.configure` sets all that a protocol names, and refuses a setting that contradicts it. Each says where its
-conditions were read (repositories on GitHub, papers), and what here differs or could not be seen.
+`housequest.agent.config.configure` sets all that a protocol names, and refuses a setting that contradicts it. Each says where
+its conditions were read (repositories on GitHub, papers), and what here differs or could not be seen.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, cast
 
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.registry import DEFAULT_WORLD
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.registry import DEFAULT_WORLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ Values = tuple[object, ...]
 class Protocol:
     """The conditions of a measurement.
 
-    ``settings`` are those of ``agent.config.Settings``, ``set`` all that its agents have, each with its `Values`. ``seen`` says
-    what was read of it, and where; ``differs`` what is otherwise here, or was not to be seen. ``games`` is a file beside this
-    one that lists its games, a line each, where it has not all of its split.
+    ``settings`` are those of ``housequest.agent.config.Settings``, ``set`` all that its agents have, each with its `Values`.
+    ``seen`` says what was read of it, and where; ``differs`` what is otherwise here, or was not to be seen. ``games`` is a file
+    beside this one that lists its games, a line each, where it has not all of its split.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Protocol:
         """The ids of its games in ``split``; None where it has all games of it."""
         if self.games is None:
             return None
-        listed = resources.files("agent").joinpath(self.games).read_text("utf-8")
+        listed = resources.files("housequest.agent").joinpath(self.games).read_text("utf-8")
         return frozenset(f"{split}/{line}" for line in listed.split())
 
     def beside(

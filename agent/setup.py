@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from agent.agents.registry import (
+from housequest.agent.agents.registry import (
     DEFAULT_AGENT,
     acting_agent,
     agent_names,
@@ -20,26 +20,26 @@ from agent.agents.registry import (
     recorded_settings,
     resolve_settings,
 )
-from agent.agents.spec import needs_a_plan, needs_admissible
-from agent.base import Agent, AskPerson
-from agent.config import RULES_BUDGET, Prices, Settings, world_of
-from agent.episodes.eyes import no_rooms
-from agent.episodes.loop import PLAN, VIEW, EpisodeConfig
-from agent.models.base import Image, Message, Model, Request
-from agent.models.openai.keys import KeyRing
-from agent.models.registry import EXAMPLE, computes, destination, make_model, parse_model, portable_name
-from agent.roles.base import check_continues, check_held
-from agent.roles.completion import Exchange
-from knowledge.choosing import RuleBudget
-from knowledge.rules import Rule, RuleKind, accepted
-from worlds.base import Env, Task, World
-from worlds.errors import ConfigurationError, Unsupported, shown
-from worlds.options import Scalar
-from worlds.registry import world_class
+from housequest.agent.agents.spec import needs_a_plan, needs_admissible
+from housequest.agent.base import Agent, AskPerson
+from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
+from housequest.agent.episodes.eyes import no_rooms
+from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
+from housequest.agent.models.base import Image, Message, Model, Request
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_model, portable_name
+from housequest.agent.roles.base import check_continues, check_held
+from housequest.agent.roles.completion import Exchange
+from housequest.knowledge.choosing import RuleBudget
+from housequest.knowledge.rules import Rule, RuleKind, accepted
+from housequest.worlds.base import Env, Task, World
+from housequest.worlds.errors import ConfigurationError, Unsupported, shown
+from housequest.worlds.options import Scalar
+from housequest.worlds.registry import world_class
 
 if TYPE_CHECKING:
-    from agent.models.openai.rate_limiter import Limiter
-    from knowledge.rulebook import Rulebook
+    from housequest.agent.models.openai.rate_limiter import Limiter
+    from housequest.knowledge.rulebook import Rulebook
 
 HUMAN = "human"
 
@@ -121,7 +121,7 @@ class Setup:
             yield f"Prompts{f' and the rules of {self.rules.file}' if self.rules else ''} go to {where}."
         settings = self.episode.settings
         if embedder := str(settings.get("embedder", "")):
-            from agent.models.embeddings import texts_go_to
+            from housequest.agent.models.embeddings import texts_go_to
 
             where = texts_go_to(embedder)
             if where is not None and settings.get("choose") == "embeddings":
@@ -241,7 +241,7 @@ def _able_to_see(setup: Setup) -> Setup:
 
 def _worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
     # The expert and all that it can reply are imported where a model is shown examples.
-    from agent.training.lora.worked import worked_examples
+    from housequest.agent.training.lora.worked import worked_examples
 
     return worked_examples(agent, world, settings, role)
 
@@ -251,7 +251,7 @@ def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) 
 
     Raises ``KnowledgeError``, also where they are about another world than ``world``.
     """
-    from knowledge.library import library
+    from housequest.knowledge.library import library
 
     book = library().open(name)
     if world is not None:

@@ -17,11 +17,11 @@ from pathlib import Path
 from shlex import quote
 from typing import cast
 
-from agent.models.registry import parse_model
-from worlds.errors import ConfigurationError, KnowledgeError, shown, unquoted
-from worlds.options import Scalar
-from worlds.paths import atomic_write, open_file, state_folder
-from worlds.plugins import Group, plugins, ships
+from housequest.agent.models.registry import parse_model
+from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown, unquoted
+from housequest.worlds.options import Scalar
+from housequest.worlds.paths import atomic_write, open_file, state_folder
+from housequest.worlds.plugins import Group, plugins, ships
 
 LARGEST_ENTRY = 1 << 20
 MOST_DEMANDS = 50
@@ -245,7 +245,7 @@ def _model(_folder: Path, value: Scalar) -> str | None:
 
 
 def _rules(folder: Path, value: Scalar) -> str | None:
-    from knowledge.library import is_book_name, library
+    from housequest.knowledge.library import is_book_name, library
 
     books, path = library(), Path(str(value))
     if is_book_name(str(value)):

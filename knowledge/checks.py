@@ -20,7 +20,8 @@ afterwards and about the answer: ``refused``, ``accepted`` and ``says "TEXT"``, 
     THING is a KIND or KIND ...             (receptacle and object are kinds too)
 
 or ``not`` and a fact. Facts are joined by ``and``. A THING is a variable, a name ("fridge 1"), or ``a KIND or KIND`` for
-anything of these kinds. `knowledge.checks` parses the language and `knowledge.judging` decides it; nothing is run as code.
+anything of these kinds. `housequest.knowledge.checks` parses the language and `housequest.knowledge.judging` decides it;
+nothing is run as code.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
-from worlds.errors import KnowledgeError, nearest, shown
+from housequest.worlds.errors import KnowledgeError, nearest, shown
 
 TermShape = Literal["variable", "name", "kinds", "nothing"]
 Relation = Literal["holding", "free", "at", "in", "state", "kind", "refused", "says"]

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from knowledge.rules import Rule
-from worlds.household.base import Household
-from worlds.household.belief import Belief, kind
-from worlds.household.goals import Topic
+from housequest.knowledge.rules import Rule
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.goals import Topic
 
 BYTES_PER_TOKEN = 4
 """Bytes of UTF-8 counted as one token: a rough estimate for English in any model's vocabulary."""

@@ -1,7 +1,7 @@
 """In-context examples: won tasks with their commands and answers, for use in prompts.
 
 All agents share one store. The shipped one was played by the expert in made-up houses (``scripts/make_examples.py``);
-``from_world`` makes one from a world's ``train`` split. ``knowledge.selection`` chooses examples for a task.
+``from_world`` makes one from a world's ``train`` split. ``housequest.knowledge.selection`` chooses examples for a task.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from itertools import islice
 from pathlib import Path
 from typing import cast
 
-from worlds.base import Observation, Task, Trajectory, Transition, World
-from worlds.errors import KnowledgeError, TaskNotFound, shown
-from worlds.household.base import Household
-from worlds.household.belief import kind
-from worlds.household.goals import Goal, GoalStep
-from worlds.paths import read_file
+from housequest.worlds.base import Observation, Task, Trajectory, Transition, World
+from housequest.worlds.errors import KnowledgeError, TaskNotFound, shown
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.goals import Goal, GoalStep
+from housequest.worlds.paths import read_file
 
 SHIPPED = "examples.jsonl"
 MAX_FILE = 20_000_000
@@ -146,7 +146,7 @@ def shipped() -> tuple[Example, ...]:
     """The examples that ship, from made-up houses."""
     from importlib.resources import files
 
-    return parse_examples(files("knowledge").joinpath(SHIPPED).read_bytes(), SHIPPED)
+    return parse_examples(files("housequest.knowledge").joinpath(SHIPPED).read_bytes(), SHIPPED)
 
 
 def load_examples(path: Path) -> tuple[Example, ...]:

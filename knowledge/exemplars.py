@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from knowledge.examples import Example, subtasks_of_goal
-from worlds.base import Transition
-from worlds.errors import KnowledgeError, shown
-from worlds.household.base import Household
-from worlds.household.goals import ADJECTIVES, TASK_TYPES, TaskType, Treatment
-from worlds.paths import read_file
-from worlds.text import printable
+from housequest.knowledge.examples import Example, subtasks_of_goal
+from housequest.worlds.base import Transition
+from housequest.worlds.errors import KnowledgeError, shown
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.goals import ADJECTIVES, TASK_TYPES, TaskType, Treatment
+from housequest.worlds.paths import read_file
+from housequest.worlds.text import printable
 
 KEYS: Mapping[TaskType, str] = dict(zip(TASK_TYPES, ("put", "examine", "clean", "heat", "cool", "puttwo"), strict=True))
 """What a file calls each task type."""

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
-from knowledge.moments import Moment
-from knowledge.rules import WITNESSES, Evidence, Rule, Standing
-from worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.rules import WITNESSES, Evidence, Rule, Standing
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 
 Truth = bool | None
 """None: unknown."""

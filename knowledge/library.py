@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from knowledge.rulebook import Rulebook, new_book, own_rulebooks, read_book
-from worlds.errors import KnowledgeError, nearest, shown
-from worlds.registry import DEFAULT_WORLD
+from housequest.knowledge.rulebook import Rulebook, new_book, own_rulebooks, read_book
+from housequest.worlds.errors import KnowledgeError, nearest, shown
+from housequest.worlds.registry import DEFAULT_WORLD
 
 SUFFIX = ".yaml"
 WITNESSES = "witnesses.zip"
@@ -87,7 +87,7 @@ def is_book_name(text: str) -> bool:
 
 def library() -> RuleLibrary:
     """The rulebooks of this user."""
-    with as_file(files("knowledge")) as folder:
+    with as_file(files("housequest.knowledge")) as folder:
         return RuleLibrary(own_rulebooks(), Path(folder) / "library")
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from knowledge.phrasing import with_article
-from knowledge.rules import WITNESSES
-from knowledge.statistics import Interval, wilson
-from worlds.text import percentage
+from housequest.knowledge.phrasing import with_article
+from housequest.knowledge.rules import WITNESSES
+from housequest.knowledge.statistics import Interval, wilson
+from housequest.worlds.text import percentage
 
 PLACES = 3
 """Most places that a rule names."""

@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from knowledge.checks import Check, Fact, Term
-from knowledge.judging import FactReader, Occasion, command_pattern, compile_fact, occasions
-from knowledge.locations import Location, PlaceShare
-from knowledge.moments import Moment
-from knowledge.phrasing import refusal
-from knowledge.rules import WITNESSES, Evidence, Origin, Rule
-from knowledge.statistics import wilson
-from worlds.household.belief import Belief, kind
-from worlds.household.commands import CommandForm, Commands
-from worlds.household.counts import Counts
+from housequest.knowledge.checks import Check, Fact, Term
+from housequest.knowledge.judging import FactReader, Occasion, command_pattern, compile_fact, occasions
+from housequest.knowledge.locations import Location, PlaceShare
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.phrasing import refusal
+from housequest.knowledge.rules import WITNESSES, Evidence, Origin, Rule
+from housequest.knowledge.statistics import wilson
+from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.commands import CommandForm, Commands
+from housequest.worlds.household.counts import Counts
 
 FEWEST = 10
 """Least number of counted objects of a kind for a rule about where they lie."""

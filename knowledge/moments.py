@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from worlds.base import Observation
-from worlds.household.belief import Belief
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from knowledge.checks import Fact
+from housequest.knowledge.checks import Fact
 
 _NOUNS = {"object": "a thing", "receptacle": "a place", "thing": "a thing", "tool": "a tool"}
 _WITH = "something"

@@ -13,10 +13,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, cast
 
-from knowledge.checks import Check, parse_check
-from knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, WITNESSES, Edit, Evidence, Origin, Rule
-from worlds.errors import KnowledgeError, nearest, shown
-from worlds.registry import DEFAULT_WORLD
+from housequest.knowledge.checks import Check, parse_check
+from housequest.knowledge.rules import (
+    EDIT_KINDS,
+    EDITED,
+    JUDGES,
+    KINDS,
+    SOURCES,
+    STATUSES,
+    WITNESSES,
+    Edit,
+    Evidence,
+    Origin,
+    Rule,
+)
+from housequest.worlds.errors import KnowledgeError, nearest, shown
+from housequest.worlds.registry import DEFAULT_WORLD
 
 LONGEST_STATEMENT = 2_000
 LONGEST_ID = 64

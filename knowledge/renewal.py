@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from knowledge.rulebook import Rulebook
-from knowledge.rules import Origin, Rule
+from housequest.knowledge.rulebook import Rulebook
+from housequest.knowledge.rules import Origin, Rule
 
 _SEAL = re.compile(r"@[0-9a-f]{8}$", re.ASCII)
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
-from knowledge.reading import Page, read_page
-from knowledge.rules import Rule
-from worlds.errors import KnowledgeError, nearest, shown, unquoted
-from worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
-from worlds.registry import DEFAULT_WORLD
+from housequest.knowledge.reading import Page, read_page
+from housequest.knowledge.rules import Rule
+from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
+from housequest.worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
+from housequest.worlds.registry import DEFAULT_WORLD
 
 LARGEST_FILE = 1_000_000
 PATIENCE = 5.0
@@ -96,7 +96,7 @@ class Rulebook:
         changed = {place: rule for place, rule in changed.items() if rule != self.rules[place]}
         if not changed and not added:
             return self
-        from knowledge.writing import rewrite
+        from housequest.knowledge.writing import rewrite
 
         mark = _BOM if self.text.startswith(_BOM) else ""
         text, page = rewrite(self.text.removeprefix(mark), self.page, changed, tuple(added.values()), str(self.path))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from knowledge.checks import Check
-from knowledge.statistics import wilson
+from housequest.knowledge.checks import Check
+from housequest.knowledge.statistics import wilson
 
 RuleKind = Literal["mechanic", "affordance", "location", "strategy"]
 RuleStatus = Literal["candidate", "accepted", "rejected"]

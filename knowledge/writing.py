@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeAlias, cast
 
-from knowledge.checks import Check
-from knowledge.reading import FIELDS, Page, read_page
-from knowledge.rules import Edit, Evidence, Origin, Rule
-from worlds.errors import KnowledgeError
+from housequest.knowledge.checks import Check
+from housequest.knowledge.reading import FIELDS, Page, read_page
+from housequest.knowledge.rules import Edit, Evidence, Origin, Rule
+from housequest.worlds.errors import KnowledgeError
 
 WIDTH = 110
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
-from worlds.alfworld.text.reader import begin, update
-from worlds.base import Observation, Policy
-from worlds.household.belief import Belief
+from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
+from housequest.worlds.alfworld.text.reader import begin, update
+from housequest.worlds.base import Observation, Policy
+from housequest.worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)

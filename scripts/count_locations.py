@@ -19,13 +19,13 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
-from worlds.alfworld.data.counts import TABLE
-from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
-from worlds.alfworld.engine.game import Game, load_game
-from worlds.alfworld.text.goals import read_goal
-from worlds.errors import ConfigurationError, GameError, HousequestError, shown
-from worlds.household.belief import kind
-from worlds.paths import alfworld_data, atomic_write
+from housequest.worlds.alfworld.data.counts import TABLE
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from housequest.worlds.alfworld.engine.game import Game, load_game
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, shown
+from housequest.worlds.household.belief import kind
+from housequest.worlds.paths import alfworld_data, atomic_write
 
 SPLIT = "train"
 SCRIPT = "scripts/count_locations.py"

@@ -17,22 +17,22 @@ from dataclasses import dataclass
 from itertools import product
 from typing import get_args
 
-from agent.agents.examples import MADE_UP, ExampleSelector, make_example_selector
-from agent.agents.llm_planner import LlmPlannerSettings, Wording
-from agent.agents.llm_planner.agent import LLM_PLANNER, planner_message, request_text
-from agent.agents.spec import Strategy
-from agent.base import AgentEvent
-from agent.episodes.events import ModelCall
-from agent.evaluation.analysis.statistics import Interval, wilson
-from agent.models.base import Message, Model, Timing
-from agent.models.registry import make_model
-from agent.roles.base import Sampling, ask
-from agent.roles.subgoals import plan_example, same_plan
-from knowledge.examples import Example
-from worlds.alfworld.text.reader import begin
-from worlds.errors import ConfigurationError, HousequestError
-from worlds.options import read_options
-from worlds.registry import make_world
+from housequest.agent.agents.examples import MADE_UP, ExampleSelector, make_example_selector
+from housequest.agent.agents.llm_planner import LlmPlannerSettings, Wording
+from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, planner_message, request_text
+from housequest.agent.agents.spec import Strategy
+from housequest.agent.base import AgentEvent
+from housequest.agent.episodes.events import ModelCall
+from housequest.agent.evaluation.analysis.statistics import Interval, wilson
+from housequest.agent.models.base import Message, Model, Timing
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles.base import Sampling, ask
+from housequest.agent.roles.subgoals import plan_example, same_plan
+from housequest.knowledge.examples import Example
+from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.options import read_options
+from housequest.worlds.registry import make_world
 
 
 @dataclass(frozen=True, slots=True)

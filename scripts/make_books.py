@@ -25,27 +25,27 @@ from io import BytesIO
 from pathlib import Path
 from zipfile import ZIP_LZMA, ZipFile, ZipInfo
 
-from agent.config import configure
-from agent.episodes.loop import run_episode
-from agent.episodes.moments import recorded_moments
-from agent.episodes.record import EpisodeRecorder
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import SelectedTask
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from knowledge.judging import examine
-from knowledge.library import SUFFIX, WITNESSES, library
-from knowledge.mining import Mined, mine, mine_table
-from knowledge.renewal import renew
-from knowledge.rulebook import Rulebook, parse_book, read_book, save
-from knowledge.rules import Rule
+from housequest.agent.config import configure
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import SelectedTask
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.knowledge.judging import examine
+from housequest.knowledge.library import SUFFIX, WITNESSES, library
+from housequest.knowledge.mining import Mined, mine, mine_table
+from housequest.knowledge.renewal import renew
+from housequest.knowledge.rulebook import Rulebook, parse_book, read_book, save
+from housequest.knowledge.rules import Rule
+from housequest.tui.desk.witnesses import MissingWitness, find_witnesses
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.errors import HousequestError
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.paths import atomic_write
 from scripts.clumsy import Clumsy
-from tui.desk.witnesses import MissingWitness, find_witnesses
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.errors import HousequestError
-from worlds.household.counts import Counts
-from worlds.paths import atomic_write
 
 SPLIT = "train"
 MOST = 80

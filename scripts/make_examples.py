@@ -14,8 +14,8 @@ from collections import Counter
 from itertools import count
 from pathlib import Path
 
-from knowledge.examples import SHIPPED, Example, from_world, played, written
-from worlds.registry import make_world
+from housequest.knowledge.examples import SHIPPED, Example, from_world, played, written
+from housequest.worlds.registry import make_world
 
 STORE = Path(__file__).resolve().parent.parent / "knowledge" / SHIPPED
 TYPES = 6

@@ -12,9 +12,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from knowledge.examples import from_world, shipped
-from knowledge.exemplars import EACH, exemplars_of, written_exemplars
-from worlds.registry import make_world
+from housequest.knowledge.examples import from_world, shipped
+from housequest.knowledge.exemplars import EACH, exemplars_of, written_exemplars
+from housequest.worlds.registry import make_world
 
 
 def main() -> int:

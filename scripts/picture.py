@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
     from textual.screen import Screen
 
-    from tui.cast import Rows
-    from tui.episode.state import EpisodeMoment
-    from tui.episode.view import ViewMode
-    from tui.play.screen import PlayScreen
+    from housequest.tui.cast import Rows
+    from housequest.tui.episode.state import EpisodeMoment
+    from housequest.tui.episode.view import ViewMode
+    from housequest.tui.play.screen import PlayScreen
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 SCREENS: dict[str, ViewMode] = {"screen.svg": "off", "view.svg": "house"}
@@ -115,11 +115,11 @@ def main(target: Path) -> None:
 
 
 async def _draw(folder: Path, target: Path) -> None:
-    from agent.config import Settings
-    from tui.app import HousequestApp
-    from tui.play.game import GameConfig
-    from tui.play.screen import PlayScreen
-    from worlds.registry import make_world
+    from housequest.agent.config import Settings
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.play.game import GameConfig
+    from housequest.tui.play.screen import PlayScreen
+    from housequest.worlds.registry import make_world
 
     model, rules = folder / "demo.yaml", folder / "rules.yaml"
     actor = [f"Thought: {thought}\nStep: {step}\nAction: {command}" for thought, step, command in _WAY]
@@ -146,12 +146,12 @@ async def _draw(folder: Path, target: Path) -> None:
 
 
 async def _watch(target: Path) -> None:
-    from agent.config import Settings
-    from tui.app import HousequestApp
-    from tui.play.game import GameConfig
-    from tui.play.screen import PlayScreen
-    from worlds.alfred.world import AlfredWorld
-    from worlds.base import Task
+    from housequest.agent.config import Settings
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.play.game import GameConfig
+    from housequest.tui.play.screen import PlayScreen
+    from housequest.worlds.alfred.world import AlfredWorld
+    from housequest.worlds.base import Task
 
     class Told(AlfredWorld):
         """A house of which somebody wrote down what is to be done in it."""
@@ -178,11 +178,11 @@ async def _watch(target: Path) -> None:
 
 async def _tour(target: Path) -> None:
     """A first game, as README and the first tutorial tell it."""
-    from agent.config import Settings
+    from housequest.agent.config import Settings
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.home.screen import HomeScreen
+    from housequest.tui.play.screen import PlayScreen
     from scripts.film import Frame, draw_film
-    from tui.app import HousequestApp
-    from tui.home.screen import HomeScreen
-    from tui.play.screen import PlayScreen
 
     app = HousequestApp(lambda: HomeScreen(Settings()))
     frames: list[Frame] = []
@@ -236,8 +236,8 @@ async def _tour(target: Path) -> None:
 
 def _play_runs(folder: Path) -> None:
     """The two runs that the evaluator's tutorial compares, and a copy of the rulebook that ships."""
-    from agent.evaluation.library import evaluate
-    from knowledge.library import library
+    from housequest.agent.evaluation.library import evaluate
+    from housequest.knowledge.library import library
 
     for name, search in (("likely", "counts"), ("by-name", "name")):
         evaluate(agent="expert", split="generated", limit=60, set={"search": search}, out=str(folder / "runs" / name))
@@ -246,18 +246,18 @@ def _play_runs(folder: Path) -> None:
 
 async def _others(folder: Path, target: Path) -> None:
     """Every other screen: home, a race, a replay, runs, two of them side by side, rulebooks and the desk."""
-    from agent.config import Settings
-    from knowledge.library import library
+    from housequest.agent.config import Settings
+    from housequest.knowledge.library import library
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.desk.books_screen import BooksScreen
+    from housequest.tui.desk.screen import DeskScreen
+    from housequest.tui.home.screen import HomeScreen
+    from housequest.tui.play.game import GameConfig
+    from housequest.tui.race.screen import RaceScreen
+    from housequest.tui.replay.screen import ReplayScreen
+    from housequest.tui.runs.screen import RunsScreen
+    from housequest.worlds.registry import make_world
     from scripts.film import Frame, draw_film
-    from tui.app import HousequestApp
-    from tui.desk.books_screen import BooksScreen
-    from tui.desk.screen import DeskScreen
-    from tui.home.screen import HomeScreen
-    from tui.play.game import GameConfig
-    from tui.race.screen import RaceScreen
-    from tui.replay.screen import ReplayScreen
-    from tui.runs.screen import RunsScreen
-    from worlds.registry import make_world
 
     record = next((folder / "runs" / "by-name" / "episodes").glob("*generated-35*"))
     world = make_world("alfworld")
@@ -283,12 +283,12 @@ async def _others(folder: Path, target: Path) -> None:
 
 async def _branches(target: Path) -> None:
     """A game in which a person went back, with both ways side by side."""
-    from agent.config import Settings
+    from housequest.agent.config import Settings
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.play.game import HUMAN, GameConfig
+    from housequest.tui.play.screen import PlayScreen
+    from housequest.worlds.registry import make_world
     from scripts.film import Frame, draw_film
-    from tui.app import HousequestApp
-    from tui.play.game import HUMAN, GameConfig
-    from tui.play.screen import PlayScreen
-    from worlds.registry import make_world
 
     world = make_world("alfworld")
     screen = PlayScreen(GameConfig(world, world.task(HOUSE), HUMAN, Settings(agent=HUMAN), record=False), "you")
@@ -307,10 +307,10 @@ async def _daily(target: Path) -> None:
     """The result of a house of the day, as the command prints it."""
     from rich.style import Style
 
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.play.daily import daily_game, daily_result
+    from housequest.tui.play.screen import PlayScreen
     from scripts.film import Frame, draw_film
-    from tui.app import HousequestApp
-    from tui.play.daily import daily_game, daily_result
-    from tui.play.screen import PlayScreen
 
     game = daily_game(_DAY)
     screen = PlayScreen(game, "you")
@@ -351,7 +351,7 @@ async def _settle(app: App[None], pilot: Pilot[None]) -> None:
 
 def _shown(app: App[None]) -> Rows:
     """What stands on the screen, cell by cell."""
-    from tui.cast import cells
+    from housequest.tui.cast import cells
 
     return [cells(strip) for strip in app.screen._compositor.render_strips()]  # pyright: ignore[reportPrivateUsage]
 
@@ -361,7 +361,7 @@ def _text(app: App[None]) -> str:
 
 
 def _kitchen(moment: EpisodeMoment) -> bytes:
-    from agent.episodes.drawing import draw_episode
+    from housequest.agent.episodes.drawing import draw_episode
 
     assert moment.started is not None and moment.belief is not None
     frame = draw_episode(moment.started).scene(moment.belief, moment.before).picture("house", (960, 720))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-from agent.protocols import ANY, PROTOCOLS, Protocol, Values, said
+from housequest.agent.protocols import ANY, PROTOCOLS, Protocol, Values, said
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "protocols.md"
 OPENING = """\

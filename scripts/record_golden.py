@@ -24,9 +24,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from worlds.alfworld.engine.game import PLACEHOLDER, GameFile
-from worlds.alfworld.reference.worker import Reference, check_installed
-from worlds.errors import ConfigurationError
+from housequest.worlds.alfworld.engine.game import PLACEHOLDER, GameFile
+from housequest.worlds.alfworld.reference.worker import Reference, check_installed
+from housequest.worlds.errors import ConfigurationError
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "worlds" / "alfworld" / "golden"
 STRAYS = (

@@ -28,7 +28,7 @@ def commands() -> str:
     import typer.main
     from typer.cli import get_docs_for_click
 
-    from tui.cli import app
+    from housequest.tui.cli import app
 
     command: Any = typer.main.get_command(app)
     context = command.context_class(command, info_name="housequest")
@@ -38,10 +38,10 @@ def commands() -> str:
 
 def settings() -> str:
     """The page of the configuration, and of the options of agents and worlds."""
-    from agent.agents.registry import agent_names, agent_spec
-    from agent.config import FILE_KEYS, Settings
-    from tui.commands.options import SETTINGS
-    from worlds.registry import world_class, world_names
+    from housequest.agent.agents.registry import agent_names, agent_spec
+    from housequest.agent.config import FILE_KEYS, Settings
+    from housequest.tui.commands.options import SETTINGS
+    from housequest.worlds.registry import world_class, world_names
 
     lines = [
         "# Settings",
@@ -98,7 +98,7 @@ def keys() -> str:
     """The page of the keys of every screen, by the ids that a configuration file gives them."""
     from textual.app import App
 
-    from tui.user_keys import all_keys
+    from housequest.tui.user_keys import all_keys
 
     display = App[None]().get_key_display
     lines = [

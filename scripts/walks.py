@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from knowledge.moments import Moment
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.houses.house import make_house
-from worlds.base import Task, Trajectory, Transition
-from worlds.household.base import Household
+from housequest.knowledge.moments import Moment
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.houses.house import make_house
+from housequest.worlds.base import Task, Trajectory, Transition
+from housequest.worlds.household.base import Household
 
 _RARE = {"heat", "cool", "clean", "slice", "use", "take", "move"}
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.registry import make_world
 from scripts.reference import stale
 from scripts.scale import Costs, table
 from tests.pages import PAGES, ROOT
-from worlds.registry import make_world
 
 _FENCED = re.compile(r"^```\w+.*?\n.*?^```$", re.DOTALL | re.MULTILINE)
 

@@ -32,13 +32,13 @@ import pytest
 import typer
 import typer.main
 
+from housequest.tui.cli import app
 from tests.backends import prompts
 from tests.backends.policy import Solver
 from tests.backends.server import Messages, serve
 from tests.pages import GENERATED, LANGUAGES, LOCAL, PAGES, REASONS, ROOT, Block, Command, blocks, commands
 from tests.test_extending import PACKAGES, install_by_hand
 from tests.waiting import PATIENCE, ending
-from tui.cli import app
 
 SOLVER = Solver()
 USAGE: type[Exception] = typer.BadParameter.__mro__[1]
@@ -125,7 +125,7 @@ def test_python_compiles_and_imports_what_is_there(block: Block) -> None:
             case _:
                 continue
         for module, names in found.items():
-            if module.split(".")[0] in {"agent", "housequest", "knowledge", "tui", "worlds"}:
+            if module.split(".")[0] == "housequest":
                 there = importlib.import_module(module)
                 assert [name for name in names if not hasattr(there, name)] == [], f"{block.place}: {module}"
             elif "extra" not in block.reasons:
@@ -145,7 +145,7 @@ class Shell:
         for name in ("work", "bin", "home", "site", "nothing"):
             (folder / name).mkdir()
         self._site = folder / "site"
-        self._shim(folder / "bin" / "housequest", "-c", "from tui.cli import main; main()")
+        self._shim(folder / "bin" / "housequest", "-c", "from housequest.tui.cli import main; main()")
         self._shim(folder / "bin" / "python")
         (self.folder / "examples").symlink_to(ROOT / "examples")
         self._environment = {
@@ -191,7 +191,7 @@ class Shell:
             here = "generated" in words or (self._games and "--protocol" not in words)  # a protocol has splits of its own
             if words[:2] == ["housequest", "eval"] and here and set(command.excuses) <= {"endpoint", "games"}:
                 self._run(place, ["bash", "-c", f"{line} --dry-run"])
-            elif words[0] == "python" and words[2].startswith("agent."):
+            elif words[0] == "python" and words[2].startswith("housequest.agent."):
                 self._run(place, ["python", *words[1:4], "--help"])
                 for flag in (word for word in words if word.startswith("--")):
                     assert any(flag in printed for printed in self.printed), f"{place}: no {flag}"

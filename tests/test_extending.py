@@ -80,7 +80,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Command:
     return runner(sys.executable, tmp_path_factory.mktemp("play"), PYTHONPATH=os.pathsep.join((str(ROOT), str(site))))
 
 
-HOUSEQUEST = ("-c", "from tui.cli import main; main()")
+HOUSEQUEST = ("-c", "from housequest.tui.cli import main; main()")
 
 CHECKS = """
 import asyncio
@@ -96,10 +96,10 @@ assert broken == (), broken
 
 SCREEN = """
 import asyncio, sys
-from agent.config import Settings
+from housequest.agent.config import Settings
 from tests.tui.screen import press, screen_text, until
-from tui.app import HousequestApp
-from tui.home.screen import HomeScreen
+from housequest.tui.app import HousequestApp
+from housequest.tui.home.screen import HomeScreen
 
 async def main():
     app = HousequestApp(lambda: HomeScreen(Settings(world="counter", agent="shuffle", grant=("admissible",))))
@@ -115,9 +115,9 @@ asyncio.run(main())
 
 
 TEACH = """
-from knowledge.library import library
-from tui.desk.draft import Draft
-from tui.desk.teaching import save_taught_rule
+from housequest.knowledge.library import library
+from housequest.tui.desk.draft import Draft
+from housequest.tui.desk.teaching import save_taught_rule
 assert save_taught_rule(Draft(statement="Press three first.", book="buttons"), "", "counter") is None
 assert library().open("buttons").world == "counter"
 refused = save_taught_rule(Draft(statement="Open it first.", book="buttons"), "", "alfworld")

@@ -50,7 +50,7 @@ def loaded(code: str, folder: Path) -> set[str]:
 
 
 def command(*arguments: str) -> str:
-    return f"sys.argv[1:] = {list(arguments)!r}; from tui.cli import main; main()"
+    return f"sys.argv[1:] = {list(arguments)!r}; from housequest.tui.cli import main; main()"
 
 
 def test_the_front_door_loads_nothing(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ COMMANDS = (
 
 def test_the_help_of_a_command_loads_nothing_heavy(tmp_path: Path) -> None:
     # One process for all of them: what any loads is still there at the end.
-    code = f"""from tui.cli import main
+    code = f"""from housequest.tui.cli import main
     for name in {COMMANDS!r}:
         try:
             main((name, '--help'))
@@ -112,7 +112,7 @@ def test_the_templates_of_pages_are_loaded_for_a_page_alone(tmp_path: Path) -> N
 
 
 def test_what_agents_declare_loads_none_of_their_code(tmp_path: Path) -> None:
-    code = "from agent.agents.registry import agent_names, agent_spec; print([agent_spec(name) for name in agent_names()])"
+    code = "from housequest.agent.agents.registry import agent_names, agent_spec; print(*map(agent_spec, agent_names()))"
     assert loaded(code, tmp_path) & {*HEAVY, "pydantic", "rich", "asyncio"} == set()
 
 
@@ -124,7 +124,13 @@ def test_home_is_seen_before_what_games_take_is_loaded(tmp_path: Path) -> None:
     with Terminal(["housequest", "play"], tmp_path, (120, 40), environment) as terminal:
         terminal.until("plays generated:")
         before, _, after = terminal.drawn.partition("made-up houses")
-    games = ("agent.episodes.loop", "agent.setup", "agent.evaluation.analysis.failures", "worlds.rooms.room", "knowledge.rules")
-    assert "tui.home.screen" in before
-    assert [module for module in (*games, "worlds.alfworld") if module in before] == []
-    assert "worlds.alfworld" in after
+    games = (
+        "housequest.agent.episodes.loop",
+        "housequest.agent.setup",
+        "housequest.agent.evaluation.analysis.failures",
+        "housequest.worlds.rooms.room",
+        "housequest.knowledge.rules",
+    )
+    assert "housequest.tui.home.screen" in before
+    assert [module for module in (*games, "housequest.worlds.alfworld") if module in before] == []
+    assert "housequest.worlds.alfworld" in after

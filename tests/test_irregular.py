@@ -8,23 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.action_attention.file import read_weights
-from agent.episodes.moments import recorded_moments
-from agent.episodes.record import read_episode
-from agent.evaluation.runs.sweep import read_sweep
-from agent.models.builtin.file import read_builtin
-from agent.models.llama.gguf import fingerprint, read_header
-from agent.models.llama.shared import load_template
-from agent.models.openai.keys import load_keys
-from agent.models.scripted import load_script
-from knowledge.examples import load_examples
-from knowledge.rulebook import read_book
-from worlds.alfred.tasks import read_demonstration
-from worlds.alfworld.engine.game import read_game
-from worlds.alfworld.houses.habits import read_habits
-from worlds.errors import HousequestError
-from worlds.household.counts import read_counts
-from worlds.workers import Refused
+from housequest.agent.agents.action_attention.file import read_weights
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.runs.sweep import read_sweep
+from housequest.agent.models.builtin.file import read_builtin
+from housequest.agent.models.llama.gguf import fingerprint, read_header
+from housequest.agent.models.llama.shared import load_template
+from housequest.agent.models.openai.keys import load_keys
+from housequest.agent.models.scripted import load_script
+from housequest.knowledge.examples import load_examples
+from housequest.knowledge.rulebook import read_book
+from housequest.worlds.alfred.tasks import read_demonstration
+from housequest.worlds.alfworld.engine.game import read_game
+from housequest.worlds.alfworld.houses.habits import read_habits
+from housequest.worlds.errors import HousequestError
+from housequest.worlds.household.counts import read_counts
+from housequest.worlds.workers import Refused
 
 READERS: Mapping[str, Callable[[Path], object]] = {
     "record": lambda path: list(read_episode(path)),

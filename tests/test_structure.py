@@ -1,10 +1,15 @@
-"""The structure of the product: no cycle of imports, short folders, and no world named above ``worlds/``."""
+"""The structure of the product: one import name, no cycle of imports, short folders, no world named above ``worlds/``."""
 
 from __future__ import annotations
 
 import ast
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree, ignore_patterns
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("worlds", "knowledge", "agent", "tui")
@@ -15,9 +20,9 @@ LONGER = {"tui/commands": 28}
 
 def modules() -> dict[str, Path]:
     """Every module of the product by its dotted name."""
-    files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
+    files = [*(ROOT / "housequest").glob("*.py"), *(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))]
     named = {".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file for file in files}
-    return {"housequest": ROOT / "housequest.py", **named}
+    return {name if name.startswith("housequest") else f"housequest.{name}": file for name, file in named.items()}
 
 
 def imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -63,6 +68,51 @@ def cycle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
+LOADS_EVERYTHING = """
+import importlib, importlib.util, json, sys
+from pathlib import Path
+for name in json.load(sys.stdin):
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:  # of an extra
+        assert error.name.partition(".")[0] != "housequest", error
+files = {}
+for name, module in sorted(sys.modules.items()):
+    if getattr(module, "__file__", None):
+        files.setdefault(str(Path(module.__file__).resolve()), []).append(name)
+print(json.dumps({file: names for file, names in files.items() if len({sys.modules[name].__name__ for name in names}) > 1}))
+"""
+
+
+def load_everything(root: Path, folder: Path) -> dict[str, list[str]]:
+    """The files that two modules were loaded from, once every module of the checkout ``root`` is."""
+    names = [name for name in modules() if not name.endswith("__main__")]
+    done = subprocess.run(
+        [sys.executable, "-c", LOADS_EVERYTHING],
+        input=json.dumps(names),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    return json.loads(done.stdout)
+
+
+def test_no_file_is_loaded_under_two_names(tmp_path: Path) -> None:
+    assert load_everything(ROOT, tmp_path) == {}
+
+
+def test_a_checkout_without_links_is_whole(tmp_path: Path) -> None:
+    for package in PACKAGES:
+        copytree(ROOT / package, tmp_path / package, ignore=ignore_patterns("__pycache__"))
+    copytree(ROOT / "housequest", tmp_path / "housequest", ignore=ignore_patterns("__pycache__", *PACKAGES))
+    for package in PACKAGES:  # what git writes for a link where links cannot be had
+        (tmp_path / "housequest" / package).write_text(f"../{package}")
+    (tmp_path / "elsewhere").mkdir()
+    assert load_everything(tmp_path, tmp_path / "elsewhere") == {}
+
+
 def test_no_module_imports_itself_through_others() -> None:
     known = modules()
     assert cycle({name: edges(name, file, known) for name, file in known.items()}) == []
@@ -86,7 +136,7 @@ def test_nothing_above_worlds_names_a_world() -> None:
     found = [
         f"{file.relative_to(ROOT)}:{node.lineno}"
         for name, file in modules().items()
-        if not name.startswith("worlds")
+        if not name.startswith("housequest.worlds")
         if "alfworld" in (text := file.read_text("utf-8"))
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and node.value == "alfworld"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.config import folder_file
-from agent.trust import trust_file
+from housequest.agent.config import folder_file
+from housequest.agent.trust import trust_file
 
 
 def trust(folder: Path) -> None:

@@ -20,26 +20,26 @@ from textual.events import Event, Key
 from textual.screen import Screen
 from textual.widgets import Input
 
-from tui import theme
-from tui.base_screen import AppScreen, in_thread
-from tui.keymap import APP, group_of, name_of, named
-from tui.widgets.early import EarlyKeys
-from worlds.errors import HousequestError
+from housequest.tui import theme
+from housequest.tui.base_screen import AppScreen, in_thread
+from housequest.tui.keymap import APP, group_of, name_of, named
+from housequest.tui.widgets.early import EarlyKeys
+from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from tui.desk.books_screen import BooksScreen
-    from tui.desk.teaching import Teach
-    from tui.home.screen import HomeScreen
-    from tui.play.game import GameConfig, Mode
-    from tui.play.live_screen import LiveScreen
-    from tui.play.screen import PlayScreen
-    from tui.play.session import Session
+    from housequest.tui.desk.books_screen import BooksScreen
+    from housequest.tui.desk.teaching import Teach
+    from housequest.tui.home.screen import HomeScreen
+    from housequest.tui.play.game import GameConfig, Mode
+    from housequest.tui.play.live_screen import LiveScreen
+    from housequest.tui.play.screen import PlayScreen
+    from housequest.tui.play.session import Session
 
 ScreenFactory = Callable[[], Screen[Any]]
 
 
 def _palette() -> type[Provider]:
-    from tui.widgets.palette import KeyCommands
+    from housequest.tui.widgets.palette import KeyCommands
 
     return KeyCommands
 
@@ -111,7 +111,7 @@ class HousequestApp(App[None]):
 
     async def action_quit(self) -> None:
         """Leave; where something would be lost, only when this is asked for twice."""
-        from tui.dialogs import Dialog
+        from housequest.tui.dialogs import Dialog
 
         typed = isinstance(self.focused, Input) and self.focused.value
         at_stake = "What you typed is not sent yet." if typed else ""
@@ -187,7 +187,7 @@ class HousequestApp(App[None]):
         There is one for each thing that is done, and none by which a widget of Textual's is moved in.
         """
         inner = screen.focused.ancestors_with_self if screen.focused else []
-        ours = (node for node in inner if node not in {screen, self} and type(node).__module__.startswith("tui."))
+        ours = (node for node in inner if node not in {screen, self} and type(node).__module__.startswith(f"{__package__}."))
         found: dict[str, tuple[Binding, DOMNode]] = {}
         for node in (screen, *ours):
             for key in Binding.make_bindings(node.BINDINGS):
@@ -197,8 +197,8 @@ class HousequestApp(App[None]):
         return list(found.values())
 
     def _at_desk(self) -> bool:
-        from tui.desk.books_screen import BooksScreen
-        from tui.desk.screen import DeskScreen
+        from housequest.tui.desk.books_screen import BooksScreen
+        from housequest.tui.desk.screen import DeskScreen
 
         return any(isinstance(screen, BooksScreen | DeskScreen) for screen in self.screen_stack)
 
@@ -217,12 +217,12 @@ class HousequestApp(App[None]):
             self.exit()
 
     def on_app_screen_open_replay(self, message: AppScreen.OpenReplay) -> None:
-        from tui.replay.screen import ReplayScreen
+        from housequest.tui.replay.screen import ReplayScreen
 
         self.push_screen(ReplayScreen(message.path, at=message.event))
 
     def on_app_screen_open_rules(self) -> None:
-        from tui.desk.books_screen import BooksScreen
+        from housequest.tui.desk.books_screen import BooksScreen
 
         self.push_screen(BooksScreen())
 
@@ -238,12 +238,12 @@ class HousequestApp(App[None]):
         self._open(game_screen(message.game, message.mode, message.resume, guided=guided))
 
     def on_home_screen_open_runs(self) -> None:
-        from tui.runs.screen import RunsScreen
+        from housequest.tui.runs.screen import RunsScreen
 
         self.push_screen(RunsScreen(RUNS))
 
     def on_books_screen_chosen(self, message: BooksScreen.Chosen) -> None:
-        from tui.desk.screen import DeskScreen
+        from housequest.tui.desk.screen import DeskScreen
 
         self._open(DeskScreen(message.opened.book, RUNS, shipped=message.opened.shipped))
 
@@ -252,7 +252,7 @@ class HousequestApp(App[None]):
 
     @work(group="next", exclusive=True)
     async def on_play_screen_next(self, message: PlayScreen.Next) -> None:
-        from tui.play.game import next_game
+        from housequest.tui.play.game import next_game
 
         if (over := self._app_screen) is not None:
             over.awaited = "Another game is being looked for."
@@ -267,7 +267,7 @@ class HousequestApp(App[None]):
 
     @work(group="teach", exclusive=True)
     async def on_teach(self, message: Teach) -> None:
-        from tui.desk.teaching import dialog_for
+        from housequest.tui.desk.teaching import dialog_for
 
         def closed(saved: bool | None) -> None:
             if saved:
@@ -280,7 +280,7 @@ class HousequestApp(App[None]):
 
     async def _list_keys(self, screen: Screen[Any]) -> None:
         """List the keys of ``screen``; the chosen one is pressed."""
-        from tui.dialogs import PickDialog
+        from housequest.tui.dialogs import PickDialog
 
         keys = {self.get_key_display(key): (key, node) for key, node in self._active_keys(screen)}
         width = max(map(len, keys), default=0)
@@ -300,9 +300,9 @@ def _does(key: Binding, node: DOMNode) -> str:
 def game_screen(game: GameConfig, mode: Mode, resume: Path | None = None, *, guided: bool = False) -> Screen[None]:
     """The screen to play ``game`` on; ``resume`` is the record of an unfinished game to continue."""
     if mode == "race":
-        from tui.race.screen import RaceScreen
+        from housequest.tui.race.screen import RaceScreen
 
         return RaceScreen(game)
-    from tui.play.screen import PlayScreen
+    from housequest.tui.play.screen import PlayScreen
 
     return PlayScreen(game, mode, resume, guided=guided)

@@ -21,14 +21,14 @@ from rich.style import Style
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from tui.app import HousequestApp
-from tui.episode.view import ViewMode
-from tui.replay.frames import recorded_scenes
-from tui.replay.recording import Recording
-from tui.replay.screen import ReplayScreen
-from tui.text import printable
-from worlds.errors import ConfigurationError
-from worlds.registry import shows_pictures
+from housequest.tui.app import HousequestApp
+from housequest.tui.episode.view import ViewMode
+from housequest.tui.replay.frames import recorded_scenes
+from housequest.tui.replay.recording import Recording
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.text import printable
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import shows_pictures
 
 SIZE = (120, 40)
 """Columns and rows."""

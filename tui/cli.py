@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
-from worlds.paths import IrregularFile
+from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
+from housequest.worlds.paths import IrregularFile
 
 _COMMANDS = {
     "play": "play",
@@ -39,11 +39,11 @@ _COMMANDS = {
     "rules": "rules_app",
     "data": "data_app",
 }
-"""What each command is called in its file in ``tui.commands``, in the order of ``--help``."""
+"""What each command is called in its file in ``housequest.tui.commands``, in the order of ``--help``."""
 
 
 def _command(name: str) -> Any:
-    found = getattr(import_module(f"tui.commands.{name.replace('-', '_')}"), _COMMANDS[name])
+    found = getattr(import_module(f"housequest.tui.commands.{name.replace('-', '_')}"), _COMMANDS[name])
     holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
     if isinstance(found, typer.Typer):
         holder.add_typer(found, name=name)
@@ -112,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     Exit codes: 0 done, 1 something failed, 2 wrong usage, configuration or files, 130 interrupted.
     """
-    from tui import terminal
+    from housequest.tui import terminal
 
     # Modules that are imported leave next to no garbage, and looking for it took an eighth of the time to the first picture.
     gc.set_threshold(100_000, 20, 20)
@@ -144,7 +144,7 @@ def _named(arguments: Sequence[str]) -> str:
 
 def _explain(error: Any, arguments: Sequence[str]) -> None:
     """Say what is wrong with the words of a command, in the form of all other errors."""
-    from tui import terminal
+    from housequest.tui import terminal
 
     message, context = error.format_message(), error.ctx
     if message.startswith("Usage:"):  # nothing was said, so the help is the answer
@@ -159,7 +159,7 @@ def _call(arguments: Sequence[str] | None) -> None:
     try:
         code = app(arguments, prog_name="housequest", standalone_mode=False)
     except ConfigurationError as error:
-        from tui.commands.trust import asked_to_trust
+        from housequest.tui.commands.trust import asked_to_trust
 
         agreed = asked_to_trust(error)
         if agreed is None:
@@ -172,7 +172,7 @@ def _call(arguments: Sequence[str] | None) -> None:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from tui import terminal
+    from housequest.tui import terminal
 
     try:
         _call(arguments)

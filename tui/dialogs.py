@@ -14,7 +14,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.text import printable
+from housequest.tui.text import printable
 
 LONGEST = 4_000
 NOTHING = "Nothing here has all of these words."

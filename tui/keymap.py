@@ -42,14 +42,14 @@ _GROUPS: dict[str, dict[str, str]] = {
 }
 """The actions of each folder's screens by the group in which the palette lists them; others are in their screen's group."""
 _ITSELF = {"desk": "rules", "home": "games"}
-_WIDGETS = {"tui.play.line": "commands", "tui.episode.story": "panes"}
+_WIDGETS = {f"{__package__}.play.line": "commands", f"{__package__}.episode.story": "panes"}
 
 
 def group_of(action: str, node: Any, screen: Any) -> str:
     """The group of the palette for the ``action``, without parameters, of a key of ``node``, which is ``screen`` or in it."""
     if (group := _WIDGETS.get(type(node).__module__)) is not None:
         return group
-    place = type(screen).__module__.split(".")[1]
+    place = type(screen).__module__.removeprefix(f"{__package__}.").partition(".")[0]
     found = (group for group, actions in _GROUPS.get(place, {}).items() if action in actions.split())
     return next(found, _ITSELF.get(place, place))
 

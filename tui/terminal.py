@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
-from tui.text import TextLayout, printable
+from housequest.tui.text import TextLayout, printable
 
 WIDEST = 80
 """Columns of running text: longer lines are hard to read."""

@@ -10,7 +10,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import Literal
 
-from worlds.text import cut, percentage, printable
+from housequest.worlds.text import cut, percentage, printable
 
 __all__ = ["cut", "percentage", "printable"]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.paths import config_folder, read_file
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.paths import config_folder, read_file
 
 if TYPE_CHECKING:
     from textual.binding import Binding
@@ -33,14 +33,14 @@ def all_keys() -> tuple[NamedKeys, ...]:
     """The keys of every screen; imports them all."""
     from textual.binding import Binding
 
-    from tui.app import HousequestApp
-    from tui.desk.books_screen import BooksScreen
-    from tui.desk.screen import DeskScreen
-    from tui.home.screen import HomeScreen
-    from tui.play.screen import PlayScreen
-    from tui.race.screen import RaceScreen
-    from tui.replay.screen import ReplayScreen
-    from tui.runs.screen import RunsScreen
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.desk.books_screen import BooksScreen
+    from housequest.tui.desk.screen import DeskScreen
+    from housequest.tui.home.screen import HomeScreen
+    from housequest.tui.play.screen import PlayScreen
+    from housequest.tui.race.screen import RaceScreen
+    from housequest.tui.replay.screen import ReplayScreen
+    from housequest.tui.runs.screen import RunsScreen
 
     screens = (HousequestApp, HomeScreen, PlayScreen, RaceScreen, ReplayScreen, RunsScreen, BooksScreen, DeskScreen)
     found: list[NamedKeys] = []
@@ -53,7 +53,7 @@ def all_keys() -> tuple[NamedKeys, ...]:
 
 def read_keymap() -> dict[str, str]:
     """The chosen keys by id, empty where none are. Raises ``ConfigurationError`` naming file and line."""
-    from agent.config import FILE_NAME
+    from housequest.agent.config import FILE_NAME
 
     path = config_folder() / FILE_NAME
     try:

@@ -2,10 +2,10 @@
 
 A *world* is a family of tasks with one way of acting. A *task* is one problem; an *env* is one running task; an *observation*
 is the text that a player reads, never hidden state. A *household* world also reads its texts into values of
-`worlds.household`.
+`housequest.worlds.household`.
 
 To add a world, write a subclass of `World` and declare it as an entry point in the group ``housequest.worlds``.
-`worlds.checking.check_world` says whether it keeps the contract.
+`housequest.worlds.checking.check_world` says whether it keeps the contract.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
-from worlds.errors import TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.errors import TaskNotFound, Unsupported, nearest, shown
 
 if TYPE_CHECKING:
-    from worlds.household.base import Household
-    from worlds.household.simulator import Scene
-    from worlds.metrics import Annotated, Metric
-    from worlds.rooms.frame import Frame
-    from worlds.rooms.poses import Pose
-    from worlds.rooms.room import Room, Situation
+    from housequest.worlds.household.base import Household
+    from housequest.worlds.household.simulator import Scene
+    from housequest.worlds.metrics import Annotated, Metric
+    from housequest.worlds.rooms.frame import Frame
+    from housequest.worlds.rooms.poses import Pose
+    from housequest.worlds.rooms.room import Room, Situation
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class World(ABC):
     version: ClassVar[str] = "1"
     """Changes when the same commands may give other texts."""
     Options: ClassVar[type[Any]] = NoOptions
-    """A frozen dataclass with the options that can be set; see `worlds.options`."""
+    """A frozen dataclass with the options that can be set; see `housequest.worlds.options`."""
     household: Household | None = None
     """Reads its texts into a belief; None if it is not a household."""
     preamble: ClassVar[str] = "a world"
@@ -234,7 +234,7 @@ class World(ABC):
     get_data: ClassVar[str] = ""
     """How to get the published splits: one sentence for people."""
     metrics: tuple[Metric, ...] = ()
-    """What its benchmark computes beside success (`worlds.metrics`); reports show it instead of their own means."""
+    """What its benchmark computes beside success (`housequest.worlds.metrics`); reports show it instead of their own means."""
     max_turns: int = 50
     """Turns of an episode by default."""
     skills: tuple[str, ...] = ()
@@ -242,7 +242,7 @@ class World(ABC):
     pictured: ClassVar[bool] = False
     """Whether its envs show pictures (`Pictured`)."""
     enacts: bool = False
-    """Whether its commands are also carried out in a simulator, for people to watch (`worlds.household.enacted`)."""
+    """Whether its commands are also carried out in a simulator, for people to watch (`housequest.worlds.household.enacted`)."""
     inline: bool = True
     """Whether a step takes milliseconds. If not, steps run in a thread."""
     keys: tuple[CommandKey, ...] = ()
@@ -351,7 +351,7 @@ class World(ABC):
         return None
 
     def room(self, task: Task) -> Room | None:
-        """Hidden: the room in which ``task`` is drawn (`worlds.rooms`); None if the world has none to draw.
+        """Hidden: the room in which ``task`` is drawn (`housequest.worlds.rooms`); None if the world has none to draw.
 
         Its receptacles have the names that the household reads. Raises ``GameError``.
         """
@@ -359,7 +359,8 @@ class World(ABC):
         return None
 
     def scene(self, task: Task) -> Scene | None:
-        """Hidden: where ``task`` begins, for a simulator (`worlds.household.simulator`); None if the world has no scenes.
+        """Hidden: where ``task`` begins, for a simulator (`housequest.worlds.household.simulator`); None if the world has no
+        scenes.
 
         Raises ``GameError``.
         """
@@ -369,7 +370,7 @@ class World(ABC):
     def situation(self, env: Env, room: Room) -> Situation | None:
         """Hidden: the true state of ``env``, to be drawn for people who watch; None if the world cannot tell.
 
-        What a player may see is drawn from its belief instead (`worlds.rooms.room.believed`).
+        What a player may see is drawn from its belief instead (`housequest.worlds.rooms.room.believed`).
         """
         del env, room
         return None

@@ -1,4 +1,4 @@
-"""Checks by playing whether a world keeps its contract (`worlds.base`), and says each demand in words."""
+"""Checks by playing whether a world keeps its contract (`housequest.worlds.base`), and says each demand in words."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from worlds.base import Env, Observation, Policy, Step, Task, World
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
-from worlds.options import read_options
-from worlds.rooms.floor import reached
+from housequest.worlds.base import Env, Observation, Policy, Step, Task, World
+from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
+from housequest.worlds.options import read_options
+from housequest.worlds.rooms.floor import reached
 
 LONGEST_TEXT = 50_000
 """Characters of an observation at most."""

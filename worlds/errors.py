@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import ClassVar, Literal
 
-from worlds.text import cut_at_word
+from housequest.worlds.text import cut_at_word
 
 Boundary = Literal["world", "model", "agent", "knowledge", "configuration"]
 

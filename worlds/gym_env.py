@@ -1,7 +1,7 @@
 """Any world as a Gymnasium environment. Needs the extra ``gym``: ``pip install "housequest[gym]"``.
 
 Observations and actions are text; what is possible now is in ``info["admissible_commands"]``. Importing this module registers
-`ID`, so ``gymnasium.make("worlds.gym_env:housequest/ALFWorld-v0", split="train")`` works in any process, those of
+`ID`, so ``gymnasium.make("housequest.worlds.gym_env:housequest/ALFWorld-v0", split="train")`` works in any process, those of
 ``gymnasium.make_vec`` too.
 """
 
@@ -11,10 +11,10 @@ import string
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
-from worlds.base import Env, Step, Task
-from worlds.errors import ConfigurationError, OrderError, WorldError, nearest, shown
-from worlds.registry import make_world
-from worlds.wrappers import OrderChecked, StepLimit
+from housequest.worlds.base import Env, Step, Task
+from housequest.worlds.errors import ConfigurationError, OrderError, WorldError, nearest, shown
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import OrderChecked, StepLimit
 
 try:
     import gymnasium
@@ -22,7 +22,7 @@ try:
     from gymnasium.spaces import Text
     from gymnasium.vector.utils import create_shared_memory  # pyright: ignore[reportUnknownVariableType]
 except ImportError as error:
-    raise ImportError('worlds.gym_env needs Gymnasium; install it with: pip install "housequest[gym]"') from error
+    raise ImportError('housequest.worlds.gym_env needs Gymnasium; install it with: pip install "housequest[gym]"') from error
 
 ID = "housequest/ALFWorld-v0"
 CHARACTERS = "".join(sorted({*string.printable} - {*"\t\r\v\f"}))
@@ -35,7 +35,7 @@ def register() -> str:
     """Make ``gymnasium.make`` know `HousequestEnv` as `ID`, which is returned; a second call changes nothing."""
     if ID not in gymnasium.registry:
         gymnasium.register(  # pyright: ignore[reportUnknownMemberType]
-            ID, entry_point="worlds.gym_env:HousequestEnv"
+            ID, entry_point="housequest.worlds.gym_env:HousequestEnv"
         )
     return ID
 

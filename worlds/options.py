@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.errors import ConfigurationError, nearest, shown
 
 Scalar = str | int | float | bool
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from worlds.errors import ConfigurationError, shown
+from housequest.worlds.errors import ConfigurationError, shown
 
 _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISLNK, "a link"),

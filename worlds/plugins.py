@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any, Literal
 
-from worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.errors import ConfigurationError, nearest, shown
 
 Group = Literal["housequest.worlds", "housequest.agents", "housequest.models"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from worlds.errors import ConfigurationError, HousequestError, shown
-from worlds.options import read_options
-from worlds.plugins import load_plugin, plugins
+from housequest.worlds.errors import ConfigurationError, HousequestError, shown
+from housequest.worlds.options import read_options
+from housequest.worlds.plugins import load_plugin, plugins
 
 if TYPE_CHECKING:
-    from worlds.base import Household, World
+    from housequest.worlds.base import Household, World
 
 
 DEFAULT_WORLD = "alfworld"
@@ -24,13 +24,15 @@ def world_names() -> tuple[str, ...]:
 
 @cache
 def world_class(name: str) -> type[World]:
-    """The class of the world ``name``. Raises ``ConfigurationError`` if it is unknown or is no `worlds.base.World`."""
-    from worlds.base import World
+    """The class of the world ``name``. Raises ``ConfigurationError`` if it is unknown or is no `World`."""
+    from housequest.worlds.base import World
 
     found: object = load_plugin("housequest.worlds", name, "world")
     if not isinstance(found, type) or not issubclass(found, World):
         declared = repr(cast("object", found))
-        raise ConfigurationError(f"The world {shown(name)} is declared as {shown(declared)}, no subclass of worlds.base.World.")
+        raise ConfigurationError(
+            f"The world {shown(name)} is declared as {shown(declared)}, no subclass of housequest.worlds.base.World."
+        )
     if found.name != name:
         raise ConfigurationError(f"The world {shown(name)} calls itself {shown(found.name)}; name it as its entry point.")
     return found

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from worlds.base import Observation, Step, Task, World
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
+from housequest.worlds.base import Observation, Step, Task, World
+from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
 
 _SPLIT = "demo"
 _REFUSED = "Nothing happens."

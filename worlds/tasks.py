@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, overload
 
-from worlds.base import Task
-from worlds.errors import ConfigurationError, TaskNotFound, nearest, shown
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError, TaskNotFound, nearest, shown
 
 
 def is_made_up(reference: str, split: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from worlds.errors import shown
+from housequest.worlds.errors import shown
 
 T = TypeVar("T")
 

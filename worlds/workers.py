@@ -23,7 +23,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
-from worlds.errors import shown
+from housequest.worlds.errors import shown
 
 _ROOT = Path(__file__).parents[1]
 _LONGEST_ANSWER = 16_000_000

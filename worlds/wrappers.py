@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from worlds.base import Env, Step, Task
-from worlds.errors import ConfigurationError, OrderError, Unsupported
+from housequest.worlds.base import Env, Step, Task
+from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
 
 
 class Wrapper:

@@ -1,4 +1,5 @@
-"""Checks by playing whether an agent keeps its contract (`agent.base`, `agent.agents.spec`), and says each demand in words."""
+"""Checks by playing whether an agent keeps its contract (`housequest.agent.base`, `housequest.agent.agents.spec`), and says
+each demand in words."""
 
 from __future__ import annotations
 
@@ -9,16 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
-from agent.agents.registry import agent_spec
-from agent.agents.spec import AgentParts, AgentSpec
-from agent.base import Act, Agent, AgentEvent, Decision, Grants, Memory, Turn
-from agent.episodes.events import ModelCall, RulesShown
-from agent.episodes.eyes import camera_view
-from agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, Timing
-from knowledge.rules import Rule
-from worlds.base import Env, Observation, Task, Transition, World
-from worlds.checking import ContractReport
-from worlds.errors import ConfigurationError, HousequestError
+from housequest.agent.agents.registry import agent_spec
+from housequest.agent.agents.spec import AgentParts, AgentSpec
+from housequest.agent.base import Act, Agent, AgentEvent, Decision, Grants, Memory, Turn
+from housequest.agent.episodes.events import ModelCall, RulesShown
+from housequest.agent.episodes.eyes import camera_view
+from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, Timing
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Env, Observation, Task, Transition, World
+from housequest.worlds.checking import ContractReport
+from housequest.worlds.errors import ConfigurationError, HousequestError
 
 RULE = Rule("check", "A rule that a check of the agent shows, which no book has.")
 HINT = "A hint that a check of the agent gives."

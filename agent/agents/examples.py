@@ -14,20 +14,29 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
-from agent.agents.spec import Strategy
-from agent.episodes.events import Started, Stepped, branch
-from agent.episodes.moments import episode_files
-from agent.episodes.record import read_episode
-from agent.episodes.splits import LEARNT_FROM
-from agent.models.embeddings import Embedder, EmbeddingIndex, make_embedder
-from knowledge.examples import EACH, Example, from_world, load_examples, of_trajectory, shipped, type_of_goal, written
-from knowledge.selection import at_random, best, nearest_examples, of_type, stratified
-from worlds.base import Observation, Trajectory, Transition, World
-from worlds.errors import ConfigurationError, KnowledgeError, shown
-from worlds.household.base import Household
-from worlds.household.goals import TASK_TYPES
-from worlds.paths import given_path
-from worlds.registry import DEFAULT_WORLD
+from housequest.agent.agents.spec import Strategy
+from housequest.agent.episodes.events import Started, Stepped, branch
+from housequest.agent.episodes.moments import episode_files
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.episodes.splits import LEARNT_FROM
+from housequest.agent.models.embeddings import Embedder, EmbeddingIndex, make_embedder
+from housequest.knowledge.examples import (
+    EACH,
+    Example,
+    from_world,
+    load_examples,
+    of_trajectory,
+    shipped,
+    type_of_goal,
+    written,
+)
+from housequest.knowledge.selection import at_random, best, nearest_examples, of_type, stratified
+from housequest.worlds.base import Observation, Trajectory, Transition, World
+from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.paths import given_path
+from housequest.worlds.registry import DEFAULT_WORLD
 
 MADE_UP, TRAIN = "made-up", "train"
 

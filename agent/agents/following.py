@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from agent.agents.bodies import make_body
-from agent.agents.examples import make_example_selector
-from agent.agents.spec import AgentParts
-from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
-from agent.episodes import events
-from agent.impression import Impression
-from agent.roles.subgoals import PlanExample, Subgoal, plan_example
-from agent.skills.controller import Done, Execute, Failed
-from agent.skills.skill import Skill, Verb
-from knowledge.rules import Rule
+from housequest.agent.agents.bodies import make_body
+from housequest.agent.agents.examples import make_example_selector
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
+from housequest.agent.episodes import events
+from housequest.agent.impression import Impression
+from housequest.agent.roles.subgoals import PlanExample, Subgoal, plan_example
+from housequest.agent.skills.controller import Done, Execute, Failed
+from housequest.agent.skills.skill import Skill, Verb
+from housequest.knowledge.rules import Rule
 
 if TYPE_CHECKING:
-    from agent.agents.llm_planner import LlmPlannerSettings
-    from agent.agents.socratic import SocraticSettings
+    from housequest.agent.agents.llm_planner import LlmPlannerSettings
+    from housequest.agent.agents.socratic import SocraticSettings
 
 PLANNER = "planner"
 """The role that writes the plan."""

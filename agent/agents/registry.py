@@ -6,20 +6,20 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from agent.agents.spec import AgentParts, AgentSpec, needs_a_model
-from agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
-from worlds.errors import ConfigurationError, Unsupported, shown
-from worlds.options import Scalar, kept_options, recorded_options
-from worlds.plugins import load_plugin, plugins
-from worlds.registry import DEFAULT_WORLD, household
+from housequest.agent.agents.spec import AgentParts, AgentSpec, needs_a_model
+from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
+from housequest.worlds.errors import ConfigurationError, Unsupported, shown
+from housequest.worlds.options import Scalar, kept_options, recorded_options
+from housequest.worlds.plugins import load_plugin, plugins
+from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
-    from agent.agents.spec import Worked
-    from agent.base import Agent, AskPerson
-    from agent.models.base import Model
-    from worlds.base import World
+    from housequest.agent.agents.spec import Worked
+    from housequest.agent.base import Agent, AskPerson
+    from housequest.agent.models.base import Model
+    from housequest.worlds.base import World
 
-SEARCHER = "agent.skills"
+SEARCHER = "housequest.agent.skills"
 """The package of the prompt that asks a model where to look."""
 
 WEIGHTS = "weights"
@@ -101,7 +101,7 @@ def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar
 
 
 def kept_settings(name: str, settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """All ``settings`` of agent ``name`` as records keep them (`worlds.options.kept_options`)."""
+    """All ``settings`` of agent ``name`` as records keep them (`housequest.worlds.options.kept_options`)."""
     declared = agent_spec(name).settings
     return dict(settings) if declared is None else kept_options(declared, settings)
 
@@ -165,17 +165,17 @@ def weights_digests(agent: str, settings: Mapping[str, Scalar]) -> dict[str, str
     file = agent_spec(acting).weights
     if file is None:
         return {}
-    from agent.networks.file import digest
+    from housequest.agent.networks.file import digest
 
     return {f"{acting}/{WEIGHTS}": digest(file(settings))}
 
 
 def used_prompts(agent: str) -> frozenset[str]:
     """The templates that can reach a model when ``agent`` plays, by their names in `prompt_hashes`."""
-    from agent.roles.base import template_hashes
+    from housequest.agent.roles.base import template_hashes
 
     spec = agent_spec(agent)
-    packages = ["agent.roles", *filter(None, (agent_spec(name).prompts for name in (agent, *spec.wraps)))]
+    packages = ["housequest.agent.roles", *filter(None, (agent_spec(name).prompts for name in (agent, *spec.wraps)))]
     packages += [SEARCHER] if spec.searches else []
     names = [name for package in packages for name in template_hashes(package)]
     return frozenset((*names, *(f"{agent}/{name}" for name in names)))
@@ -183,10 +183,10 @@ def used_prompts(agent: str) -> frozenset[str]:
 
 def prompt_hashes(agent: str | None = None) -> dict[str, str]:
     """The SHA-256 of each prompt template by name, for a record: of all that ship, and those of a plugin ``agent``."""
-    from agent.roles.base import template_hashes
+    from housequest.agent.roles.base import template_hashes
 
     own = [name for name in SHIPPED if agent_spec(name).prompts]
-    packages = {"agent.roles", SEARCHER, "agent.plans", *(agent_spec(name).prompts or "" for name in own)}
+    packages = {"housequest.agent.roles", SEARCHER, "housequest.agent.plans", *(agent_spec(name).prompts or "" for name in own)}
     hashes = {name: digest for package in packages for name, digest in template_hashes(package).items()}
     if agent is not None and agent not in SHIPPED and (package := agent_spec(agent).prompts):
         hashes |= {f"{agent}/{name}": digest for name, digest in template_hashes(package).items()}

@@ -18,18 +18,18 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from agent.models.forms import FormChoice
-from agent.models.registry import EXAMPLE
-from worlds.errors import ConfigurationError
-from worlds.options import Scalar, option, read_options
+from housequest.agent.models.forms import FormChoice
+from housequest.agent.models.registry import EXAMPLE
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import Scalar, option, read_options
 
 if TYPE_CHECKING:
-    from agent.base import Agent, AskPerson
-    from agent.models.base import Model
-    from agent.roles.base import Sampling
-    from agent.roles.completion import Exchange
-    from worlds.base import World
-    from worlds.household.base import Household
+    from housequest.agent.base import Agent, AskPerson
+    from housequest.agent.models.base import Model
+    from housequest.agent.roles.base import Sampling
+    from housequest.agent.roles.completion import Exchange
+    from housequest.worlds.base import World
+    from housequest.worlds.household.base import Household
 
     Worked = Callable[[str, World, Mapping[str, Scalar], str], Sequence[Exchange]]
     """What a role of an agent with these settings was asked elsewhere, and replied; nothing where that is not known."""
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 S_co = TypeVar("S_co", covariant=True)
 
 Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
-"""How examples are chosen for a task (`knowledge.selection`)."""
+"""How examples are chosen for a task (`housequest.knowledge.selection`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class AgentParts(Generic[S_co]):
 
         A ``max_tokens`` other than the agent's default limits every role. Otherwise a role's own ``reply_tokens`` comes first.
         """
-        from agent.roles.base import Sampling
+        from housequest.agent.roles.base import Sampling
 
         def examples(role: str) -> Sequence[Exchange]:
             return self.worked(self.name, self.world, asdict(settings), role) if self.worked is not None else ()
@@ -126,20 +126,20 @@ class AgentSpec:
     Use it as a decorator of the function that makes the agent from its parts. Import the agent's code inside that function, so
     that listing agents stays cheap.
 
-    ``about``: one line for people. ``settings``: a frozen dataclass of ``worlds.options``; None if the world's expert declares
-    them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``wraps``: the agents that it can
-    play through. ``takes_rules``: rules can change what it does. ``takes_images``: its model gets the picture of a turn, unless
-    one of the settings ``text_only`` is given. ``builtin``: the built-in model can play it in a household.
+    ``about``: one line for people. ``settings``: a frozen dataclass of ``housequest.worlds.options``; None if the world's
+    expert declares them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``wraps``: the agents
+    that it can play through. ``takes_rules``: rules can change what it does. ``takes_images``: its model gets the picture of a
+    turn, unless one of the settings ``text_only`` is given. ``builtin``: the built-in model can play it in a household.
 
     ``needs_admissible``: admissible commands must be granted. ``needs_household``: it plays only in households. There are two
     exceptions: with ``takes_skills`` it also plays worlds whose commands are whole skills (`World.skills`), and with
     ``by_camera`` worlds that show pictures.
 
     ``rerenders``: it rewrites earlier parts of its prompts, so a cache of prompt prefixes helps less; its docstring says what
-    that costs. ``searches``: its skills may ask the model where to look (`agent.skills.searcher`). ``alone``: a setting and the
-    value with which it carries out the annotated plan and needs no model. ``weights``: finds the file of the network that it
-    plays with, from its settings or from those of an agent that plays through it. ``prior``: how that network learned to
-    search, if that is one of the expert's ways.
+    that costs. ``searches``: its skills may ask the model where to look (`housequest.agent.skills.searcher`). ``alone``: a
+    setting and the value with which it carries out the annotated plan and needs no model. ``weights``: finds the file of the
+    network that it plays with, from its settings or from those of an agent that plays through it. ``prior``: how that network
+    learned to search, if that is one of the expert's ways.
     """
 
     name: str

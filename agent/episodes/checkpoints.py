@@ -7,11 +7,11 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 
-from agent.base import Memory
-from knowledge.rules import Rule
-from worlds.base import Env, Transition
-from worlds.errors import Unsupported, WorldError, shown
-from worlds.household.belief import Belief
+from housequest.agent.base import Memory
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Env, Transition
+from housequest.worlds.errors import Unsupported, WorldError, shown
+from housequest.worlds.household.belief import Belief
 
 
 @dataclass(slots=True)
@@ -20,8 +20,8 @@ class EpisodeState:
 
     ``hints`` and ``unseen`` are hints and transitions that the agent has not been given yet. ``rules`` are all that it may show
     its model, ``reported`` the statements of those it did show. ``notes`` are what was found out about the model
-    (`agent.roles.notes`). ``played`` is every executed command with its answer; ``belief`` is what is known by then, if rules
-    are selected by it.
+    (`housequest.agent.roles.notes`). ``played`` is every executed command with its answer; ``belief`` is what is known by then,
+    if rules are selected by it.
     """
 
     memory: Memory = None

@@ -11,7 +11,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import cast
 
-from worlds.paths import open_file
+from housequest.worlds.paths import open_file
 
 _LAYOUTS = ((',\n  "sha256": "', '"\n}\n'), (',"sha256":"', '"}'))
 """What stands before and after the digest, the last entry: in a file of many lines, and in one line without its end."""

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from agent.episodes.events import Event, Started, Stepped, TurnSpent
-from agent.episodes.goals import goal_kinds
-from worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
-from worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
-from worlds.household.belief import Belief, kind
-from worlds.household.enacted import Enacted, Move, enacting
-from worlds.options import Scalar
-from worlds.registry import household, make_world, world_class
-from worlds.rooms.apartment import as_known
-from worlds.rooms.frame import Frame
-from worlds.rooms.plans import make_up
-from worlds.rooms.poses import Pose
-from worlds.rooms.room import Room, Situation, believed
-from worlds.rooms.view import Drawing, draw, picture
+from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
+from housequest.agent.episodes.goals import goal_kinds
+from housequest.worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
+from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
+from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.enacted import Enacted, Move, enacting
+from housequest.worlds.options import Scalar
+from housequest.worlds.registry import household, make_world, world_class
+from housequest.worlds.rooms.apartment import as_known
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.plans import make_up
+from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import Room, Situation, believed
+from housequest.worlds.rooms.view import Drawing, draw, picture
 
 _GLANCE = (100, 100)
 _STILL = (150, 150)
@@ -290,7 +290,7 @@ def _pictured_episode(
 
 
 def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:
-    """The scene of the opening and of each turn of a branch (`agent.episodes.events.branch`), drawn from belief.
+    """The scene of the opening and of each turn of a branch (`housequest.agent.episodes.events.branch`), drawn from belief.
 
     Raises ``Unsupported``, with a sentence for people, if nothing can be drawn.
     """

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from agent.base import AgentEvent, Emitter
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.models.base import Timing
-from agent.roles.base import NO_TEMPLATE, clean
+from housequest.agent.base import AgentEvent, Emitter
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.models.base import Timing
+from housequest.agent.roles.base import NO_TEMPLATE, clean
 
 EventListener = Callable[[Event | CallTiming], None]
 """Called with each event as it happens, and with the timing of a model call after its event."""

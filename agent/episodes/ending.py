@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent.episodes.events import Outcome
-from agent.roles.base import clean
-from worlds.errors import Boundary, HousequestError
+from housequest.agent.episodes.events import Outcome
+from housequest.agent.roles.base import clean
+from housequest.worlds.errors import Boundary, HousequestError
 
 R = TypeVar("R")
 Work = Callable[[], Coroutine[Any, Any, R]]

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from agent.models.base import Held, Message, believed
-from worlds.errors import Boundary
+from housequest.agent.models.base import Held, Message, believed
+from housequest.worlds.errors import Boundary
 
 SCHEMA = 1
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from agent.base import Agent
-from agent.models.base import Image
-from agent.roles.base import load_prompt
-from worlds.base import Env, Pictured, Task, World
-from worlds.errors import Unsupported, shown
-from worlds.household.belief import Belief
-from worlds.wrappers import unwrapped
+from housequest.agent.base import Agent
+from housequest.agent.models.base import Image
+from housequest.agent.roles.base import load_prompt
+from housequest.worlds.base import Env, Pictured, Task, World
+from housequest.worlds.errors import Unsupported, shown
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
-    from worlds.rooms.frame import Frame
-    from worlds.rooms.poses import Pose
-    from worlds.rooms.room import Room, Situation
+    from housequest.worlds.rooms.frame import Frame
+    from housequest.worlds.rooms.poses import Pose
+    from housequest.worlds.rooms.room import Room, Situation
 
 SIZE = (300, 300)
 """Columns and rows of the picture: ALFRED's, and one tile or a hundred patches of what vision models read."""
@@ -35,8 +35,8 @@ class Eyes:
 
     async def see(self, belief: Belief) -> Image:
         """What somebody sees who knows ``belief`` and stands where it says. Drawn in a thread, in some 20 milliseconds."""
-        from worlds.rooms.apartment import as_known
-        from worlds.rooms.room import believed
+        from housequest.worlds.rooms.apartment import as_known
+        from housequest.worlds.rooms.room import believed
 
         room = as_known(self.room, belief)
         situation = believed(room, belief)
@@ -67,7 +67,7 @@ def no_rooms(world: World) -> str:
 
 
 def _drawn(room: Room, situation: Situation) -> Image:
-    from worlds.rooms.view import picture
+    from housequest.worlds.rooms.view import picture
 
     return _image(picture("eyes", room, situation, SIZE), "eyes")
 

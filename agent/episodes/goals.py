@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from worlds.registry import household
+from housequest.worlds.registry import household
 
 
 @lru_cache(maxsize=64)

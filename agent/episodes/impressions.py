@@ -10,18 +10,18 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agent.agents.registry import agent_spec, make_agent
-from agent.base import Agent, AskPerson
-from agent.episodes.drawing import recorded_game
-from agent.episodes.events import Event, ModelCall, Started
-from agent.episodes.loop import EpisodeConfig
-from agent.episodes.overseer import ProposalAnswer, Stop, TurnAnswer, Unattended
-from agent.episodes.resume import resume_episode
-from agent.impression import Glimpse, Watchable
-from agent.models.base import Capabilities, Completion, Model, Request
-from worlds.base import World
-from worlds.errors import HousequestError, ModelError, Unsupported, shown
-from worlds.registry import world_class
+from housequest.agent.agents.registry import agent_spec, make_agent
+from housequest.agent.base import Agent, AskPerson
+from housequest.agent.episodes.drawing import recorded_game
+from housequest.agent.episodes.events import Event, ModelCall, Started
+from housequest.agent.episodes.loop import EpisodeConfig
+from housequest.agent.episodes.overseer import ProposalAnswer, Stop, TurnAnswer, Unattended
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.impression import Glimpse, Watchable
+from housequest.agent.models.base import Capabilities, Completion, Model, Request
+from housequest.worlds.base import World
+from housequest.worlds.errors import HousequestError, ModelError, Unsupported, shown
+from housequest.worlds.registry import world_class
 
 
 def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:

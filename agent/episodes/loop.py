@@ -15,14 +15,14 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.base import Act, Agent, Attempt, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
-from agent.episodes import events
-from agent.episodes.checkpoints import Checkpoints, EpisodeState
-from agent.episodes.emitter import EventEmitter, EventListener, ListenerError, RuleReporter
-from agent.episodes.ending import FILLED, EpisodeOver, attributed, unless, wait_for_end
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.eyes import Eyes, camera_view, photographed, room_to_see
-from agent.episodes.overseer import (
+from housequest.agent.base import Act, Agent, Attempt, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
+from housequest.agent.episodes import events
+from housequest.agent.episodes.checkpoints import Checkpoints, EpisodeState
+from housequest.agent.episodes.emitter import EventEmitter, EventListener, ListenerError, RuleReporter
+from housequest.agent.episodes.ending import FILLED, EpisodeOver, attributed, unless, wait_for_end
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.eyes import Eyes, camera_view, photographed, room_to_see
+from housequest.agent.episodes.overseer import (
     Accept,
     Again,
     Another,
@@ -37,20 +37,20 @@ from agent.episodes.overseer import (
     TurnAnswer,
     Unattended,
 )
-from agent.impression import Glimpse, Watchable, Watcher
-from agent.roles.base import clean
-from agent.roles.notes import notes_of_model
-from knowledge.choosing import RuleBudget, RuleSelector, topic_of
-from worlds.base import Env, Pictured, Step, Task, Transition, World
-from worlds.errors import GameError, ModelError, Unsupported
-from worlds.household.base import Household
-from worlds.household.enacted import Enacted, enacting
-from worlds.registry import household
-from worlds.wrappers import unwrapped
+from housequest.agent.impression import Glimpse, Watchable, Watcher
+from housequest.agent.roles.base import clean
+from housequest.agent.roles.notes import notes_of_model
+from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
+from housequest.worlds.base import Env, Pictured, Step, Task, Transition, World
+from housequest.worlds.errors import GameError, ModelError, Unsupported
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.enacted import Enacted, enacting
+from housequest.worlds.registry import household
+from housequest.worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
-    from agent.models.base import Image
-    from worlds.rooms.room import Room
+    from housequest.agent.models.base import Image
+    from housequest.worlds.rooms.room import Room
 
 R = TypeVar("R")
 

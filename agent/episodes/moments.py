@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from agent.episodes.events import Event, Started, Stepped
-from agent.episodes.record import read_episode
-from knowledge.moments import Moment
-from worlds.base import Observation
-from worlds.errors import ConfigurationError, shown
-from worlds.household.base import Household
-from worlds.household.belief import Belief
-from worlds.registry import household
+from housequest.agent.episodes.events import Event, Started, Stepped
+from housequest.agent.episodes.record import read_episode
+from housequest.knowledge.moments import Moment
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.registry import household
 
 
 class OtherWorld(ConfigurationError):

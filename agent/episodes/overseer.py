@@ -9,8 +9,8 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.base import Agent
-from agent.episodes.events import Ended
+from housequest.agent.base import Agent
+from housequest.agent.episodes.events import Ended
 
 
 @dataclass(frozen=True, slots=True)

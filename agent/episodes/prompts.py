@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from agent.episodes.events import Event, ModelCall, PromptMessage
-from agent.roles.base import spoken
+from housequest.agent.episodes.events import Event, ModelCall, PromptMessage
+from housequest.agent.roles.base import spoken
 
 
 def whole_prompts(events: Iterable[Event]) -> dict[int, tuple[PromptMessage, ...]]:

@@ -12,9 +12,9 @@ from typing import BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from agent.episodes.events import CallTiming, Ended, Event
-from worlds.errors import ConfigurationError
-from worlds.paths import open_file
+from housequest.agent.episodes.events import CallTiming, Ended, Event
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import open_file
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from agent.base import Agent, AskPerson, Turn
-from agent.episodes import events
-from agent.episodes.emitter import EventListener
-from agent.episodes.ending import FILLED, EpisodeOver
-from agent.episodes.events import CallTiming, Ended, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import (
+from housequest.agent.base import Agent, AskPerson, Turn
+from housequest.agent.episodes import events
+from housequest.agent.episodes.emitter import EventListener
+from housequest.agent.episodes.ending import FILLED, EpisodeOver
+from housequest.agent.episodes.events import CallTiming, Ended, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import (
     Accept,
     Again,
     Another,
@@ -34,11 +34,21 @@ from agent.episodes.overseer import (
     TurnAnswer,
     Unattended,
 )
-from agent.impression import Watcher
-from agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores, TokenChoice, Usage
-from worlds.base import Env, Step, World
-from worlds.errors import ConfigurationError, ModelError, shown
-from worlds.wrappers import Wrapper
+from housequest.agent.impression import Watcher
+from housequest.agent.models.base import (
+    Capabilities,
+    Completion,
+    Message,
+    Model,
+    ModelWrapper,
+    Request,
+    Scores,
+    TokenChoice,
+    Usage,
+)
+from housequest.worlds.base import Env, Step, World
+from housequest.worlds.errors import ConfigurationError, ModelError, shown
+from housequest.worlds.wrappers import Wrapper
 
 AgentFactory = Callable[[Model | None, AskPerson | None], Agent]
 """Makes the agent from a model and a way to ask a person; each is None if the agent was played without."""

@@ -10,15 +10,16 @@ from typing import Any
 def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **settings: Any) -> Path:
     """Play a run, or what is left of it, and return its folder.
 
-    ``settings`` are settings of the configuration by name (``agent.config.Settings``: world, split, agent, model, limit,
-    workers, ...); they come before the user's own. ``out`` is the folder; without it, the settings determine the folder. Raises
-    ``ConfigurationError``, ``KnowledgeError`` and ``agent.evaluation.runs.budget.Stopped``, with the messages of
+    ``settings`` are settings of the configuration by name (``housequest.agent.config.Settings``: world, split, agent, model,
+    limit, workers, ...); they come before the user's own. ``out`` is the folder; without it, the settings determine the folder.
+    Raises
+    ``ConfigurationError``, ``KnowledgeError`` and ``housequest.agent.evaluation.runs.budget.Stopped``, with the messages of
     ``housequest eval``. It runs its own event loop.
     """
-    from agent.config import configure
-    from agent.evaluation.runs.batch import RunOptions, run_batch
-    from agent.evaluation.runs.series import series, series_folder, series_kind
-    from agent.evaluation.runs.spec import make_run_spec, run_in
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+    from housequest.agent.evaluation.runs.series import series, series_folder, series_kind
+    from housequest.agent.evaluation.runs.spec import make_run_spec, run_in
 
     configuration = configure(settings)
     options = RunOptions(workers=configuration.settings.workers, retry_errors=retry_errors)
@@ -37,7 +38,7 @@ def report(run: Path | str) -> dict[str, object]:
 
     Raises ``ConfigurationError``.
     """
-    from agent.config import configure
-    from agent.evaluation.render.reading import read_report
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.render.reading import read_report
 
     return read_report([Path(run)], configure(uses=()).settings.prices_of).data()

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.episodes.events import Started, Stepped
-from agent.episodes.moments import episode_files
-from agent.episodes.record import read_episode
-from agent.roles.base import clean, load_prompt
+from housequest.agent.episodes.events import Started, Stepped
+from housequest.agent.episodes.moments import episode_files
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.roles.base import clean, load_prompt
 
 LONGEST_OPENING = 4_000
 LONGEST_OBSERVATION = 1_500
@@ -69,7 +69,7 @@ def chunks(episodes: Iterable[EpisodeSteps], most_steps: int = 80, most_tokens: 
 
     A house that goes on is introduced again.
     """
-    prompt = load_prompt("agent.explorer", "distiller")
+    prompt = load_prompt("housequest.agent.explorer", "distiller")
     number = houses = characters = 0
     parts, steps = list[str](), list[PlayedStep]()
     for episode in episodes:

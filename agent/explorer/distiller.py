@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import cast
 
-from agent.explorer.chunks import Chunk
-from agent.explorer.report import BadCheck, DroppedRule
-from agent.models.forms import Choice, Either, Form, Listed, Name, Words
-from agent.roles.base import ReplyError, Role
-from knowledge.checks import Check, parse_check
-from knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule
-from worlds.errors import KnowledgeError, shown
+from housequest.agent.explorer.chunks import Chunk
+from housequest.agent.explorer.report import BadCheck, DroppedRule
+from housequest.agent.models.forms import Choice, Either, Form, Listed, Name, Words
+from housequest.agent.roles.base import ReplyError, Role
+from housequest.knowledge.checks import Check, parse_check
+from housequest.knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule
+from housequest.worlds.errors import KnowledgeError, shown
 
 MOST_RULES = 20
 LONGEST_STATEMENT = 400

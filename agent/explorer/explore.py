@@ -11,29 +11,29 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.episodes.moments import recorded_moments
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch, stopped_when_full
-from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
-from agent.evaluation.runs.files import file_of
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import slug
-from agent.explorer.chunks import Chunk, EpisodeSteps, chunks, read_steps
-from agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates, distilling_form
-from agent.explorer.filtering import FilterResult, filter_rules
-from agent.explorer.judges import LearningModel, ModelJudge
-from agent.explorer.ledger import Ledger
-from agent.explorer.plan import Exploration, ExplorationFolder, LearningRoom, refuse_evaluation_split
-from agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
-from agent.models.registry import make_model
-from agent.roles.base import load_prompt
-from knowledge.library import library
-from knowledge.mining import mine
-from knowledge.rulebook import Rulebook, save
-from knowledge.rules import Origin, Rule
-from worlds.errors import ConfigurationError, KnowledgeError, ModelError
-from worlds.household.commands import Commands
-from worlds.paths import atomic_write
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch, stopped_when_full
+from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
+from housequest.agent.evaluation.runs.files import file_of
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import slug
+from housequest.agent.explorer.chunks import Chunk, EpisodeSteps, chunks, read_steps
+from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates, distilling_form
+from housequest.agent.explorer.filtering import FilterResult, filter_rules
+from housequest.agent.explorer.judges import LearningModel, ModelJudge
+from housequest.agent.explorer.ledger import Ledger
+from housequest.agent.explorer.plan import Exploration, ExplorationFolder, LearningRoom, refuse_evaluation_split
+from housequest.agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles.base import load_prompt
+from housequest.knowledge.library import library
+from housequest.knowledge.mining import mine
+from housequest.knowledge.rulebook import Rulebook, save
+from housequest.knowledge.rules import Origin, Rule
+from housequest.worlds.errors import ConfigurationError, KnowledgeError, ModelError
+from housequest.worlds.household.commands import Commands
+from housequest.worlds.paths import atomic_write
 
 LEAST_REPLY = 512
 """Tokens that a chunk leaves for a reply, where replies may be so long: those of a few rules."""
@@ -168,7 +168,7 @@ class _Learning:
 
     async def _fitting(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> LearningRoom | None:
         """The largest sizes that fit into the model's context; None where there is nothing to ask, or it does not tell."""
-        learning, prompt = self.exploration.learning, load_prompt("agent.explorer", "distiller")
+        learning, prompt = self.exploration.learning, load_prompt("housequest.agent.explorer", "distiller")
         tokens, wanted = learning.chunk_tokens, min(learning.reply_tokens, LEAST_REPLY)
         while True:
             parts = sorted(chunks(episodes, learning.chunk_steps, tokens), key=lambda part: len(part.text))
@@ -190,7 +190,7 @@ class _Learning:
     def _instructions(self) -> str:
         """The distiller's, in this world."""
         world = self.exploration.run.setup.world
-        prompt = load_prompt("agent.explorer", "distiller")
+        prompt = load_prompt("housequest.agent.explorer", "distiller")
         return prompt.render("system", manual=world.manual, most=str(MOST_RULES), checks="\n".join(self._commands.checks))
 
     def _asker(self) -> LearningModel | None:
@@ -219,7 +219,7 @@ class _Learning:
 
     async def _distilled(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
         """The distiller's proposals for all chunks."""
-        prompt = load_prompt("agent.explorer", "distiller")
+        prompt = load_prompt("housequest.agent.explorer", "distiller")
         system = self._instructions()
         if self.options.say is not None:
             self.options.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")

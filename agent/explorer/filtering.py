@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from agent.explorer.distiller import CandidateRule, named_steps
-from agent.explorer.judges import ModelJudge
-from agent.explorer.report import DropCause, DroppedRule
-from knowledge.checks import Check
-from knowledge.judging import examine
-from knowledge.moments import Moment
-from knowledge.rules import Rule, Standing
+from housequest.agent.explorer.distiller import CandidateRule, named_steps
+from housequest.agent.explorer.judges import ModelJudge
+from housequest.agent.explorer.report import DropCause, DroppedRule
+from housequest.knowledge.checks import Check
+from housequest.knowledge.judging import examine
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.rules import Rule, Standing
 
 _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 2}
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Literal, TypeVar, get_args
 
-from agent.base import AgentEvent
-from agent.episodes.events import ParseFailed
-from agent.evaluation.runs.batch import run_workers
-from agent.evaluation.runs.budget import BudgetTracker, RunHalted
-from agent.explorer.chunks import PlayedStep
-from agent.explorer.distiller import CandidateRule
-from agent.explorer.ledger import Ledger, LedgerModel
-from agent.explorer.report import FailedCall
-from agent.models.base import Message, Model, Timing
-from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, FormChoice, Words
-from agent.roles.base import Answer, ReplyError, Role, Sampling, ask, clean, load_prompt, room_beside
-from agent.roles.reading import json_fields
-from knowledge.rules import Evidence, Rule
-from worlds.errors import ModelError
+from housequest.agent.base import AgentEvent
+from housequest.agent.episodes.events import ParseFailed
+from housequest.agent.evaluation.runs.batch import run_workers
+from housequest.agent.evaluation.runs.budget import BudgetTracker, RunHalted
+from housequest.agent.explorer.chunks import PlayedStep
+from housequest.agent.explorer.distiller import CandidateRule
+from housequest.agent.explorer.ledger import Ledger, LedgerModel
+from housequest.agent.explorer.report import FailedCall
+from housequest.agent.models.base import Message, Model, Timing
+from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, FormChoice, Words
+from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, clean, load_prompt, room_beside
+from housequest.agent.roles.reading import json_fields
+from housequest.knowledge.rules import Evidence, Rule
+from housequest.worlds.errors import ModelError
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ class ModelJudge:
         """How the two rules of each pair relate; a pair without an answer counts as different."""
         if pairs and self.say is not None:
             self.say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
-        prompt = load_prompt("agent.explorer", "judge")
+        prompt = load_prompt("housequest.agent.explorer", "judge")
         parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
         questions, forms = dict[str, str](), dict[str, Form]()
         for number, part in enumerate(parts, 1):
@@ -141,7 +141,7 @@ class ModelJudge:
 
     async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
         """Which of two contradicting candidates is right."""
-        prompt = load_prompt("agent.explorer", "judge")
+        prompt = load_prompt("housequest.agent.explorer", "judge")
         text = prompt.render(
             "dispute",
             first=one.rule.statement,

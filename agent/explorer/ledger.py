@@ -8,15 +8,15 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.config import Prices
-from agent.episodes.events import PromptMessage
-from agent.episodes.record import cut_off_end
-from agent.evaluation.runs.budget import Spending
-from agent.evaluation.runs.cost import Tokens
-from agent.evaluation.runs.files import lines_of, parsed_lines
-from agent.models.base import Completion, Model, ModelWrapper, Request, Usage
-from agent.roles.base import clean
-from worlds.paths import open_file
+from housequest.agent.config import Prices
+from housequest.agent.episodes.events import PromptMessage
+from housequest.agent.episodes.record import cut_off_end
+from housequest.agent.evaluation.runs.budget import Spending
+from housequest.agent.evaluation.runs.cost import Tokens
+from housequest.agent.evaluation.runs.files import lines_of, parsed_lines
+from housequest.agent.models.base import Completion, Model, ModelWrapper, Request, Usage
+from housequest.agent.roles.base import clean
+from housequest.worlds.paths import open_file
 
 LARGEST = 1 << 30
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.config import Configuration, Prices, world_of
-from agent.evaluation.runs.files import Fault, begin_run, differences, faults_of, parsed, read_bytes
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.explorer.ledger import LARGEST as LARGEST_LEDGER
-from agent.explorer.ledger import LedgerCall
-from agent.explorer.report import ExplorationReport
-from agent.models.forms import FormChoice
-from agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
-from agent.roles.base import template_hashes
-from worlds.errors import ConfigurationError, shown
+from housequest.agent.config import Configuration, Prices, world_of
+from housequest.agent.evaluation.runs.files import Fault, begin_run, differences, faults_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.explorer.ledger import LARGEST as LARGEST_LEDGER
+from housequest.agent.explorer.ledger import LedgerCall
+from housequest.agent.explorer.report import ExplorationReport
+from housequest.agent.models.forms import FormChoice
+from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
+from housequest.agent.roles.base import template_hashes
+from housequest.worlds.errors import ConfigurationError, shown
 
 SCHEMA = 1
 LARGEST = 256 << 20
@@ -125,7 +125,7 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
         chunk_steps=options.chunk_steps,
         chunk_tokens=options.chunk_tokens,
         reply_tokens=options.reply_tokens,
-        prompts=template_hashes("agent.explorer") if model else {},
+        prompts=template_hashes("housequest.agent.explorer") if model else {},
         form="auto" if model else "free",
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)

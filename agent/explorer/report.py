@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from knowledge.rules import Rule, RuleKind, RuleStatus, Standing
+from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
 
 SCHEMA = 1
 

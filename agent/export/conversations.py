@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.models.base import Message
-from agent.roles.base import reply_message
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import reply_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Call:
 class Conversation:
     """Messages, and the places of the replies among them that are ``learned``; ``origin`` says where they were played.
 
-    ``plain``: they were sent as one plain text (`agent.roles.base.plain_text`), which the model continued.
+    ``plain``: they were sent as one plain text (`housequest.agent.roles.base.plain_text`), which the model continued.
     """
 
     origin: str

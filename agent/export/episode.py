@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.export.conversations import Conversation
-from agent.models.base import Message
+from housequest.agent.export.conversations import Conversation
+from housequest.agent.models.base import Message
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agent.export.conversations import Conversation
-from agent.export.episode import ExportedEpisode
-from agent.models.base import Message
-from agent.roles.base import plain_text
+from housequest.agent.export.conversations import Conversation
+from housequest.agent.export.episode import ExportedEpisode
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import plain_text
 
 Line = dict[str, Any]
 _SPEAKERS = {"system": "system", "user": "human", "assistant": "gpt"}

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from agent.episodes.events import Event, ModelCall, ParseFailed, PromptMessage, branch
-from agent.export.episode import Preference
-from agent.models.base import Message
-from agent.roles.base import STUB
+from housequest.agent.episodes.events import Event, ModelCall, ParseFailed, PromptMessage, branch
+from housequest.agent.export.episode import Preference
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import STUB
 
 _Prompts = Mapping[int, tuple[PromptMessage, ...]]
 

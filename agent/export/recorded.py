@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from agent.episodes.events import Event, Intervened, ModelCall, ParseFailed, PromptMessage, Started, Stepped, branch
-from agent.episodes.moments import EpisodeFile, episode_files, started
-from agent.episodes.prompts import whole_prompts
-from agent.episodes.record import read_episode
-from agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM, may_be_learned
-from agent.export.conversations import Call, joined
-from agent.export.episode import ExportedEpisode, PlayedStep
-from agent.export.preferences import preferences
-from agent.models.base import Message
-from worlds.errors import KnowledgeError, shown
-from worlds.options import Scalar
+from housequest.agent.episodes.events import Event, Intervened, ModelCall, ParseFailed, PromptMessage, Started, Stepped, branch
+from housequest.agent.episodes.moments import EpisodeFile, episode_files, started
+from housequest.agent.episodes.prompts import whole_prompts
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM, may_be_learned
+from housequest.agent.export.conversations import Call, joined
+from housequest.agent.export.episode import ExportedEpisode, PlayedStep
+from housequest.agent.export.preferences import preferences
+from housequest.agent.models.base import Message
+from housequest.worlds.errors import KnowledgeError, shown
+from housequest.worlds.options import Scalar
 
 _Prompts = Mapping[int, tuple[PromptMessage, ...]]
 

@@ -16,15 +16,15 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from agent.config import Seed
-from agent.evaluation.runs.spec import installed_version
-from agent.integrations.sessions import ServedTasks, Session, Sessions, SessionState, TextObservation
-from worlds.errors import ConfigurationError, HousequestError, OrderError, shown
+from housequest.agent.config import Seed
+from housequest.agent.evaluation.runs.spec import installed_version
+from housequest.agent.integrations.sessions import ServedTasks, Session, Sessions, SessionState, TextObservation
+from housequest.worlds.errors import ConfigurationError, HousequestError, OrderError, shown
 
 try:
     from aiohttp import WSMsgType, web
 
-    from agent.integrations.listening import MOST_STRANGERS, serve_until_interrupted
+    from housequest.agent.integrations.listening import MOST_STRANGERS, serve_until_interrupted
 except ImportError:
     raise ConfigurationError('This needs aiohttp; install it with: pip install "housequest[env-server]"') from None
 

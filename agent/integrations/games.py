@@ -16,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 from random import Random
 
-from agent.base import Act, GiveUp, Leave
-from agent.episodes.loop import VIEW, EpisodeConfig
-from agent.evaluation.runs.selection import MANY, find_types, select
-from agent.evaluation.runs.spec import slug
-from agent.integrations.hosted import (
+from housequest.agent.base import Act, GiveUp, Leave
+from housequest.agent.episodes.loop import VIEW, EpisodeConfig
+from housequest.agent.evaluation.runs.selection import MANY, find_types, select
+from housequest.agent.evaluation.runs.spec import slug
+from housequest.agent.integrations.hosted import (
     CommandResult,
     GameOpening,
     HostedGame,
@@ -29,9 +29,9 @@ from agent.integrations.hosted import (
     RemoteAgent,
     TaskListing,
 )
-from agent.roles.base import clean
-from worlds.base import Task, World
-from worlds.errors import ConfigurationError, HousequestError, TaskNotFound, Unsupported, nearest, shown
+from housequest.agent.roles.base import clean
+from housequest.worlds.base import Task, World
+from housequest.worlds.errors import ConfigurationError, HousequestError, TaskNotFound, Unsupported, nearest, shown
 
 MOST_OPEN = 16
 """Games in play at once; one more replaces a game that has been idle for long, if there is one."""

@@ -10,14 +10,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from agent.base import Decision, Emitter, Grants, Turn
-from agent.episodes.emitter import EventListener
-from agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.record import EpisodeRecorder
-from agent.roles.base import clean
-from worlds.base import Env, Observation
-from worlds.errors import ConfigurationError
+from housequest.agent.base import Decision, Emitter, Grants, Turn
+from housequest.agent.episodes.emitter import EventListener
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.roles.base import clean
+from housequest.worlds.base import Env, Observation
+from housequest.worlds.errors import ConfigurationError
 
 _log = logging.getLogger("housequest")
 

@@ -20,16 +20,16 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
-from agent.episodes.prompts import whole_prompts
-from agent.episodes.record import read_episode
-from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import Result, SelectedTask
-from agent.evaluation.runs.spec import Manifest
-from agent.evaluation.runs.timing import EpisodeTiming, call_seconds, timings_of
-from agent.models.base import Message
-from agent.roles.base import reply_message
-from worlds.errors import ConfigurationError, shown
+from housequest.agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
+from housequest.agent.episodes.prompts import whole_prompts
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.timing import EpisodeTiming, call_seconds, timings_of
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import reply_message
+from housequest.worlds.errors import ConfigurationError, shown
 
 FORMATS = (".eval", ".json")
 SCORER = "won"

@@ -14,21 +14,21 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any, TypeVar
 
-from agent.base import Act, Idle, RequiresCapabilities
-from agent.config import configure
-from agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, TurnSpent
-from agent.episodes.loop import run_episode
-from agent.evaluation.runs.result import SelectedTask, result_of
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.integrations.hosted import CommandResult, HostedGame
-from agent.integrations.inspect_log import SCORER, inspect_messages, verdict, why
-from agent.integrations.tools import CommandTools
-from agent.models.base import Capabilities, Completion, Model, Request, Usage
-from agent.models.text import stop_at
-from agent.roles.base import clean
-from agent.setup import Setup
-from worlds.base import Task
-from worlds.errors import ConfigurationError, HousequestError, ModelError
+from housequest.agent.base import Act, Idle, RequiresCapabilities
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, TurnSpent
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.evaluation.runs.result import SelectedTask, result_of
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.integrations.hosted import CommandResult, HostedGame
+from housequest.agent.integrations.inspect_log import SCORER, inspect_messages, verdict, why
+from housequest.agent.integrations.tools import CommandTools
+from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage
+from housequest.agent.models.text import stop_at
+from housequest.agent.roles.base import clean
+from housequest.agent.setup import Setup
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError
 
 # By name, since the extra need not be installed where this is only looked at.
 _ai: Any = import_module("inspect_ai")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from worlds.errors import ConfigurationError
+from housequest.worlds.errors import ConfigurationError
 
 PATIENCE = 20.0
 """Seconds in which a client that keeps its connection must have sent its next request."""

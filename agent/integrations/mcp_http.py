@@ -19,10 +19,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from agent.integrations.games import GameHost, HostOptions
-from agent.integrations.mcp_sdk import SESSION_PROTOCOLS, http_app
-from agent.integrations.mcp_server import SESSION_HEADER, log_plainly, make_server
-from worlds.errors import ConfigurationError
+from housequest.agent.integrations.games import GameHost, HostOptions
+from housequest.agent.integrations.mcp_sdk import SESSION_PROTOCOLS, http_app
+from housequest.agent.integrations.mcp_server import SESSION_HEADER, log_plainly, make_server
+from housequest.worlds.errors import ConfigurationError
 
 HOST = "127.0.0.1"
 """The only address listened on: HTTP clients must be on the same machine."""

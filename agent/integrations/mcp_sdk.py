@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from worlds.errors import ConfigurationError
+from housequest.worlds.errors import ConfigurationError
 
 try:
     from mcp.types import ToolAnnotations

@@ -1,7 +1,7 @@
 """A Model Context Protocol server with which any MCP client plays. Needs the extra ``mcp``.
 
-Its tools are thin: `agent.integrations.games` has the games and decides what clients may see. Clients get the messages of their
-own mistakes; of a broken game they get a general one, since the error itself names files.
+Its tools are thin: `housequest.agent.integrations.games` has the games and decides what clients may see. Clients get the
+messages of their own mistakes; of a broken game they get a general one, since the error itself names files.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field
 
-from agent.config import Seed, TextGrant
-from agent.evaluation.runs.spec import installed_version
-from agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, GameHost, GameRequest, HostOptions
-from agent.integrations.hosted import CommandResult, GameOpening, PossibleCommands, TaskListing
-from agent.integrations.mcp_sdk import CallContext, MCPServer, Request, ToolAnnotations, ToolError, empty_server
-from worlds.errors import ConfigurationError, HousequestError
+from housequest.agent.config import Seed, TextGrant
+from housequest.agent.evaluation.runs.spec import installed_version
+from housequest.agent.integrations.games import LONGEST_COMMAND, MOST_LISTED, GameHost, GameRequest, HostOptions
+from housequest.agent.integrations.hosted import CommandResult, GameOpening, PossibleCommands, TaskListing
+from housequest.agent.integrations.mcp_sdk import CallContext, MCPServer, Request, ToolAnnotations, ToolError, empty_server
+from housequest.worlds.errors import ConfigurationError, HousequestError
 
 SESSION_HEADER = "mcp-session-id"
 MANUAL = "housequest://manual"

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.evaluation.runs.selection import MANY, find_types, select
-from agent.integrations.games import LONGEST_COMMAND, check_served
-from agent.roles.base import clean
-from worlds.base import Env, Step, Task, World
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, shown
-from worlds.wrappers import OrderChecked, StepLimit
+from housequest.agent.evaluation.runs.selection import MANY, find_types, select
+from housequest.agent.integrations.games import LONGEST_COMMAND, check_served
+from housequest.agent.roles.base import clean
+from housequest.worlds.base import Env, Step, Task, World
+from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, shown
+from housequest.worlds.wrappers import OrderChecked, StepLimit
 
 MOST_SESSIONS = 256
 """Sessions at once, unless somebody says otherwise."""

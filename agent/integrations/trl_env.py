@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from agent.integrations.tools import CommandTools
-from worlds.base import Env, World
-from worlds.errors import ConfigurationError
-from worlds.registry import make_world
-from worlds.wrappers import StepLimit
+from housequest.agent.integrations.tools import CommandTools
+from housequest.worlds.base import Env, World
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import StepLimit
 
 WON = "The task is done."
 OUT_OF_STEPS = "There are no steps left."
@@ -57,7 +57,7 @@ class ToolEnvironment(CommandTools):
         if task is None:
             raise ConfigurationError(
                 f"A row names its game in a column 'task', such as train:1, and this one has {', '.join(row) or 'nothing'}; "
-                "make the dataset of agent.integrations.trl_env.dataset_rows."
+                "make the dataset of housequest.agent.integrations.trl_env.dataset_rows."
             )
         self._begin()
         self._env = StepLimit(self._world.open(self._world.task(task)), self._limit)

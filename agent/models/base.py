@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from worlds.errors import Unsupported
+from housequest.worlds.errors import Unsupported
 
 Bias = Mapping[int | str, float]
 """What is added to logits, in nats: by the number of a token, or by a text for each of its tokens."""
@@ -216,7 +216,7 @@ class Model(Protocol):
     """The model as a person named it, without any secret."""
 
     brief: bool = False
-    """Whether it reads only the short prompts of ``agent.roles.brief``, as the built-in model does."""
+    """Whether it reads only the short prompts of ``housequest.agent.roles.brief``, as the built-in model does."""
 
     trouble: str = ""
     """Why a call is being tried again, such as "did not answer within 60 seconds"; "" if none is."""

@@ -1,4 +1,4 @@
-"""Checks by real calls whether a model keeps its contract (`agent.models.base`), and what it can do."""
+"""Checks by real calls whether a model keeps its contract (`housequest.agent.models.base`), and what it can do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from agent.models.base import Completion, Message, Model, Request
-from agent.models.forms import Choice, grammar_of
-from agent.models.openai.probes import PROBE_TOKENS, names_colours, picture_question, spells
-from worlds.errors import HousequestError, Unsupported
+from housequest.agent.models.base import Completion, Message, Model, Request
+from housequest.agent.models.forms import Choice, grammar_of
+from housequest.agent.models.openai.probes import PROBE_TOKENS, names_colours, picture_question, spells
+from housequest.worlds.errors import HousequestError, Unsupported
 
 _BRIEF = (
     "Goal: put a mug in cabinet.\nPlaces: cabinet coffeemachine countertop diningtable drawer fridge garbagecan microwave "

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from agent.models.openai.attempts import EMPTY_BODY, Attempts, Failure, FailureReader
-from agent.models.openai.keys import load_keys
-from agent.models.openai.provider import EndpointName, read_openai_name, told_destination
-from agent.models.openai.redaction import Redactor
-from agent.models.openai.wire import NotACompletion, at, finite, listed
-from agent.models.provider import CallOptions
-from agent.models.text import encodable, printable_line
-from knowledge.selection import cosines
-from worlds.errors import ConfigurationError, ModelError, shown
+from housequest.agent.models.openai.attempts import EMPTY_BODY, Attempts, Failure, FailureReader
+from housequest.agent.models.openai.keys import load_keys
+from housequest.agent.models.openai.provider import EndpointName, read_openai_name, told_destination
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.openai.wire import NotACompletion, at, finite, listed
+from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.text import encodable, printable_line
+from housequest.knowledge.selection import cosines
+from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -55,7 +55,7 @@ class EndpointEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """A vector for each of ``texts``. Raises ``ModelError``, which is fatal unless these texts were refused."""
-        from agent.models.openai.connection import connect
+        from housequest.agent.models.openai.connection import connect
 
         client = await asyncio.to_thread(connect, self._served.endpoint, self._key, self._calls.timeout)
         try:
@@ -130,7 +130,7 @@ class LocalEmbedder:
         return [tuple(map(float, vector)) for vector in found]
 
     def _load(self) -> Any:
-        from worlds.paths import given_path
+        from housequest.worlds.paths import given_path
 
         try:
             from model2vec import StaticModel  # pyright: ignore[reportMissingImports, reportUnknownVariableType]

@@ -19,8 +19,8 @@ from typing import Any, Literal, cast
 FormChoice = Literal["auto", "free", "held", "completion"]
 """Whether replies are held to their forms: where the model can be, never, or always.
 
-With ``completion`` a model is no chat model: it continues plain text after examples (`agent.roles.completion`), held where it
-can be.
+With ``completion`` a model is no chat model: it continues plain text after examples (`housequest.agent.roles.completion`), held
+where it can be.
 """
 
 LONGEST_THOUGHT = 300

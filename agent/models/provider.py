@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote
 
-from agent.models.base import Model
-from agent.models.openai.keys import KeyRing
-from worlds.errors import ConfigurationError, shown
-from worlds.options import read_options
+from housequest.agent.models.base import Model
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.options import read_options
 
 if TYPE_CHECKING:
-    from agent.models.openai.rate_limiter import Limiter
+    from housequest.agent.models.openai.rate_limiter import Limiter
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ class ModelProvider(ABC):
     """How its models are named, such as ``openai:NAME``."""
 
     brief: ClassVar[bool] = False
-    """Whether its models read only the short prompts of ``agent.roles.brief``, as the built-in model does."""
+    """Whether its models read only the short prompts of ``housequest.agent.roles.brief``, as the built-in model does."""
 
     images: ClassVar[bool] = False
     """Whether some of its models may take images; `Model.capabilities` says which do."""

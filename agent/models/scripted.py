@@ -29,11 +29,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from agent.models.base import Capabilities, Completion, Model, Request, Usage
-from agent.models.provider import CallOptions, ModelProvider, file_name
-from agent.models.text import encodable, stop_at
-from worlds.errors import ConfigurationError, ModelError, nearest, shown
-from worlds.paths import given_path, read_file
+from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage
+from housequest.agent.models.provider import CallOptions, ModelProvider, file_name
+from housequest.agent.models.text import encodable, stop_at
+from housequest.worlds.errors import ConfigurationError, ModelError, nearest, shown
+from housequest.worlds.paths import given_path, read_file
 
 LARGEST_FILE = 1 << 18
 

@@ -15,9 +15,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from agent.networks.layers import Floats
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import atomic_write, read_file
+from housequest.agent.networks.layers import Floats
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import atomic_write, read_file
 
 S = TypeVar("S")
 """The sizes of a network, a dataclass."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent.evaluation.runs.selection import selection_text
-from agent.plans.planners import PLANNERS
-from agent.plans.run import PlanManifest
+from housequest.agent.evaluation.runs.selection import selection_text
+from housequest.agent.plans.planners import PLANNERS
+from housequest.agent.plans.run import PlanManifest
 
 
 def plan_card(manifest: PlanManifest) -> dict[str, str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 
-from agent.evaluation.analysis.lota_classes import LotaClass
-from agent.plans.pool import PlanTask
-from worlds.alfred.model import Cause
-from worlds.alfred.plans import Plan
-from worlds.alfred.scoring import AlfredGoal, PlanScore
-from worlds.household.goals import KNIVES, SYNONYMS
+from housequest.agent.evaluation.analysis.lota_classes import LotaClass
+from housequest.agent.plans.pool import PlanTask
+from housequest.worlds.alfred.model import Cause
+from housequest.worlds.alfred.plans import Plan
+from housequest.worlds.alfred.scoring import AlfredGoal, PlanScore
+from housequest.worlds.household.goals import KNIVES, SYNONYMS
 
 _LONGEST_NAME = 4
 """Words that a name may be written with: "hand towel holder"."""

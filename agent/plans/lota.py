@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 
-from agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
-from agent.models.base import Model
-from agent.plans.planners import Asking, PlannerSettings, PlanProposal, chosen
-from agent.plans.pool import PlanTask, Pool
-from agent.roles.base import ReplyError, Role, Sampling, load_prompt
-from agent.skills.skill import Skill, Verb
-from worlds.alfred.plans import LONGEST_PLAN, ActionName, Plan, PlanStep
-from worlds.alfworld.text import HOUSEHOLD
+from housequest.agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
+from housequest.agent.models.base import Model
+from housequest.agent.plans.planners import Asking, PlannerSettings, PlanProposal, chosen
+from housequest.agent.plans.pool import PlanTask, Pool
+from housequest.agent.roles.base import ReplyError, Role, Sampling, load_prompt
+from housequest.agent.skills.skill import Skill, Verb
+from housequest.worlds.alfred.plans import LONGEST_PLAN, ActionName, Plan, PlanStep
+from housequest.worlds.alfworld.text import HOUSEHOLD
 
-PACKAGE = "agent.agents.lota"
+PACKAGE = "housequest.agent.agents.lota"
 
 _VERBS: dict[ActionName, Verb] = {
     "GotoLocation": "find",

@@ -11,19 +11,19 @@ from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import ConfigDict
 
-from agent.agents.socratic.roles import DECOMPOSER, QUESTIONER, dialogue_text
-from agent.agents.socratic.roles import PACKAGE as SOCRATIC
-from agent.episodes import events
-from agent.models.base import Message, Model, Timing
-from agent.plans.pool import Choice, PlanTask, Pool, WorkedExample
-from agent.roles.base import Answer, ReplyError, Role, Sampling, ask, load_prompt
-from worlds.alfred.model import Cause, Execution, Scene, able, execute, receptacles_of
-from worlds.alfred.plans import ARGUMENTS, Plan, PlanError, plan_text, read_loosely, read_plan
-from worlds.alfred.tasks import Instruction
-from worlds.alfworld.data.counts import load_counts
-from worlds.options import Scalar, option
+from housequest.agent.agents.socratic.roles import DECOMPOSER, QUESTIONER, dialogue_text
+from housequest.agent.agents.socratic.roles import PACKAGE as SOCRATIC
+from housequest.agent.episodes import events
+from housequest.agent.models.base import Message, Model, Timing
+from housequest.agent.plans.pool import Choice, PlanTask, Pool, WorkedExample
+from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, load_prompt
+from housequest.worlds.alfred.model import Cause, Execution, Scene, able, execute, receptacles_of
+from housequest.worlds.alfred.plans import ARGUMENTS, Plan, PlanError, plan_text, read_loosely, read_plan
+from housequest.worlds.alfred.tasks import Instruction
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.options import Scalar, option
 
-PACKAGE = "agent.plans"
+PACKAGE = "housequest.agent.plans"
 
 
 @dataclass(frozen=True)

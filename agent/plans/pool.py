@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.models.embeddings import Embedder, EmbeddingIndex
-from knowledge.selection import Bm25, at_random, best, stratified
-from worlds.alfred.plans import Plan
-from worlds.alfred.tasks import Demonstration, Instruction
+from housequest.agent.models.embeddings import Embedder, EmbeddingIndex
+from housequest.knowledge.selection import Bm25, at_random, best, stratified
+from housequest.worlds.alfred.plans import Plan
+from housequest.worlds.alfred.tasks import Demonstration, Instruction
 
 Choice = Literal["bm25", "random", "stratified", "embeddings"]
 """How examples are chosen: by similarity of words or of embeddings, or drawn from all or evenly from each task type."""

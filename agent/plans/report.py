@@ -8,14 +8,24 @@ from dataclasses import asdict, dataclass
 from operator import attrgetter
 from statistics import fmean
 
-from agent.evaluation.analysis.lota_classes import counted, told
-from agent.evaluation.analysis.statistics import Interval, clustered
-from agent.evaluation.render.table import Column, Report, Section, Table, ends, named_lines, percent, percents, wrapped
-from agent.plans.card import plan_card
-from agent.plans.run import PlanManifest
-from agent.plans.work import PlanResult
-from worlds.alfred import PLANS
-from worlds.alfred.scoring import LEVELS, TASK_TYPES
+from housequest.agent.evaluation.analysis.lota_classes import counted, told
+from housequest.agent.evaluation.analysis.statistics import Interval, clustered
+from housequest.agent.evaluation.render.table import (
+    Column,
+    Report,
+    Section,
+    Table,
+    ends,
+    named_lines,
+    percent,
+    percents,
+    wrapped,
+)
+from housequest.agent.plans.card import plan_card
+from housequest.agent.plans.run import PlanManifest
+from housequest.agent.plans.work import PlanResult
+from housequest.worlds.alfred import PLANS
+from housequest.worlds.alfred.scoring import LEVELS, TASK_TYPES
 
 
 @dataclass(frozen=True, slots=True)

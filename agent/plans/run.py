@@ -12,20 +12,20 @@ from typing import Literal
 
 from pydantic import field_serializer
 
-from agent.config import Prices, Settings
-from agent.evaluation.runs.result import Frozen
-from agent.evaluation.runs.selection import check_one_limit, find_types
-from agent.evaluation.runs.spec import installed_version, slug
-from agent.models.embeddings import make_embedder
-from agent.models.registry import file_digest, portable_name
-from agent.plans.planners import PLANNERS, PlannerSettings
-from agent.plans.pool import PlanTask, Pool, drawn, worked
-from agent.roles.base import template_hashes
-from worlds.alfred import PLANS
-from worlds.alfred.scoring import TASK_TYPES
-from worlds.alfred.tasks import Demonstration, read_split
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.options import Scalar, kept_options, read_options
+from housequest.agent.config import Prices, Settings
+from housequest.agent.evaluation.runs.result import Frozen
+from housequest.agent.evaluation.runs.selection import check_one_limit, find_types
+from housequest.agent.evaluation.runs.spec import installed_version, slug
+from housequest.agent.models.embeddings import make_embedder
+from housequest.agent.models.registry import file_digest, portable_name
+from housequest.agent.plans.planners import PLANNERS, PlannerSettings
+from housequest.agent.plans.pool import PlanTask, Pool, drawn, worked
+from housequest.agent.roles.base import template_hashes
+from housequest.worlds.alfred import PLANS
+from housequest.worlds.alfred.scoring import TASK_TYPES
+from housequest.worlds.alfred.tasks import Demonstration, read_split
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.options import Scalar, kept_options, read_options
 
 TRAIN = "train"
 SCHEMA = 1
@@ -161,13 +161,15 @@ def _settings(agent: str, given: Mapping[str, Scalar]) -> PlannerSettings:
 
 def _prompts(agent: str, own: PlannerSettings) -> dict[str, str]:
     """The digests of the templates that the planner's prompts are made of."""
-    plans, again = template_hashes("agent.plans"), {"again": template_hashes("agent.roles")["again"]}
+    plans, again = template_hashes("housequest.agent.plans"), {"again": template_hashes("housequest.agent.roles")["again"]}
     match agent:
         case "lota":
-            return template_hashes("agent.agents.lota") | again
+            return template_hashes("housequest.agent.agents.lota") | again
         case "socratic" if own.decompose != "none":
             return (
-                template_hashes("agent.agents.socratic") | {key: plans[key] for key in ("alfred_plan", "alfred_found")} | again
+                template_hashes("housequest.agent.agents.socratic")
+                | {key: plans[key] for key in ("alfred_plan", "alfred_found")}
+                | again
             )
         case _:
             more = ("alfred_grounding",) if own.replanning else ()

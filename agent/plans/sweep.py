@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from agent.evaluation.analysis.card import arms_card, shared_card
-from agent.evaluation.render.table import Column, Report, Section, Table, named_lines, percent, percents, wrapped
-from agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
-from agent.plans.card import plan_card
-from agent.plans.report import CARD_WIDTH, MEASURES, PlanFigures, figures_data
-from agent.plans.run import PlanRun, make_run
-from agent.plans.work import PlanResult, begun, read_manifest, read_rows
-from worlds.alfred import PLANS
-from worlds.alfred.tasks import read_split
-from worlds.errors import ConfigurationError
+from housequest.agent.evaluation.analysis.card import arms_card, shared_card
+from housequest.agent.evaluation.render.table import Column, Report, Section, Table, named_lines, percent, percents, wrapped
+from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
+from housequest.agent.plans.card import plan_card
+from housequest.agent.plans.report import CARD_WIDTH, MEASURES, PlanFigures, figures_data
+from housequest.agent.plans.run import PlanRun, make_run
+from housequest.agent.plans.work import PlanResult, begun, read_manifest, read_rows
+from housequest.worlds.alfred import PLANS
+from housequest.worlds.alfred.tasks import read_split
+from housequest.worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)

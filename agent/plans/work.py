@@ -16,11 +16,11 @@ import asyncio
 from pathlib import Path
 from typing import Literal
 
-from agent.episodes.digests import with_digest, without_digest
-from agent.evaluation.analysis.lota_classes import LotaClass
-from agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
-from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted
-from agent.evaluation.runs.files import (
+from housequest.agent.episodes.digests import with_digest, without_digest
+from housequest.agent.evaluation.analysis.lota_classes import LotaClass
+from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
+from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted
+from housequest.agent.evaluation.runs.files import (
     EVAL_REWRITES,
     LARGEST_MANIFEST,
     Fault,
@@ -31,21 +31,21 @@ from agent.evaluation.runs.files import (
     parsed_lines,
     read_bytes,
 )
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Frozen
-from agent.evaluation.runs.verify import Verification
-from agent.explorer.ledger import LARGEST, Ledger, LedgerCall, LedgerModel
-from agent.models.base import Model
-from agent.models.registry import make_model
-from agent.plans.failures import plan_failure
-from agent.plans.lota import LotaPlanner
-from agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal, SocraticPlanner
-from agent.plans.pool import PlanTask
-from agent.plans.run import PlanManifest, PlanRun
-from worlds.alfred import PLANS
-from worlds.alfred.scoring import Level, level, score
-from worlds.errors import ConfigurationError, ModelError
-from worlds.paths import atomic_write
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Frozen
+from housequest.agent.evaluation.runs.verify import Verification
+from housequest.agent.explorer.ledger import LARGEST, Ledger, LedgerCall, LedgerModel
+from housequest.agent.models.base import Model
+from housequest.agent.models.registry import make_model
+from housequest.agent.plans.failures import plan_failure
+from housequest.agent.plans.lota import LotaPlanner
+from housequest.agent.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal, SocraticPlanner
+from housequest.agent.plans.pool import PlanTask
+from housequest.agent.plans.run import PlanManifest, PlanRun
+from housequest.worlds.alfred import PLANS
+from housequest.worlds.alfred.scoring import Level, level, score
+from housequest.worlds.errors import ConfigurationError, ModelError
+from housequest.worlds.paths import atomic_write
 
 PlanOutcome = Literal["planned", "unreadable", "error"]
 

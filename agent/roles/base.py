@@ -17,13 +17,13 @@ from importlib import resources
 from string import Template
 from typing import Generic, Literal, TypeVar
 
-from agent.base import Emitter
-from agent.episodes import events
-from agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request
-from agent.models.forms import Form, FormChoice
-from agent.roles.completion import ENDS, Examples, as_continued, no_examples
-from agent.roles.notes import note, noted
-from worlds.errors import ModelError, Unsupported
+from housequest.agent.base import Emitter
+from housequest.agent.episodes import events
+from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request
+from housequest.agent.models.forms import Form, FormChoice
+from housequest.agent.roles.completion import ENDS, Examples, as_continued, no_examples
+from housequest.agent.roles.notes import note, noted
+from housequest.worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")
 
@@ -244,8 +244,9 @@ async def ask(
 
     The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
     that its budget cuts off is asked for again without its thought, and then has room for `ROOM_WITHOUT_THOUGHT`; a model that
-    does not keep to the form, or refuses it, is asked without one from then on (`agent.roles.notes`), which a thought says.
-    Where the model continues plain text (`continues`), the conversation is sent and recorded as that, after examples. Raises
+    does not keep to the form, or refuses it, is asked without one from then on (`housequest.agent.roles.notes`), which a
+    thought says. Where the model continues plain text (`continues`), the conversation is sent and recorded as that, after
+    examples. Raises
     ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to be held
     and the model cannot be.
     """
@@ -303,7 +304,7 @@ async def ask(
         if shorter is not None and shorter is not form:
             # What counts has to fit, whatever the budget: a character is a token at most.
             form, most = shorter, max(most, min(shorter.longest, ROOM_WITHOUT_THOUGHT))
-        text = load_prompt("agent.roles", "again").render("user", reason=reason)
+        text = load_prompt("housequest.agent.roles", "again").render("user", reason=reason)
     return Answer(None, reason, conversation, begun)
 
 

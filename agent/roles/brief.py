@@ -12,15 +12,15 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 
-from agent.roles.directions import Directions
-from agent.roles.messages import numbered
-from knowledge.locations import read_sentence
-from knowledge.phrasing import with_article
-from knowledge.rules import Rule
-from worlds.base import Transition
-from worlds.household.base import Household
-from worlds.household.belief import Belief, Item, Receptacle, kind
-from worlds.household.commands import Commands
+from housequest.agent.roles.directions import Directions
+from housequest.agent.roles.messages import numbered
+from housequest.knowledge.locations import read_sentence
+from housequest.knowledge.phrasing import with_article
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Transition
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.commands import Commands
 
 MOST_RULES = 4
 MOST_HINTS = 2

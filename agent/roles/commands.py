@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 
-from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Value, Words
-from worlds.base import Observation, Transition, World
-from worlds.household.base import Household
-from worlds.household.belief import Belief
+from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Value, Words
+from housequest.worlds.base import Observation, Transition, World
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief
 
 LONGEST_NAME = 40
 MOST_ADMISSIBLE = 1_000

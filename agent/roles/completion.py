@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from agent.models.base import Message
+from housequest.agent.models.base import Message
 
 MESSAGE = "### Message:\n"
 REPLY = "\n\n### Reply:"
@@ -37,7 +37,7 @@ def no_examples(role: str) -> Sequence[Exchange]:
 
 
 def as_continued(conversation: Sequence[Message], examples: Sequence[Exchange]) -> tuple[Message, ...]:
-    """``conversation`` with the marks and ``examples`` of a plain text, which `agent.roles.base.plain_text` joins."""
+    """``conversation`` with the marks and ``examples`` of a plain text, which `roles.base.plain_text` joins."""
     shown = _shown(examples)
     return tuple(_marked(message, "" if at else shown, first=at == 0) for at, message in enumerate(conversation))
 

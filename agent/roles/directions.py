@@ -11,13 +11,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from agent.skills.naming import CALLED, kind_of, matches, resolve
-from agent.skills.numbering import with_numbers
-from agent.skills.places import denied_places, mentions, named_places
-from worlds.household.belief import Belief, Item, Receptacle, kind
-from worlds.household.commands import Commands
-from worlds.household.goals import APPLIANCES, Treatment
-from worlds.household.skills import PLACES
+from housequest.agent.skills.naming import CALLED, kind_of, matches, resolve
+from housequest.agent.skills.numbering import with_numbers
+from housequest.agent.skills.places import denied_places, mentions, named_places
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.commands import Commands
+from housequest.worlds.household.goals import APPLIANCES, Treatment
+from housequest.worlds.household.skills import PLACES
 
 _POLITE = re.compile(
     r"^(?:(?:please|now|then|ok|okay|first|just|and|try to|go and|you (?:should|could|must)|can you|could you)\b[, ]*)+"

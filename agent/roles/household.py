@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 
 MOST_THINGS = 120
 NOTHING = "nothing"

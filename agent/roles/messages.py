@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from agent.base import Emitter, Grants, Turn
-from agent.episodes.events import RulesShown, Thought
-from agent.models.base import Message, Model
-from agent.roles.base import Answer, Conversation, Prompt, Role, Sampling, ask, load_prompt
-from agent.roles.terms import in_terms, with_ways
-from knowledge.rules import Rule
-from worlds.base import Observation, Transition, World
+from housequest.agent.base import Emitter, Grants, Turn
+from housequest.agent.episodes.events import RulesShown, Thought
+from housequest.agent.models.base import Message, Model
+from housequest.agent.roles.base import Answer, Conversation, Prompt, Role, Sampling, ask, load_prompt
+from housequest.agent.roles.terms import in_terms, with_ways
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation, Transition, World
 
 T = TypeVar("T")
 
@@ -56,8 +56,8 @@ def system_message(prompt: Prompt, world: World, *, plans: bool = False, **value
 
 
 def for_world(text: str, world: World) -> str:
-    """A template's ``text`` in the terms of a household (`agent.roles.terms`); where ``world`` is none, with its ``preamble``
-    and without advice about houses."""
+    """A template's ``text`` in the terms of a household (`housequest.agent.roles.terms`); where ``world`` is none, with its
+    ``preamble`` and without advice about houses."""
     if world.household is not None:
         return in_terms(text, world)
     for advice in _OF_HOUSES:
@@ -89,7 +89,7 @@ def numbered(steps: Sequence[str], first: int = 1) -> str:
 
 def additions(turn: Turn, shown_rules: Sequence[Rule], grants: Grants, *, first: bool) -> str:
     """The text that this turn appends to a message: task type, new rules, hints, what was declined, admissible commands."""
-    prompt = load_prompt("agent.roles", "additions")
+    prompt = load_prompt("housequest.agent.roles", "additions")
     parts: list[str] = []
     if first and grants.task_type:
         parts.append(prompt.render("type", type=grants.task_type))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from agent.roles.base import ReplyError
+from housequest.agent.roles.base import ReplyError
 
 LONGEST_COMMAND = 200
 LONGEST_THOUGHT = 2_000

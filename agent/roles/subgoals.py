@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from agent.roles.base import ReplyError
-from agent.roles.reading import found_json
-from knowledge.examples import Example
-from worlds.base import World
-from worlds.errors import shown
-from worlds.household.goals import GoalStep
+from housequest.agent.roles.base import ReplyError
+from housequest.agent.roles.reading import found_json
+from housequest.knowledge.examples import Example
+from housequest.worlds.base import World
+from housequest.worlds.errors import shown
+from housequest.worlds.household.goals import GoalStep
 
 Action = Literal["navigate", "pick", "put", "open", "close", "toggle", "slice", "heat", "cool", "clean"]
 

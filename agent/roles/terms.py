@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from worlds.base import World
-from worlds.household.base import Household
+from housequest.worlds.base import World
+from housequest.worlds.household.base import Household
 
 TWO_HANDS: Mapping[str, str] = {
     "and carry one thing at a time.": "and carry at most two things at a time.",

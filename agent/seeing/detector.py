@@ -1,7 +1,7 @@
 """Detectors of the user's: networks with the classes of ALFWorld's detectors, in a file for each list of classes.
 
-`agent.seeing.networks` reads the files: Mask R-CNNs of torchvision, or these exported to ONNX. No trained detector was
-available to try it with.
+`housequest.agent.seeing.networks` reads the files: Mask R-CNNs of torchvision, or these exported to ONNX. No trained detector
+was available to try it with.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent.seeing.perception import Detection, Percept
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.rooms.frame import Frame
+from housequest.agent.seeing.perception import Detection, Percept
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.rooms.frame import Frame
 
 if TYPE_CHECKING:
     from numpy import float32

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.impression import Claim, GroundMap, Impression, Place
-from agent.seeing.primitives import gerund
-from agent.seeing.semantic_map import CELL, SIDE, SemanticMap
-from agent.seeing.state import SeeingState, Spot
-from agent.seeing.walking import BODIES, Ground, Stand, ground, way_to
-from worlds.rooms.poses import GRID
+from housequest.agent.impression import Claim, GroundMap, Impression, Place
+from housequest.agent.seeing.primitives import gerund
+from housequest.agent.seeing.semantic_map import CELL, SIDE, SemanticMap
+from housequest.agent.seeing.state import SeeingState, Spot
+from housequest.agent.seeing.walking import BODIES, Ground, Stand, ground, way_to
+from housequest.worlds.rooms.poses import GRID
 
 if TYPE_CHECKING:
     from numpy import int16

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import atan2, degrees, hypot
 
-from agent.seeing.walking import Aim, facing, turned
-from worlds.rooms.poses import EYE, Pose
+from housequest.agent.seeing.walking import Aim, facing, turned
+from housequest.worlds.rooms.poses import EYE, Pose
 
 TILT = 15
 PITCHES = (-30, 60)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from agent.seeing.state import SeeingState
-from worlds.household.counts import Counts
+from housequest.agent.seeing.state import SeeingState
+from housequest.worlds.household.counts import Counts
 
 NOTHING = "nothing"
 

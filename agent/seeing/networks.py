@@ -11,8 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from agent.seeing.detector import Network
-from worlds.errors import ConfigurationError, shown
+from housequest.agent.seeing.detector import Network
+from housequest.worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

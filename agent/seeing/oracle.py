@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from agent.skills.skill import Skill, Verb
+from housequest.agent.skills.skill import Skill, Verb
 
 _TREATMENTS: dict[str, Verb] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 SLICED = {"egg": "eggcracked"}

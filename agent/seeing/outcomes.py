@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from math import hypot
 
-from agent.seeing.looking import TILT, up_and_down
-from agent.seeing.primitives import ACTIONS, steps_of
-from agent.seeing.state import LowLevelAction, SeeingState, Spot
-from agent.seeing.targets import SAME, Targets, apart
-from agent.seeing.walking import Stand
-from worlds.household.simulator import VISIBLE
-from worlds.rooms.poses import EYE, GRID, Pose
-from worlds.rooms.room import AHEAD
+from housequest.agent.seeing.looking import TILT, up_and_down
+from housequest.agent.seeing.primitives import ACTIONS, steps_of
+from housequest.agent.seeing.state import LowLevelAction, SeeingState, Spot
+from housequest.agent.seeing.targets import SAME, Targets, apart
+from housequest.agent.seeing.walking import Stand
+from housequest.worlds.household.simulator import VISIBLE
+from housequest.worlds.rooms.poses import EYE, GRID, Pose
+from housequest.worlds.rooms.room import AHEAD
 
 _BEFORE = 0.8
 """How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres."""

@@ -1,7 +1,7 @@
 """What an agent makes of a frame: how far everything is, and which things it sees where (OPEx, section 3).
 
-`Truth` has the simulator's own depth and masks (the paper's OPEx-P), `Noisy` these made worse; `agent.seeing.detector` is a
-detector of the user's, and `agent.seeing.registry` makes each by its name.
+`Truth` has the simulator's own depth and masks (the paper's OPEx-P), `Noisy` these made worse;
+`housequest.agent.seeing.detector` is a detector of the user's, and `housequest.agent.seeing.registry` makes each by its name.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
-from worlds.options import option
-from worlds.rooms.frame import Frame
+from housequest.worlds.options import option
+from housequest.worlds.rooms.frame import Frame
 
 if TYPE_CHECKING:
     from numpy import bool_, float32

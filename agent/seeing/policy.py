@@ -15,19 +15,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from agent.seeing.looking import looked, looks_at, walking
-from agent.seeing.outcomes import carried_out, played
-from agent.seeing.perception import Percept, Perception
-from agent.seeing.primitives import ACTIONS, OPENABLE, PolicyStep, gerund, impossible, steps_of
-from agent.seeing.semantic_map import SemanticMap
-from agent.seeing.state import ErrorMode, Heuristics, LowLevelAction, SeeingState, Spot
-from agent.seeing.targets import APART, NEARLY, SAME, Targets
-from agent.seeing.walking import Aim, Stand, corners, next_move
-from agent.skills.controller import Done, Failed
-from agent.skills.skill import Skill
-from worlds.household.simulator import FIELD
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import Pose
+from housequest.agent.seeing.looking import looked, looks_at, walking
+from housequest.agent.seeing.outcomes import carried_out, played
+from housequest.agent.seeing.perception import Percept, Perception
+from housequest.agent.seeing.primitives import ACTIONS, OPENABLE, PolicyStep, gerund, impossible, steps_of
+from housequest.agent.seeing.semantic_map import SemanticMap
+from housequest.agent.seeing.state import ErrorMode, Heuristics, LowLevelAction, SeeingState, Spot
+from housequest.agent.seeing.targets import APART, NEARLY, SAME, Targets
+from housequest.agent.seeing.walking import Aim, Stand, corners, next_move
+from housequest.agent.skills.controller import Done, Failed
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.household.simulator import FIELD
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import Pose
 
 LIKELY = 0.005
 """How likely something must be in a receptacle that is opened to look for it, unless it is to be picked up."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from agent.skills.skill import Skill
+from housequest.agent.skills.skill import Skill
 
 Primitive = Literal["go", "look", "explore", "pick", "put", "open", "close", "on", "off", "slice", "peek"]
 """What skills are made of: each is walked to, looked for, and done by one action, but for those without a thing. To ``peek``

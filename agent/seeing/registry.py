@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agent.seeing.detector import DetectorPerception, Reader
-from agent.seeing.networks import read_maskrcnn, read_onnx
-from agent.seeing.perception import Noise, Noisy, Perception, Truth
-from worlds.errors import ConfigurationError, Unsupported, shown
-from worlds.options import read_options
+from housequest.agent.seeing.detector import DetectorPerception, Reader
+from housequest.agent.seeing.networks import read_maskrcnn, read_onnx
+from housequest.agent.seeing.perception import Noise, Noisy, Perception, Truth
+from housequest.worlds.errors import ConfigurationError, Unsupported, shown
+from housequest.worlds.options import read_options
 
 _DETECTORS: dict[str, Reader] = {"onnx": read_onnx, "maskrcnn": read_maskrcnn}
 

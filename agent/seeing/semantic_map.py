@@ -12,10 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agent.seeing.perception import Percept
-from worlds.rooms.poses import EYE, Point, Pose
-from worlds.rooms.render import Camera
-from worlds.rooms.render import field as scale_of
+from housequest.agent.seeing.perception import Percept
+from housequest.worlds.rooms.poses import EYE, Point, Pose
+from housequest.worlds.rooms.render import Camera
+from housequest.worlds.rooms.render import field as scale_of
 
 if TYPE_CHECKING:
     from numpy import bool_, floating, generic, int32, int64, uint16

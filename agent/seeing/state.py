@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from agent.seeing.perception import Percept
-from agent.seeing.primitives import PolicyStep
-from agent.seeing.semantic_map import SemanticMap
-from agent.seeing.walking import Aim, Stand, stand_of
-from agent.skills.skill import Skill
-from worlds.options import option
-from worlds.rooms.poses import Pose
+from housequest.agent.seeing.perception import Percept
+from housequest.agent.seeing.primitives import PolicyStep
+from housequest.agent.seeing.semantic_map import SemanticMap
+from housequest.agent.seeing.walking import Aim, Stand, stand_of
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.options import option
+from housequest.worlds.rooms.poses import Pose
 
 if TYPE_CHECKING:
     from numpy import bool_

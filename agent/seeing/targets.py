@@ -8,13 +8,13 @@ from math import hypot
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from agent.seeing.perception import Detection
-from agent.seeing.primitives import OPENABLE, PolicyStep
-from agent.seeing.semantic_map import points
-from agent.seeing.state import Heuristics, SeeingState, Spot
-from agent.seeing.walking import BODIES, Aim, Ground, Stand, anywhere, approach, frontier, ground
-from worlds.rooms.poses import EYE
-from worlds.rooms.render import field as scale_of
+from housequest.agent.seeing.perception import Detection
+from housequest.agent.seeing.primitives import OPENABLE, PolicyStep
+from housequest.agent.seeing.semantic_map import points
+from housequest.agent.seeing.state import Heuristics, SeeingState, Spot
+from housequest.agent.seeing.walking import BODIES, Aim, Ground, Stand, anywhere, approach, frontier, ground
+from housequest.worlds.rooms.poses import EYE
+from housequest.worlds.rooms.render import field as scale_of
 
 if TYPE_CHECKING:
     from numpy import floating

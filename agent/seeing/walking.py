@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from math import atan2, degrees
 from typing import TYPE_CHECKING, Any
 
-from agent.seeing.marching import distances
-from agent.seeing.semantic_map import CELL, SIDE, SemanticMap
-from worlds.household.simulator import VISIBLE
-from worlds.rooms.poses import GRID, Pose
-from worlds.rooms.room import AHEAD
+from housequest.agent.seeing.marching import distances
+from housequest.agent.seeing.semantic_map import CELL, SIDE, SemanticMap
+from housequest.worlds.household.simulator import VISIBLE
+from housequest.worlds.rooms.poses import GRID, Pose
+from housequest.worlds.rooms.room import AHEAD
 
 if TYPE_CHECKING:
     from numpy import bool_, float64, floating

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 
-from agent.skills.naming import matches
-from agent.skills.skill import Skill
-from worlds.household.belief import Belief, Item, Receptacle, kind
-from worlds.household.commands import Commands
-from worlds.household.counts import Counts
-from worlds.household.goals import APPLIANCES, KNIVES
-from worlds.household.search import drawn
+from housequest.agent.skills.naming import matches
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.commands import Commands
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.goals import APPLIANCES, KNIVES
+from housequest.worlds.household.search import drawn
 
 _TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
 """What an object is after each treatment."""

@@ -17,16 +17,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from agent.skills.attempt import Attempt
-from agent.skills.naming import ALIKE, kinds_ending, matches, resolve
-from agent.skills.skill import ALONE, AT_RECEPTACLE, Skill
-from worlds.base import Observation, Transition
-from worlds.errors import nearest, shown
-from worlds.household.base import Household
-from worlds.household.belief import Belief, Item, kind
-from worlds.household.counts import Counts
-from worlds.household.goals import APPLIANCES, Goal
-from worlds.household.search import salt_of
+from housequest.agent.skills.attempt import Attempt
+from housequest.agent.skills.naming import ALIKE, kinds_ending, matches, resolve
+from housequest.agent.skills.skill import ALONE, AT_RECEPTACLE, Skill
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import nearest, shown
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief, Item, kind
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.goals import APPLIANCES, Goal
+from housequest.worlds.household.search import salt_of
 
 PlannerSearch = Literal["llm", "counts", "random", "name"]
 """By what places are searched: by the word of the agent's own model, or by a prior (`SearchPrior`)."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from worlds.household.belief import kind
-from worlds.household.goals import SYNONYMS
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.goals import SYNONYMS
 
 LONGEST_NAME = 80
 

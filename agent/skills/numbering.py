@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from worlds.household.belief import Belief, kind
+from housequest.worlds.household.belief import Belief, kind
 
 _UNITS = (
     "one first, two second, three third, four fourth, five fifth, six sixth, seven seventh, eight eighth, nine ninth",

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 
-from agent.skills.naming import kind_of
-from worlds.household.belief import kind
+from housequest.agent.skills.naming import kind_of
+from housequest.worlds.household.belief import kind
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+", re.ASCII)
 _NUMBERS = re.compile(r"[ _#]{0,3}(?P<first>\d{1,6})(?: ?(?:-|–|to|through) ?(?P<last>\d{1,6}))?", re.ASCII)

@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
-from agent.base import Emitter
-from agent.models.base import Message, Model
-from agent.models.forms import Choice, Form, Listed
-from agent.roles.base import ReplyError, Role, Sampling, ask, load_prompt
-from agent.roles.household import seen_in
-from agent.roles.messages import emit_rules, emit_thought
-from agent.roles.reading import found_json
-from agent.skills.controller import Controller, ControllerState, Guide, Outcome, PlannerSearch, Sought
-from agent.skills.places import named_places
-from knowledge.rules import Rule
-from worlds.household.base import Household
-from worlds.household.search import drawn
+from housequest.agent.base import Emitter
+from housequest.agent.models.base import Message, Model
+from housequest.agent.models.forms import Choice, Form, Listed
+from housequest.agent.roles.base import ReplyError, Role, Sampling, ask, load_prompt
+from housequest.agent.roles.household import seen_in
+from housequest.agent.roles.messages import emit_rules, emit_thought
+from housequest.agent.roles.reading import found_json
+from housequest.agent.skills.controller import Controller, ControllerState, Guide, Outcome, PlannerSearch, Sought
+from housequest.agent.skills.places import named_places
+from housequest.knowledge.rules import Rule
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.search import drawn
 
 NAME = "searcher"
 MOST_NAMED = 8
@@ -54,7 +54,7 @@ class SearchingController(Controller):
         return self.next(state)
 
     async def _guide(self, state: ControllerState, sought: Sought, goal: str, rules: Sequence[Rule], emit: Emitter) -> Guide:
-        prompt, added = load_prompt(__package__ or "", NAME), load_prompt("agent.roles", "additions")
+        prompt, added = load_prompt(__package__ or "", NAME), load_prompt("housequest.agent.roles", "additions")
         parts = [
             prompt.render(
                 "user",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from knowledge.examples import Example
-from worlds.household.goals import GoalStep
+from housequest.knowledge.examples import Example
+from housequest.worlds.household.goals import GoalStep
 
 Verb = Literal[
     "find", "go", "pick", "put", "open", "close", "heat", "cool", "clean", "use", "slice", "examine", "look", "explore"

@@ -1,4 +1,4 @@
-"""Training of the built-in model, from playing games to the exported file: see ``python -m agent.training --help``.
+"""Training of the built-in model, from playing games to the exported file: see ``python -m housequest.agent.training --help``.
 
 Needs the extra ``[train]`` (PyTorch). Nothing here runs while a game is played.
 """

@@ -1,4 +1,4 @@
-"""``python -m agent.training``: a command for each step from games to the file that ships.
+"""``python -m housequest.agent.training``: a command for each step from games to the file that ships.
 
 ::
 
@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from agent.models.builtin.model import load_builtin
-from agent.models.processors import processors
-from agent.training import corpus
-from agent.training.evaluate import SETS, evaluate_model
-from agent.training.own import OwnPlay
-from agent.training.steps import Steps, add_evaluation, print_figures, print_size
+from housequest.agent.models.builtin.model import load_builtin
+from housequest.agent.models.processors import processors
+from housequest.agent.training import corpus
+from housequest.agent.training.evaluate import SETS, evaluate_model
+from housequest.agent.training.own import OwnPlay
+from housequest.agent.training.steps import Steps, add_evaluation, print_figures, print_size
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -37,7 +37,7 @@ def _data(given: argparse.Namespace) -> None:
 
 
 def _train(given: argparse.Namespace) -> None:
-    from agent.training.optimise import Recipe, train
+    from housequest.agent.training.optimise import Recipe, train
 
     options = {name: getattr(given, name) for name in ("rate", "seed", "threads", "begin", "device")}
     recipe = Recipe(_shares(given.share, given.corpus), given.steps, **options)
@@ -60,7 +60,7 @@ def _own(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    from agent.training.optimise import export_network
+    from housequest.agent.training.optimise import export_network
 
     export_network(given.corpus, given.run_folder, given.file, given.besides)
     print_size(given.file)
@@ -80,7 +80,7 @@ def _shares(given: Sequence[str], folder: Path) -> dict[str, float]:
 
 
 def _steps() -> Steps:
-    steps = Steps("agent.training", "Train the built-in model.", "corpus", "folder of the training data")
+    steps = Steps("housequest.agent.training", "Train the built-in model.", "corpus", "folder of the training data")
     data = steps.add("data", _data, "play the games of train and made-up houses with the expert")
     data.add_argument("--passes", type=int, default=2, help="how often each game of train is played")
     data.add_argument("--plans", type=int, default=5, help="how many plans are asked for each goal")

@@ -18,11 +18,11 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.episodes.splits import EVALUATION_SEEDS
-from agent.models.builtin.vocabulary import PIECE, Vocabulary
-from agent.roles import brief
-from agent.training import goal_wordings, wordings
-from agent.training.demonstrations import (
+from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.models.builtin.vocabulary import PIECE, Vocabulary
+from housequest.agent.roles import brief
+from housequest.agent.training import goal_wordings, wordings
+from housequest.agent.training.demonstrations import (
     TrainingSample,
     demonstrate,
     plan_of,
@@ -30,20 +30,20 @@ from agent.training.demonstrations import (
     plans,
     wrong_goal,
 )
-from agent.training.goal_wordings import goal_wording
-from agent.training.wordings import SearchOrder
-from worlds.alfworld.data.annotations import sentences_of
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.houses.habits import Habits, counted_habits
-from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.text import reader
-from worlds.alfworld.text.goals import goal_sentences, read_goal
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Env, Task
-from worlds.errors import ConfigurationError
-from worlds.household.goals import Goal
+from housequest.agent.training.goal_wordings import goal_wording
+from housequest.agent.training.wordings import SearchOrder
+from housequest.worlds.alfworld.data.annotations import sentences_of
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.houses.habits import Habits, counted_habits
+from housequest.worlds.alfworld.houses.house import make_house
+from housequest.worlds.alfworld.text import reader
+from housequest.worlds.alfworld.text.goals import goal_sentences, read_goal
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Env, Task
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.household.goals import Goal
 
 T = TypeVar("T")
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from agent.roles import brief
-from agent.training import wordings
-from agent.training.wordings import SearchOrder
-from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.alfworld.text.reader import begin
-from worlds.base import Env, Observation, Transition
-from worlds.household.belief import Belief
-from worlds.household.goals import APPLIANCES, TYPES, Goal
+from housequest.agent.roles import brief
+from housequest.agent.training import wordings
+from housequest.agent.training.wordings import SearchOrder
+from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.base import Env, Observation, Transition
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal
 
 STUCK = "stuck"
 MOST_STEPS = 50

@@ -15,28 +15,28 @@ from statistics import fmean
 from time import perf_counter
 from typing import Any
 
-from agent.agents.registry import make_agent
-from agent.base import Agent
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Overseer, Proceed, Unattended
-from agent.episodes.splits import EVALUATION_SEEDS
-from agent.models.base import Model
-from agent.setup import read_rules
-from agent.training.corpus import people_of_train, spread
-from agent.training.goal_wordings import OBJECTS, plural
-from agent.training.held_out import GOALS, HABITS, HINTS, LEARNER_HINTS, HintMeaning
-from agent.training.wordings import SYNONYMS
-from knowledge.choosing import RuleBudget
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.houses.habits import Habits, counted_habits
-from worlds.alfworld.houses.house import GeneratedTasks, make_house
-from worlds.alfworld.text.reader import begin
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Env, Task, World
-from worlds.household.belief import kind
-from worlds.household.goals import TYPES, Goal
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Overseer, Proceed, Unattended
+from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.models.base import Model
+from housequest.agent.setup import read_rules
+from housequest.agent.training.corpus import people_of_train, spread
+from housequest.agent.training.goal_wordings import OBJECTS, plural
+from housequest.agent.training.held_out import GOALS, HABITS, HINTS, LEARNER_HINTS, HintMeaning
+from housequest.agent.training.wordings import SYNONYMS
+from housequest.knowledge.choosing import RuleBudget
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.houses.habits import Habits, counted_habits
+from housequest.worlds.alfworld.houses.house import GeneratedTasks, make_house
+from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Env, Task, World
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.goals import TYPES, Goal
 
 SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")
 """What `evaluate_model` can measure."""

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from agent.training.wordings import SYNONYMS, phrases
-from worlds.household.goals import Goal
+from housequest.agent.training.wordings import SYNONYMS, phrases
+from housequest.worlds.household.goals import Goal
 
 VAGUE_PLACES = {
     names.split(", ")[0]: tuple(names.split(", ")[1:])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agent.training.wordings import phrases
-from worlds.household.goals import GoalForm
+from housequest.agent.training.wordings import phrases
+from housequest.worlds.household.goals import GoalForm
 
 HintMeaning = Literal["there", "last", "not there", "no such place"]
 """Whether a hint names a place to go to (for a kind, any of that kind), the last of a kind, where not to look, or nothing."""

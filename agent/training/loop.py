@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from worlds.errors import ConfigurationError, unquoted
+from housequest.worlds.errors import ConfigurationError, unquoted
 
 CHECKPOINT = "checkpoint.pt"
 RECORD = "training.jsonl"

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agent.models.builtin.network import Shape
+from housequest.agent.models.builtin.network import Shape
 
 
 class Layer(nn.Module):

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from agent.models.builtin.file import FORMAT
-from agent.models.builtin.network import Shape
-from agent.models.builtin.vocabulary import Vocabulary
-from agent.training.corpus import CorpusPart, composition, load_vocabulary
-from agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
-from agent.training.network import TorchNetwork
+from housequest.agent.models.builtin.file import FORMAT
+from housequest.agent.models.builtin.network import Shape
+from housequest.agent.models.builtin.vocabulary import Vocabulary
+from housequest.agent.training.corpus import CorpusPart, composition, load_vocabulary
+from housequest.agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
+from housequest.agent.training.network import TorchNetwork
 
 _POOL = 16
 _LOST = -100
@@ -120,7 +120,7 @@ class Model(TorchNetwork, Learner):
 
 
 def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
-    """Train on the parts in ``corpus``, in ``folder`` and with ``until`` as `agent.training.loop.train_network` does."""
+    """Train on the parts in ``corpus``, in ``folder`` and with ``until`` as `train_network` does."""
     vocabulary = load_vocabulary(corpus)
     parts = {name: CorpusPart.load(corpus / f"{name}.npz") for name in recipe.shares}
     batches = partial(stream, Batches(parts, vocabulary, recipe).pool, _POOL)

@@ -10,14 +10,14 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from agent.agents.reasoner_actor.roles import ACTOR
-from agent.models.base import Message, Request
-from agent.models.builtin.model import load_builtin
-from agent.roles.base import ReplyError
-from agent.training.corpus import made_up_game, spread, train_game
-from agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, demonstrate
-from agent.training.processes import in_processes
-from worlds.alfworld.world import AlfworldWorld
+from housequest.agent.agents.reasoner_actor.roles import ACTOR
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.builtin.model import load_builtin
+from housequest.agent.roles.base import ReplyError
+from housequest.agent.training.corpus import made_up_game, spread, train_game
+from housequest.agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, demonstrate
+from housequest.agent.training.processes import in_processes
+from housequest.worlds.alfworld.world import AlfworldWorld
 
 
 class OwnGame(NamedTuple):

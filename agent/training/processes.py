@@ -14,7 +14,7 @@ from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from typing import Any, Protocol, TypeVar
 
-from worlds.errors import HousequestError
+from housequest.worlds.errors import HousequestError
 
 T_contra = TypeVar("T_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent.training.evaluate import lines
-from worlds.errors import HousequestError
+from housequest.agent.training.evaluate import lines
+from housequest.worlds.errors import HousequestError
 
 
 class Steps:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from worlds.errors import ConfigurationError
-from worlds.paths import alfworld_data
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import alfworld_data
 
 PARTS = (
     "engine",

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.agents.action_attention.file import SHIPPED
-from agent.training.attention.evaluate import SETS, curve, evaluate
-from agent.training.evaluate import game_sets, lines
+from housequest.agent.agents.action_attention.file import SHIPPED
+from housequest.agent.training.attention.evaluate import SETS, curve, evaluate
+from housequest.agent.training.evaluate import game_sets, lines
 
 _WITHOUT_GAMES = ("houses", "habits")
 

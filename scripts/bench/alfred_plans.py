@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent.config import Scalar, Settings
-from agent.plans.report import PlanFigures, Share
-from agent.plans.run import make_run
-from agent.plans.work import score_plans
-from worlds.alfred.scoring import score
-from worlds.alfred.tasks import read_split, splits
+from housequest.agent.config import Scalar, Settings
+from housequest.agent.plans.report import PlanFigures, Share
+from housequest.agent.plans.run import make_run
+from housequest.agent.plans.work import score_plans
+from housequest.worlds.alfred.scoring import score
+from housequest.worlds.alfred.tasks import read_split, splits
 
 SPLIT = "valid_seen"
 POOLS: dict[str, dict[str, Scalar]] = {

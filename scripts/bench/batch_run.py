@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from agent.agents.registry import make_agent
-from agent.config import configure
-from agent.episodes.loop import run_episode
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.models.base import Completion, Message, Model, ModelWrapper, Request
-from agent.models.openai.keys import PLACEHOLDER, parse_endpoint
-from agent.models.openai.wire import chat
-from agent.models.registry import make_model
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.config import configure
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request
+from housequest.agent.models.openai.keys import PLACEHOLDER, parse_endpoint
+from housequest.agent.models.openai.wire import chat
+from housequest.agent.models.registry import make_model
 from scripts.bench.endpoint import REPLY
 from scripts.memory import peak as peak_memory
 
@@ -32,7 +32,7 @@ from scripts.memory import peak as peak_memory
 def main(port: int, workers: int, episodes: int, turns: int, what: str) -> None:
     began = time.perf_counter()
     # A run imports this on its first call; imported here, it does not count as processor time of the calls.
-    import_module("agent.models.openai.connection")
+    import_module("housequest.agent.models.openai.connection")
 
     imported = time.perf_counter() - began
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +108,7 @@ def _unheard(event: object) -> None:
 
 
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
-    from agent.models.openai.connection import Clients, post
+    from housequest.agent.models.openai.connection import Clients, post
 
     clients = Clients(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0)
     left = iter(range(episodes))

@@ -14,14 +14,14 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from agent.config import configure
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker
-from agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker
+from housequest.agent.evaluation.runs.spec import make_run_spec
 
 GAMES = 60
 RUNS = 5
-_PLAY = "from tui.cli import main; import sys; sys.argv = ['housequest', 'play', '--plain', '--no-record']; main()"
+_PLAY = "from housequest.tui.cli import main; import sys; sys.argv = ['housequest', 'play', '--plain', '--no-record']; main()"
 
 
 def run(data: Path | None) -> list[str]:

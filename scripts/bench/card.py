@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agent.models.builtin.model import load_builtin
-from agent.training.evaluate import SETS, evaluate_model, lines
+from housequest.agent.models.builtin.model import load_builtin
+from housequest.agent.training.evaluate import SETS, evaluate_model, lines
 
 _OF_GAMES = ("seen", "admissible", "human")
 

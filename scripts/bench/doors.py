@@ -32,13 +32,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from housequest.worlds.alfworld.data.tasks import LAYOUT
+from housequest.worlds.alfworld.reference.worker import check_installed, versions
+from housequest.worlds.errors import ConfigurationError
 from scripts.bench import cluster
 from scripts.bench.batch import in_flight
 from scripts.bench.doors_export import exports
 from scripts.memory import peak
-from worlds.alfworld.data.tasks import LAYOUT
-from worlds.alfworld.reference.worker import check_installed, versions
-from worlds.errors import ConfigurationError
 
 EPISODES = 10
 STEPS = 50
@@ -46,8 +46,8 @@ GAMES = (1, 8, 64, 256, 1_024)
 BATCH_STEPS = 45
 THEIR_GAMES, THEIR_STEPS = (1, 8), 10
 SESSIONS = 64
-STAND_IN = ("worlds.alfworld.as_alfworld", "-m")
-OURS, THEIRS = "worlds.alfworld.dropin", "alfworld.agents.environment"
+STAND_IN = ("housequest.as_alfworld", "-m")
+OURS, THEIRS = "housequest.worlds.alfworld.dropin", "alfworld.agents.environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _env_server(data: Path | None) -> Iterator[str]:
     """Steps a second over the environment server."""
     games = data is not None and (data / LAYOUT / "train").is_dir()
     split = "train" if games else "example"
-    command = [sys.executable, "-c", "from tui.cli import main; main()", "env-server"]
+    command = [sys.executable, "-c", "from housequest.tui.cli import main; main()", "env-server"]
     command += ["--split", split, "--grant", "admissible", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=_environment(data)) as server:
         assert server.stderr is not None

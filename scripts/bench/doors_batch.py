@@ -7,10 +7,10 @@ import random
 import sys
 from time import process_time
 
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from housequest.worlds.alfworld.dropin.groups import AlfworldEnvs
+from housequest.worlds.paths import alfworld_data
 from scripts.memory import peak
-from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
-from worlds.alfworld.dropin.groups import AlfworldEnvs
-from worlds.paths import alfworld_data
 
 STEPS = 45
 RESETS = 3

@@ -10,12 +10,12 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter, process_time
 
-from agent.evaluation.library import evaluate
-from agent.export.episode import ExportedEpisode
-from agent.export.formats import FORMATS
-from agent.export.recorded import RecordedEpisodes
-from agent.models.processors import processors
-from agent.training.lora.games import Demonstrations
+from housequest.agent.evaluation.library import evaluate
+from housequest.agent.export.episode import ExportedEpisode
+from housequest.agent.export.formats import FORMATS
+from housequest.agent.export.recorded import RecordedEpisodes
+from housequest.agent.models.processors import processors
+from housequest.agent.training.lora.games import Demonstrations
 
 RECORDED = 60
 PLAYED = 200

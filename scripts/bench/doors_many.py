@@ -1,6 +1,6 @@
 """A random agent in many games at once over textworld's interface, timed: ``FOLDER GAMES EPISODES STEPS``. See `doors`.
 
-It runs on alfworld as it is, and through `worlds.alfworld.as_alfworld` on ours. Its last line is JSON: steps a second of
+It runs on alfworld as it is, and through `housequest.as_alfworld` on ours. Its last line is JSON: steps a second of
 processor with admissible commands and without, and the kB that the process grew by for each game.
 """
 

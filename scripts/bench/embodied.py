@@ -17,16 +17,16 @@ from random import Random
 from time import perf_counter, process_time
 from typing import Any
 
+from housequest.worlds.alfred.conditions import conditions
+from housequest.worlds.alfred.scenes import scene_at
+from housequest.worlds.alfred.tasks import goal_of
+from housequest.worlds.alfworld.embodied import EnactedEnv
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.household.boxes import Boxes
+from housequest.worlds.household.simulator import Event, Scene, closest
+from housequest.worlds.rooms.poses import GRID
+from housequest.worlds.rooms.room import AHEAD
 from scripts.bench.seeing import heuristics, noise, oracle
-from worlds.alfred.conditions import conditions
-from worlds.alfred.scenes import scene_at
-from worlds.alfred.tasks import goal_of
-from worlds.alfworld.embodied import EnactedEnv
-from worlds.alfworld.world import AlfworldWorld
-from worlds.household.boxes import Boxes
-from worlds.household.simulator import Event, Scene, closest
-from worlds.rooms.poses import GRID
-from worlds.rooms.room import AHEAD
 
 TRAIN = 500
 WANTED = {
@@ -104,12 +104,12 @@ def client(data: Path | None) -> Iterator[str]:
     if find_spec("ai2thor") is None:
         yield "AI2-THOR's client is not installed, so it was not timed: pip install 'housequest[thor]'"
         return
-    from worlds.household.thor import Thor
+    from housequest.worlds.household.thor import Thor
 
     world = AlfworldWorld()
     scene = replace(world.scene(world.task(CLIENT_SCENE)), floor_plan=CLIENT_SCENE)
     for size in CLIENT_SIZES:
-        thor = Thor(f"{sys.executable} -P -m worlds.household.player", size=(size, size), starting=120)
+        thor = Thor(f"{sys.executable} -P -m housequest.worlds.household.player", size=(size, size), starting=120)
         try:
             thor.begin(scene)
             began = perf_counter()

@@ -15,10 +15,10 @@ from statistics import median
 from time import perf_counter_ns
 from typing import TypeVar
 
-import worlds.alfworld
-from worlds.alfworld.engine.game import Game, load_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.base import Task
+from housequest.worlds import alfworld
+from housequest.worlds.alfworld.engine.game import Game, load_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.base import Task
 
 _T = TypeVar("_T")
 
@@ -41,7 +41,7 @@ class Timings:
 
 def run(data: Path | None) -> list[str]:
     """Measure on the houses that ship and, where ``data`` holds json_2.1.1, on games spread over train. Lines to print."""
-    houses = sorted((Path(worlds.alfworld.__file__).parent / "houses").glob("*.json"))
+    houses = sorted((Path(alfworld.__file__).parent / "houses").glob("*.json"))
     lines = _lines(f"{len(houses)} bundled houses", measure(houses))
     games = sorted((data / "json_2.1.1" / "train").glob("*/*/game.tw-pddl")) if data else []
     if games:

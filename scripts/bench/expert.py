@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT, PUBLISHED
-from worlds.alfworld.engine.game import load_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.expert import SEARCHES, HouseholdExpert, make_expert
-from worlds.base import Task
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT, PUBLISHED
+from housequest.worlds.alfworld.engine.game import load_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.expert import SEARCHES, HouseholdExpert, make_expert
+from housequest.worlds.base import Task
 
 SPLIT = "valid_seen"
 LIMIT = 50

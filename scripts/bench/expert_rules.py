@@ -17,23 +17,23 @@ from pathlib import Path
 from statistics import mean
 from typing import cast
 
-from agent.evaluation.analysis.statistics import bootstrap_mean
-from knowledge.locations import read_sentence
-from knowledge.mining import mine, mine_table
-from knowledge.moments import Moment
-from knowledge.rules import Rule
+from housequest.agent.evaluation.analysis.statistics import bootstrap_mean
+from housequest.knowledge.locations import read_sentence
+from housequest.knowledge.mining import mine, mine_table
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.rules import Rule
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from housequest.worlds.alfworld.engine.game import Game, load_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
+from housequest.worlds.alfworld.houses.documents import read_yaml
+from housequest.worlds.alfworld.houses.habits import read_habits
+from housequest.worlds.alfworld.houses.house import make_house
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.base import Task, Trajectory, Transition
 from scripts.walks import moments_of
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
-from worlds.alfworld.engine.game import Game, load_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from worlds.alfworld.houses.documents import read_yaml
-from worlds.alfworld.houses.habits import read_habits
-from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.alfworld.text.goals import read_goal
-from worlds.base import Task, Trajectory, Transition
 
 HABITS = Path(__file__).parents[2] / "examples" / "habits.yaml"
 HOUSES = 500

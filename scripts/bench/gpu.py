@@ -21,12 +21,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent.models.base import Message, Model, Request
-from agent.models.llama.provider import installed
-from agent.models.registry import make_model
+from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.models.llama.provider import installed
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import HousequestError
 from scripts.bench.llama import HOUSES, REPLY, conversations, named_model
 from tests.agent.models.llama.tiny import write_tiny
-from worlds.errors import HousequestError
 
 CROWD = 32
 SLOTS = 8

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from agent.agents.registry import make_agent
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from housequest.worlds.base import World
+from housequest.worlds.graphs.actions import after, problem
+from housequest.worlds.graphs.env import begun, possible
+from housequest.worlds.graphs.houses import make_apartment
+from housequest.worlds.graphs.sight import visible
+from housequest.worlds.registry import make_world
 from scripts.bench.prompts import counter
 from tests.backends.knowing import Knowing
-from worlds.base import World
-from worlds.graphs.actions import after, problem
-from worlds.graphs.env import begun, possible
-from worlds.graphs.houses import make_apartment
-from worlds.graphs.sight import visible
-from worlds.registry import make_world
 
 HOUSES = range(50)
 EXPERTS = range(1_000)

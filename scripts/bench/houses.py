@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
-from worlds.alfworld.engine.game import Game, load_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.engine.planner import Solution, plan, wins
-from worlds.alfworld.expert import HouseholdExpert, make_expert
-from worlds.alfworld.houses.house import House, make_house
-from worlds.base import Task
-from worlds.household.goals import TASK_TYPES, TYPES
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from housequest.worlds.alfworld.engine.game import Game, load_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.engine.planner import Solution, plan, wins
+from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
+from housequest.worlds.alfworld.houses.house import House, make_house
+from housequest.worlds.base import Task
+from housequest.worlds.household.goals import TASK_TYPES, TYPES
 
 HOUSES = 1_000
 LIMIT = 50

@@ -19,15 +19,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agent.agents.registry import make_agent
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Completion, Message, Model, Request
-from agent.models.llama.gguf import read_header
-from agent.models.llama.model import LlamaModel
-from agent.models.llama.provider import installed, read_llama_name
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.models.base import Completion, Message, Model, Request
+from housequest.agent.models.llama.gguf import read_header
+from housequest.agent.models.llama.model import LlamaModel
+from housequest.agent.models.llama.provider import installed, read_llama_name
+from housequest.worlds.registry import make_world
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.policy import Solver
-from worlds.registry import make_world
 
 HOUSES = ("example:1", "example:2", "example:3")
 CONVERSATIONS = 32

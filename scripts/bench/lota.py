@@ -18,17 +18,17 @@ from statistics import mean, median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from agent.agents.registry import make_agent
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from agent.models.llama.gguf import read_header
-from agent.models.llama.provider import installed, read_llama_name
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from housequest.agent.models.llama.gguf import read_header
+from housequest.agent.models.llama.provider import installed, read_llama_name
+from housequest.worlds.registry import make_world
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.lota import Lister
-from worlds.registry import make_world
 
 if TYPE_CHECKING:
-    from agent.models.llama.decoding import LlamaCpp
+    from housequest.agent.models.llama.decoding import LlamaCpp
 
 HOUSE = "example:1"
 STEPS = 3
@@ -157,7 +157,7 @@ def _evaluated(answered: Completion | Scores) -> int:
 
 
 def _runtime(path: Path, *, cache: bool) -> LlamaCpp:
-    from agent.models.llama.decoding import LlamaCpp
+    from housequest.agent.models.llama.decoding import LlamaCpp
 
     options = read_llama_name(f"bench?{EXACT}&cache={'on' if cache else 'off'}")[1]
     return LlamaCpp(str(path), min(read_header(path).context or LARGEST, LARGEST), options)

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.splits import EVALUATION_SEEDS
-from agent.models.llama.provider import installed
-from agent.models.registry import make_model
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.models.llama.provider import installed
+from housequest.agent.models.registry import make_model
+from housequest.worlds.registry import make_world
 from scripts.bench.gpu import model_file
-from worlds.registry import make_world
 
 AGENTS = ("lota", "react", "reasoner-actor")
 

@@ -15,22 +15,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from agent.agents.registry import agent_names, agent_spec, make_agent, resolve_settings
-from agent.base import Agent
-from agent.episodes.emitter import EventListener
-from agent.episodes.events import CallTiming, Event, ModelCall
-from agent.episodes.loop import VIEW, EpisodeConfig, run_episode
-from agent.models.registry import make_model
+from housequest.agent.agents.registry import agent_names, agent_spec, make_agent, resolve_settings
+from housequest.agent.base import Agent
+from housequest.agent.episodes.emitter import EventListener
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall
+from housequest.agent.episodes.loop import VIEW, EpisodeConfig, run_episode
+from housequest.agent.models.registry import make_model
+from housequest.worlds.alfworld.data.tasks import LAYOUT
+from housequest.worlds.base import Task, World
+from housequest.worlds.errors import HousequestError
+from housequest.worlds.registry import make_world
 from scripts.bench.prompts import counter
 from scripts.bench.searches import searches
 from tests.backends.few_shot import Continuing
 from tests.backends.lota import Lister
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server, seeing, serve
-from worlds.alfworld.data.tasks import LAYOUT
-from worlds.base import Task, World
-from worlds.errors import HousequestError
-from worlds.registry import make_world
 
 GAMES = 20
 LISTING = frozenset({"lota", "saycan"})

@@ -17,13 +17,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from agent.agents.registry import make_agent
-from agent.config import configure
-from agent.episodes.loop import run_episode
-from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Completion, Model, Request
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.config import configure
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.models.base import Completion, Model, Request
+from housequest.worlds.alfworld.data.tasks import LAYOUT
 from tests.backends.policy import Solver
-from worlds.alfworld.data.tasks import LAYOUT
 
 AGENTS = {"react": 1, "reasoner-actor": 2}
 """Each with its number of roles."""

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from agent.agents.registry import make_agent
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.splits import EVALUATION_SEEDS
-from agent.models.base import Capabilities, Completion, Model, Request
-from worlds.base import Task, World
-from worlds.errors import GameError
-from worlds.household.goals import APPLIANCES
-from worlds.registry import make_world
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.models.base import Capabilities, Completion, Model, Request
+from housequest.worlds.base import Task, World
+from housequest.worlds.errors import GameError
+from housequest.worlds.household.goals import APPLIANCES
+from housequest.worlds.registry import make_world
 
 HOUSES = 100
 _GOAL = re.compile(r"Human: (.*)\nRobot: 1\.\Z")

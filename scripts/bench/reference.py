@@ -17,12 +17,12 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
-from worlds.alfworld.engine.game import load_game, read_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.worker import Reference, check_installed, versions
-from worlds.base import Task
-from worlds.errors import ConfigurationError
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from housequest.worlds.alfworld.engine.game import load_game, read_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.reference.worker import Reference, check_installed, versions
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError
 
 GAMES = 12
 STEPS = 20

@@ -20,18 +20,18 @@ from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
 
+from housequest.worlds.alfworld.engine.game import Game, read_game
+from housequest.worlds.alfworld.houses.house import make_house
+from housequest.worlds.alfworld.room import room_of, situation
+from housequest.worlds.registry import make_world
+from housequest.worlds.rooms.floor import reached
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import EYE, Point, Pose
+from housequest.worlds.rooms.render import Camera, field, render
+from housequest.worlds.rooms.room import AHEAD, Cell, Room, Situation
+from housequest.worlds.rooms.stage import furniture, inner
+from housequest.worlds.rooms.view import dolls_house, draw, gaze
 from scripts.bench.view import view
-from worlds.alfworld.engine.game import Game, read_game
-from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.room import room_of, situation
-from worlds.registry import make_world
-from worlds.rooms.floor import reached
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import EYE, Point, Pose
-from worlds.rooms.render import Camera, field, render
-from worlds.rooms.room import AHEAD, Cell, Room, Situation
-from worlds.rooms.stage import furniture, inner
-from worlds.rooms.view import dolls_house, draw, gaze
 
 SIZE = (300, 300)
 LEAST = 8
@@ -42,9 +42,9 @@ REPEATS = 5
 _MISSING = "published games: not here, so not measured (set ALFWORLD_DATA)"
 _LOADED = """
 import atexit, sys
-loaded = lambda: " ".join(name for name in ("worlds.rooms", "numpy") if name in sys.modules)
+loaded = lambda: " ".join(name for name in ("housequest.worlds.rooms", "numpy") if name in sys.modules)
 atexit.register(lambda: print(loaded() or "nothing", "loaded", file=sys.stderr))
-from tui.cli import main
+from housequest.tui.cli import main
 main()
 """
 

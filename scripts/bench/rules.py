@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent.episodes.events import Ended, Event, Started, Stepped
-from agent.episodes.moments import recorded_moments
-from agent.episodes.record import EpisodeRecorder
-from knowledge.judging import examine
-from knowledge.rulebook import read_book
+from housequest.agent.episodes.events import Ended, Event, Started, Stepped
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.knowledge.judging import examine
+from housequest.knowledge.rulebook import read_book
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Trajectory
 from scripts.walks import moments_of, walk
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Trajectory
 
 KNOWN = Path(__file__).parents[2] / "tests" / "knowledge" / "known_rules.yaml"
 HOUSES = 400

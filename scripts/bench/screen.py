@@ -154,11 +154,11 @@ def _scrub(place: Path) -> list[str]:
 
 async def _recorded(place: Path) -> Path:
     """An episode of this many turns, each with a thought."""
-    from agent.agents.registry import make_agent
-    from agent.episodes.loop import EpisodeConfig, run_episode
-    from agent.episodes.record import EpisodeRecorder
-    from agent.models.registry import make_model
-    from worlds.registry import make_world
+    from housequest.agent.agents.registry import make_agent
+    from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+    from housequest.agent.episodes.record import EpisodeRecorder
+    from housequest.agent.models.registry import make_model
+    from housequest.worlds.registry import make_world
 
     script = place / "script.yaml"
     script.write_text(json.dumps({"replies": [_reply(turn) for turn in range(TURNS)]}), "utf-8")

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.base import Env, Step, Task, World
-from worlds.wrappers import Wrapper
+from housequest.worlds.base import Env, Step, Task, World
+from housequest.worlds.wrappers import Wrapper
 
 HOUSE = "generated:690"
 WARM = 12
@@ -74,18 +74,18 @@ def bare() -> None:
 
 def home() -> None:
     """The whole command, with its configuration."""
-    from tui.cli import main
+    from housequest.tui.cli import main
 
     main(["play"])
 
 
 def slow(model: str) -> None:
     """Watch a game of a slow model in a slow world."""
-    from agent.config import Settings
-    from tui.app import HousequestApp
-    from tui.play.game import GameConfig
-    from tui.play.screen import PlayScreen
-    from worlds.registry import make_world
+    from housequest.agent.config import Settings
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.play.game import GameConfig
+    from housequest.tui.play.screen import PlayScreen
+    from housequest.worlds.registry import make_world
 
     world = make_world("alfworld")
     game = GameConfig(
@@ -107,11 +107,11 @@ def typed(out: str) -> None:
     import asyncio
     import json
 
-    from agent.config import Settings
-    from tui.app import HousequestApp
-    from tui.play.game import GameConfig
-    from tui.race.screen import RaceScreen
-    from worlds.registry import make_world
+    from housequest.agent.config import Settings
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.play.game import GameConfig
+    from housequest.tui.race.screen import RaceScreen
+    from housequest.worlds.registry import make_world
 
     async def beat() -> None:
         longest = {"processor": 0.0, "clock": 0.0}
@@ -135,8 +135,8 @@ def typed(out: str) -> None:
 
 def replay(record: str) -> None:
     """A recorded episode."""
-    from tui.app import HousequestApp
-    from tui.replay.screen import ReplayScreen
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.replay.screen import ReplayScreen
 
     HousequestApp(lambda: ReplayScreen(Path(record))).run()
 
@@ -149,10 +149,10 @@ def view(record: str, out: str) -> None:
     from textual.app import App, ComposeResult
     from textual.widgets import Static
 
-    from tui.episode.state import ViewState
-    from tui.episode.view import ViewPane
-    from tui.replay.recording import read_recording
-    from tui.theme import register_themes
+    from housequest.tui.episode.state import ViewState
+    from housequest.tui.episode.view import ViewPane
+    from housequest.tui.replay.recording import read_recording
+    from housequest.tui.theme import register_themes
 
     recording = read_recording(Path(record))
     pane = ViewPane()

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from agent.agents.registry import agent_names, agent_spec, make_agent
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.evaluation.analysis.paths import TURNS, expert_turns
-from agent.models.base import Completion, Model, Request
+from housequest.agent.agents.registry import agent_names, agent_spec, make_agent
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.evaluation.analysis.paths import TURNS, expert_turns
+from housequest.agent.models.base import Completion, Model, Request
+from housequest.worlds.base import Task, World
 from tests.backends.erring import ERRORS, Erring
 from tests.backends.policy import Solver
 from tests.backends.server import Policy
-from worlds.base import Task, World
 
 WAYS = ("llm", "counts", "random")
 Policies = Callable[[int], Policy]

@@ -12,13 +12,13 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Event, Stepped
-from agent.episodes.loop import PLAN, EpisodeConfig, run_episode
-from agent.evaluation.analysis.failures import failure_of
-from agent.evaluation.analysis.statistics import PairedCounts, bootstrap_mean, mcnemar, paired_interval
-from worlds.base import Task, World
-from worlds.registry import make_world
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import CallTiming, Event, Stepped
+from housequest.agent.episodes.loop import PLAN, EpisodeConfig, run_episode
+from housequest.agent.evaluation.analysis.failures import failure_of
+from housequest.agent.evaluation.analysis.statistics import PairedCounts, bootstrap_mean, mcnemar, paired_interval
+from housequest.worlds.base import Task, World
+from housequest.worlds.registry import make_world
 
 SAMPLE = 40
 """Tasks of valid_seen on which settings are compared, always the same ones."""

@@ -10,7 +10,7 @@ from statistics import median
 
 RUNS = 9
 HEAVY = ("textual", "openai", "numpy", "torch")
-_HELP = "from tui.cli import main; import sys; sys.argv = ['housequest', '--help']; main()"
+_HELP = "from housequest.tui.cli import main; import sys; sys.argv = ['housequest', '--help']; main()"
 
 
 def run(data: Path | None) -> list[str]:

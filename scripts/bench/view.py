@@ -34,9 +34,9 @@ def view(data: Path | None) -> Iterator[str]:
 
 def _played(path: Path) -> Path:
     """An episode of somebody who goes everywhere and opens everything."""
-    from agent.episodes.events import Event, Started, Stepped
+    from housequest.agent.episodes.events import Event, Started, Stepped
+    from housequest.worlds.registry import make_world
     from scripts.bench.screen_app import HOUSE
-    from worlds.registry import make_world
 
     world = make_world("alfworld")
     task = world.task(HOUSE)

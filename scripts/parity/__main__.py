@@ -20,15 +20,15 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from housequest.worlds.alfworld.reference.env import Workers
+from housequest.worlds.alfworld.reference.worker import check_installed, versions
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.paths import cache_folder
 from scripts.parity.compare import compare
 from scripts.parity.plan import Item, full, slice_of_games, slice_of_houses
 from scripts.parity.report import difference, left_out, totals
 from scripts.parity.sweep import Editions, Record, Results, Sweep, both, editions
-from worlds.alfworld.reference.env import Workers
-from worlds.alfworld.reference.worker import check_installed, versions
-from worlds.alfworld.world import AlfworldWorld
-from worlds.errors import ConfigurationError, HousequestError
-from worlds.paths import cache_folder
 
 SITTING = 30.0
 SLICE = 8.0

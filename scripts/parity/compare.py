@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from worlds.base import Env, Step
+from housequest.worlds.base import Env, Step
 
 
 @dataclass(frozen=True, slots=True)

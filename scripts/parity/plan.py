@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from housequest.worlds.alfworld.data.tasks import EXAMPLE, GENERATED, PUBLISHED
+from housequest.worlds.alfworld.engine.game import Game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.household.goals import TASK_TYPES
 from scripts.record_golden import GOLDEN, STRAYS, USEFUL, WEIGHTS
-from worlds.alfworld.data.tasks import EXAMPLE, GENERATED, PUBLISHED
-from worlds.alfworld.engine.game import Game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Task
-from worlds.errors import ConfigurationError
-from worlds.household.goals import TASK_TYPES
 
 SEED = 1
 STEPS = 40

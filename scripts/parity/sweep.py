@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import worlds.alfworld
+from housequest.worlds import alfworld
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.reference.env import WORKER, TextworldEnv, Workers
+from housequest.worlds.alfworld.reference.worker import versions
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.errors import ConfigurationError, WorldError
 from scripts.parity.compare import Difference, Played, compare, shrink
 from scripts.parity.plan import Item, commands_of
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.env import WORKER, TextworldEnv, Workers
-from worlds.alfworld.reference.worker import versions
-from worlds.alfworld.world import AlfworldWorld
-from worlds.errors import ConfigurationError, WorldError
 
 QUICK = "scripts.parity.quick"
 
@@ -104,7 +104,7 @@ class Results:
 
 def editions(*, plain: bool) -> Editions:
     """The versions in this process. Comments and layout of the native engine's code do not count."""
-    folder = Path(worlds.alfworld.__file__).parent / "engine"
+    folder = Path(alfworld.__file__).parent / "engine"
     code = "".join(ast.dump(ast.parse((folder / name).read_text("utf-8"))) for name in ("pddl.py", "game.py", "native.py"))
     return Editions(hashlib.sha256(code.encode()).hexdigest()[:12], versions(), WORKER if plain else QUICK)
 

@@ -10,18 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from knowledge.choosing import RuleBudget
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from housequest.knowledge.choosing import RuleBudget
+from housequest.worlds.registry import make_world
 from tests.backends.demonstrator import demonstrator
 from tests.backends.erring import Erring
 from tests.backends.few_shot import Continuing
 from tests.backends.lota import Lister
 from tests.backends.policy import Solver
 from tests.backends.server import Policy
-from worlds.registry import make_world
 
 FOLDER = Path(__file__).parent / "golden"
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import agent_names, agent_spec, make_agent
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.record import EpisodeRecorder, read_episode
-from agent.models.registry import make_model
-from agent.training.lora.worked import worked_examples
+from housequest.agent.agents.registry import agent_names, agent_spec, make_agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.models.registry import make_model
+from housequest.agent.training.lora.worked import worked_examples
+from housequest.worlds.base import Task, World
 from tests.backends.server import Recorded, Server, answer, saying, seeing
-from worlds.base import Task, World
 
 ANYWHERE = ("react", "reasoner-actor")
 """Agents that play in any world; others need one whose texts are read into a belief."""

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.config import Configuration, Prices, Settings, configure
+from housequest.agent.config import Configuration, Prices, Settings, configure
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import config_folder
 from tests.trusting import trust
-from worlds.errors import ConfigurationError
-from worlds.paths import config_folder
 
 
 def own(text: str | bytes) -> Path:

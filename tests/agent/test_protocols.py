@@ -10,23 +10,23 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import agent_names, resolve_settings
-from agent.config import Settings, SettingsSource, configure
-from agent.evaluation.analysis import card as cards
-from agent.evaluation.analysis.card import card_differences
-from agent.evaluation.analysis.ceilings import CeilingFigures
-from agent.evaluation.analysis.compare import compare
-from agent.evaluation.render.comparison import ComparisonReport
-from agent.evaluation.render.report import RunReport, ceiling_words
-from agent.evaluation.runs.selection import select
-from agent.evaluation.runs.spec import Manifest, make_run_spec
-from agent.protocols import ANY, PROTOCOLS
-from agent.setup import FrozenRules
+from housequest.agent.agents.registry import agent_names, resolve_settings
+from housequest.agent.config import Settings, SettingsSource, configure
+from housequest.agent.evaluation.analysis import card as cards
+from housequest.agent.evaluation.analysis.card import card_differences
+from housequest.agent.evaluation.analysis.ceilings import CeilingFigures
+from housequest.agent.evaluation.analysis.compare import compare
+from housequest.agent.evaluation.render.comparison import ComparisonReport
+from housequest.agent.evaluation.render.report import RunReport, ceiling_words
+from housequest.agent.evaluation.runs.selection import select
+from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec
+from housequest.agent.protocols import ANY, PROTOCOLS
+from housequest.agent.setup import FrozenRules
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import config_folder
+from housequest.worlds.registry import make_world
 from scripts.protocol_cards import PAGE, page
 from tests.agent.evaluation.recorded import Lived, run
-from worlds.errors import ConfigurationError
-from worlds.paths import config_folder
-from worlds.registry import make_world
 
 MODEL = {"model": "openai:x@http://localhost:1/v1"}
 OTHERWISE: dict[str, object] = {

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.config import Settings, SettingsSource, configure, folder_file
-from agent.evaluation.library import evaluate
-from agent.trust import Untrusted, is_trusted, revoke, trust_file, trusted_files
-from knowledge.library import is_book_name, library
+from housequest.agent.config import Settings, SettingsSource, configure, folder_file
+from housequest.agent.evaluation.library import evaluate
+from housequest.agent.trust import Untrusted, is_trusted, revoke, trust_file, trusted_files
+from housequest.knowledge.library import is_book_name, library
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import config_folder, state_folder
+from housequest.worlds.plugins import plugins
 from tests.trusting import trust
-from worlds.errors import ConfigurationError
-from worlds.paths import config_folder, state_folder
-from worlds.plugins import plugins
 
 EVIL = 'model = "openai:x@https://evil.example.org/v1"\n'
 
@@ -261,7 +261,7 @@ def test_ones_own_file_needs_no_trust(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_installed_package_of_somebody_else_needs_trust(
     cloned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from worlds import plugins as finding
+    from housequest.worlds import plugins as finding
 
     site = tmp_path / "site" / "others-1.0.dist-info"
     site.mkdir(parents=True)

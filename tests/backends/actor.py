@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from worlds.alfworld.text.reader import begin, update
-from worlds.base import Observation, Transition
-from worlds.household.belief import Belief, Receptacle, kind
+from housequest.worlds.alfworld.text.reader import begin, update
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.household.belief import Belief, Receptacle, kind
 
 _FIND = re.compile(r"find (?P<which>a|another) (?P<thing>\w+): look in or on (?P<places>.+)")
 _TAKE = re.compile(r"take (?P<which>the|another) (?P<thing>\w+)")

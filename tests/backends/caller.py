@@ -9,10 +9,10 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from agent.integrations.tools import CommandTools
+from housequest.agent.integrations.tools import CommandTools
+from housequest.worlds.alfworld.expert import make_expert
+from housequest.worlds.base import Observation, Transition
 from tests.backends.server import Policy, Recorded, completion
-from worlds.alfworld.expert import make_expert
-from worlds.base import Observation, Transition
 
 _BETWEEN = re.compile(r" (?:from|to|with) ")
 _GOAL = "Your task is to: "

@@ -10,17 +10,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.seeing.oracle import skills_of
-from agent.seeing.primitives import APPLIANCES
-from agent.skills.skill import Skill
+from housequest.agent.seeing.oracle import skills_of
+from housequest.agent.seeing.primitives import APPLIANCES
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.alfred.plans import Plan, PlanStep
+from housequest.worlds.alfred.skills import demonstrated_skills
+from housequest.worlds.alfred.tasks import read_demonstration
+from housequest.worlds.base import Task
 from tests.backends import prompts
 from tests.backends.opex import opex
 from tests.backends.planners import NAVIGATION, PAIR, TASK, TRIPLE, Doing, advice, told_line, without
 from tests.backends.server import Messages
-from worlds.alfred.plans import Plan, PlanStep
-from worlds.alfred.skills import demonstrated_skills
-from worlds.alfred.tasks import read_demonstration
-from worlds.base import Task
 
 _OPEX_TASK = re.compile(r"^Task: (.+)$", re.MULTILINE)
 _LOTA_TASK = re.compile(r"^Human: (.+)$", re.MULTILINE)

@@ -10,13 +10,13 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.household.goals import APPLIANCES, Goal
 from tests.backends import prompts
 from tests.backends.lota import a, listed
 from tests.backends.policy import Solver
 from tests.backends.server import Messages
 from tests.backends.surfaces import COUNTS, home, other, surfaces
-from worlds.alfworld.text.goals import read_goal
-from worlds.household.goals import APPLIANCES, Goal
 
 Error = Literal["noun", "put-down", "hand", "again", "toggle", "early", "list", "finish", "explore"]
 ERRORS: Mapping[str, tuple[Error, ...]] = {

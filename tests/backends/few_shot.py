@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from housequest.worlds.alfworld.expert import make_expert
+from housequest.worlds.base import Observation
 from tests.backends.server import Messages
-from worlds.alfworld.expert import make_expert
-from worlds.base import Observation
 
 _LINE = re.compile(r"^> ?(?P<line>.*)\n(?P<answer>(?:(?!>).*\n?)*)", re.MULTILINE)
 

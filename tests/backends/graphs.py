@@ -10,16 +10,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from agent.skills.controller import Controller, Execute
-from agent.skills.skill import Skill
+from housequest.agent.skills.controller import Controller, Execute
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.graphs.household import HOUSEHOLD
+from housequest.worlds.graphs.sentences import read_sentence
+from housequest.worlds.household.belief import kind
 from tests.backends import prompts
 from tests.backends.lota import a
 from tests.backends.planners import PAIR, TRIPLE, Doing, told_line, without
 from tests.backends.server import Messages
-from worlds.base import Observation, Transition
-from worlds.graphs.household import HOUSEHOLD
-from worlds.graphs.sentences import read_sentence
-from worlds.household.belief import kind
 
 _COUNTS = HOUSEHOLD.counts()
 _KINDS = (*_COUNTS.objects(), *_COUNTS.rooms["apartment"].receptacles)

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.household.goals import APPLIANCES, Goal
 from tests.backends.prompts import said_by
 from tests.backends.server import Messages
-from worlds.alfworld.text.goals import read_goal
-from worlds.household.goals import APPLIANCES, Goal
 
 _ASKED = re.compile(r"^Human: (.+)$", re.MULTILINE)
 _NUMBER = re.compile(r"(\n\n|^| )\d+\.$")

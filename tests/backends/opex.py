@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.household.goals import APPLIANCES
 from tests.backends import prompts
 from tests.backends.server import Messages
 from tests.backends.surfaces import surface
-from worlds.alfworld.text.goals import read_goal
-from worlds.household.goals import APPLIANCES
 
 _TASK = re.compile(r"^Task: (?P<goal>.+)$|for the task: (?P<again>.+)$", re.MULTILINE)
 _FIELD = re.compile(

@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from knowledge.examples import subtasks_of_goal
+from housequest.knowledge.examples import subtasks_of_goal
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.goals import APPLIANCES
 from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.server import Messages
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.goals import read_goal
-from worlds.alfworld.text.reader import begin
-from worlds.household.belief import kind
-from worlds.household.goals import APPLIANCES
 
 _TAKE = re.compile(r"take an? (?P<thing>\w+)")
 _TREAT = re.compile(r"(?P<verb>heat|cool|clean) the (?P<thing>\w+)")

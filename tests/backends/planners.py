@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.household.goals import APPLIANCES, Goal
 from tests.backends import prompts
 from tests.backends.server import Messages
 from tests.backends.surfaces import surface
-from worlds.alfworld.text.goals import read_goal
-from worlds.household.goals import APPLIANCES, Goal
 
 TASK = re.compile(r"^Task(?: description)?: (?P<goal>.+)$", re.MULTILINE)
 PAIR = re.compile(r"(?P<action>\w+) (?P<object>\w+)")

@@ -11,6 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.expert import HouseholdExpertMemory, make_expert
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.household.goals import APPLIANCES, Goal
 from tests.backends import prompts
 from tests.backends.actor import follow
 from tests.backends.lota import Lister
@@ -19,12 +25,6 @@ from tests.backends.pet import PetPolicy
 from tests.backends.planners import Planners
 from tests.backends.searcher import searcher
 from tests.backends.server import Messages
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.expert import HouseholdExpertMemory, make_expert
-from worlds.alfworld.text.goals import read_goal
-from worlds.alfworld.text.reader import begin
-from worlds.base import Observation, Transition
-from worlds.household.goals import APPLIANCES, Goal
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from housequest.worlds.base import Observation, Transition
 from tests.backends.server import Messages
-from worlds.base import Observation, Transition
 
 REFUSED = re.compile(
     r"Nothing happens\.|You (?:have seen no|are not close to|have no free hand|do not hold) .*|Nothing can be put .*"

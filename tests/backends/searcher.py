@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.household.belief import kind
 from tests.backends.prompts import said_by
 from tests.backends.server import Messages
-from worlds.alfworld.data.counts import load_counts
-from worlds.household.belief import kind
 
 _FIELD = re.compile(r"^(?P<name>Looking for|Looked into|Left): (?P<value>.*)$", re.MULTILINE)
 _INSIDE = re.compile(r" \([^()]*\)")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from housequest.worlds.alfworld.expert import HouseholdExpertMemory, make_expert
+from housequest.worlds.base import Observation
 from tests.backends.server import Messages
-from worlds.alfworld.expert import HouseholdExpertMemory, make_expert
-from worlds.base import Observation
 
 _STEP = re.compile(r'Step (?P<number>\d+): you saw "(?P<seen>.*?)" and did: (?P<command>[^\n]+)', re.DOTALL)
 _NOW = re.compile(r"This is step (?P<number>\d+), and you see:\n(?P<seen>.*?)\n\n(?:What you can do|Commands have)", re.DOTALL)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.events import Event, Stepped
-from agent.episodes.loop import EpisodeConfig, run_episode
-from knowledge.library import library
-from knowledge.rules import Rule
+from housequest.agent.episodes.events import Event, Stepped
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.knowledge.library import library
+from housequest.knowledge.rules import Rule
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.registry import make_world
 from scripts.clumsy import Clumsy
 from scripts.make_books import MOST, main
-from worlds.alfworld.data.counts import load_counts
-from worlds.household.goals import TASK_TYPES
-from worlds.registry import make_world
 
 BOOKS = ("human", "learned")
 _WITNESS = re.compile(r"books-(?:expert|clumsy)/\d{4}-train-[A-Za-z0-9_.-]+/\d+", re.ASCII)

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.checks import LONGEST, Check, CheckVerdict, parse_check
-from knowledge.judging import examine
-from knowledge.moments import Moment
-from knowledge.rules import Rule
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.alfworld.text.reader import begin, update
-from worlds.base import Observation
-from worlds.errors import KnowledgeError
+from housequest.knowledge.checks import LONGEST, Check, CheckVerdict, parse_check
+from housequest.knowledge.judging import examine
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.rules import Rule
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text.reader import begin, update
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import KnowledgeError
 
 OPENING = (
     "Looking quickly around you, you see a cabinet 2, a cabinet 1, a desk 1, and a fridge 1.\n\n"

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.choosing import RuleBudget, estimated_tokens, topic_of
-from knowledge.rules import Rule
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.alfworld.text.reader import begin, update
-from worlds.base import Observation
-from worlds.household.belief import Belief
-from worlds.household.goals import Topic
+from housequest.knowledge.choosing import RuleBudget, estimated_tokens, topic_of
+from housequest.knowledge.rules import Rule
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text.reader import begin, update
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import Topic
 
 OPENING = "-= Welcome =-\n\nYou are in the middle of a room. Looking quickly around you, you see {}."
 KITCHEN = begin(Observation(OPENING.format("a cabinet 1, a fridge 1, a garbagecan 1, a microwave 1, and a sidetable 1")))

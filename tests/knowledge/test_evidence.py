@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.checks import parse_check
-from knowledge.judging import examine
-from knowledge.moments import Moment
-from knowledge.rulebook import read_book
-from knowledge.rules import WITNESSES, Evidence, Rule
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.judging import examine
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.rulebook import read_book
+from housequest.knowledge.rules import WITNESSES, Evidence, Rule
+from housequest.worlds.alfworld.text import HOUSEHOLD
 from scripts.walks import moments_of, walk
-from worlds.alfworld.text import HOUSEHOLD
 
 KNOWN = read_book(Path(__file__).with_name("known_rules.yaml")).rules
 NEVER = {"t-heat-undoes", "f-heat-stays-cool"}

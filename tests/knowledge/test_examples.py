@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.examples import (
+from housequest.knowledge.examples import (
     Example,
     from_world,
     load_examples,
@@ -21,11 +21,11 @@ from knowledge.examples import (
     type_of_goal,
     written,
 )
-from knowledge.selection import Bm25, at_random, best, cosines, nearest_examples, of_type, stratified
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.errors import KnowledgeError
-from worlds.household.goals import TYPES, GoalStep
-from worlds.registry import make_world
+from housequest.knowledge.selection import Bm25, at_random, best, cosines, nearest_examples, of_type, stratified
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.errors import KnowledgeError
+from housequest.worlds.household.goals import TYPES, GoalStep
+from housequest.worlds.registry import make_world
 
 
 def test_what_ships_has_as_many_of_each_type_and_none_that_is_published() -> None:

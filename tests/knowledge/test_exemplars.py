@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge.examples import shipped
-from knowledge.exemplars import (
+from housequest.knowledge.examples import shipped
+from housequest.knowledge.exemplars import (
     EACH,
     KEYS,
     MAX_FILE,
@@ -22,8 +22,8 @@ from knowledge.exemplars import (
     without_welcome,
     written_exemplars,
 )
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.errors import KnowledgeError
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.errors import KnowledgeError
 
 OWN = exemplars_of(shipped(), HOUSEHOLD)
 

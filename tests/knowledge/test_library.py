@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.library import RuleLibrary, library
-from knowledge.rulebook import save
-from worlds.errors import KnowledgeError
-from worlds.paths import data_folder
+from housequest.knowledge.library import RuleLibrary, library
+from housequest.knowledge.rulebook import save
+from housequest.worlds.errors import KnowledgeError
+from housequest.worlds.paths import data_folder
 
 
 @pytest.fixture

@@ -8,18 +8,18 @@ from random import Random
 
 import pytest
 
-from knowledge.judging import examine
-from knowledge.locations import Location, read_sentence
-from knowledge.mining import mine, mine_table
-from knowledge.moments import Moment
-from knowledge.rules import WITNESSES
+from housequest.knowledge.judging import examine
+from housequest.knowledge.locations import Location, read_sentence
+from housequest.knowledge.mining import mine, mine_table
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.rules import WITNESSES
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Observation, Trajectory, Transition
+from housequest.worlds.graphs.household import HOUSEHOLD as GRAPHS
+from housequest.worlds.household.belief import kind
+from housequest.worlds.registry import make_world
 from scripts.walks import moments_of, walk
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Observation, Trajectory, Transition
-from worlds.graphs.household import HOUSEHOLD as GRAPHS
-from worlds.household.belief import kind
-from worlds.registry import make_world
 
 
 def walked(first: int, last: int) -> list[Moment]:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge.checks import parse_check
-from knowledge.phrasing import refusal
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.phrasing import refusal
 
 
 @pytest.mark.parametrize(

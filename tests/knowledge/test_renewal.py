@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.checks import parse_check
-from knowledge.renewal import Renewal, is_counted, renew
-from knowledge.rulebook import Rulebook, parse_book
-from knowledge.rules import Evidence, Origin, Rule
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.renewal import Renewal, is_counted, renew
+from housequest.knowledge.rulebook import Rulebook, parse_book
+from housequest.knowledge.rules import Evidence, Origin, Rule
 
 MUG = Rule("where-mug", "A mug is most often in cabinet.", "location", (), ("mug",), "candidate", evidence=Evidence(12))
 TAKE = Rule(

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.checks import parse_check
-from knowledge.rulebook import LARGEST_FILE, Rulebook, parse_book, read_book
-from knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
-from worlds.errors import KnowledgeError
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.rulebook import LARGEST_FILE, Rulebook, parse_book, read_book
+from housequest.knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
+from housequest.worlds.errors import KnowledgeError
 
 FULL = """\
 # What we know of heat.

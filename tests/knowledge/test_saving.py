@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.rulebook import LARGEST_FILE, Rulebook, read_book, save, saving
-from knowledge.rules import Rule
+from housequest.knowledge.rulebook import LARGEST_FILE, Rulebook, read_book, save, saving
+from housequest.knowledge.rules import Rule
+from housequest.worlds.errors import KnowledgeError
+from housequest.worlds.paths import data_folder
 from tests.waiting import PATIENCE, ending
-from worlds.errors import KnowledgeError
-from worlds.paths import data_folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +28,8 @@ def book(folder: Path, text: str = "# ours\n- a\n- b\n") -> Path:
 
 def program(code: str, *arguments: str) -> subprocess.Popen[str]:
     """A process of its own that has the names of this test."""
-    lines = "import sys\nfrom pathlib import Path\nfrom knowledge.rulebook import *\nfrom knowledge.rules import Rule\n"
+    lines = "import sys\nfrom pathlib import Path\n"
+    lines += "from housequest.knowledge.rulebook import *\nfrom housequest.knowledge.rules import Rule\n"
     return subprocess.Popen(
         [sys.executable, "-c", lines + code, *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

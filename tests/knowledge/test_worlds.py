@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.runs.measurement import plan_measurement
-from agent.evaluation.runs.spec import make_run_spec
-from agent.setup import set_up
-from knowledge.library import RuleLibrary
-from knowledge.rulebook import read_book, save
-from knowledge.rules import Rule
-from worlds.errors import KnowledgeError
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.measurement import plan_measurement
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.setup import set_up
+from housequest.knowledge.library import RuleLibrary
+from housequest.knowledge.rulebook import read_book, save
+from housequest.knowledge.rules import Rule
+from housequest.worlds.errors import KnowledgeError
 
 BOOK = """\
 # About counting.

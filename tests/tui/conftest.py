@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-_PROGRAM = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from tui.cli import main; main()"
+_PROGRAM = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from housequest.tui.cli import main; main()"
+)
 COMMAND = (sys.executable, "-c", _PROGRAM)
 """The command, interruptible even where the tests themselves were started to ignore interrupts."""
 
@@ -58,7 +60,7 @@ def run(tmp_path: Path) -> Run:
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs ``housequest`` as ``run`` does, but within this process, which is much quicker."""
-    from tui.cli import main
+    from housequest.tui.cli import main
 
     monkeypatch.chdir(tmp_path)
 

@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.config import configure
-from agent.episodes.events import Body, Ended, Event, Intervened, ModelCall, Planned, Started, Stepped
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import Body, Ended, Event, Intervened, ModelCall, Planned, Started, Stepped
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.spec import make_run_spec
 
 OPENING = "You are in a hall. You see a key 1.\n\nYour task is to: bring the coin to the study."
 REFUSAL = "Nothing happens."

@@ -12,13 +12,13 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from agent.config import Settings
+from housequest.agent.config import Settings
+from housequest.tui.app import HousequestApp
+from housequest.tui.play.game import GameConfig
+from housequest.tui.play.screen import PlayScreen
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.waiting import PATIENCE
-from tui.app import HousequestApp
-from tui.play.game import GameConfig
-from tui.play.screen import PlayScreen
-from worlds.base import World
-from worlds.registry import make_world
 
 EGG = "generated:690"
 """A made-up kitchen in which an egg is heated; the expert takes ten turns."""

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import Settings
+from housequest.agent.config import Settings
+from housequest.tui import theme
+from housequest.tui.desk.books_screen import BooksScreen
+from housequest.tui.home.screen import HomeScreen
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.race.screen import RaceScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.runs.screen import RunsScreen
 from tests.tui.recorded import play
 from tests.tui.screen import game, press, screen_text, showing, until, waiting
-from tui import theme
-from tui.desk.books_screen import BooksScreen
-from tui.home.screen import HomeScreen
-from tui.play.screen import PlayScreen
-from tui.race.screen import RaceScreen
-from tui.replay.screen import ReplayScreen
-from tui.runs.screen import RunsScreen
 
 pytestmark = pytest.mark.anyio
 

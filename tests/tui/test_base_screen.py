@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tui.base_screen import in_thread
+from housequest.tui.base_screen import in_thread
 
 
 class Odd(BaseException):

@@ -15,16 +15,16 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
+from housequest.tui.cast import cells, changes, make_cast
+from housequest.tui.home.recent import RecentChoices, load_recent, save_recent
+from housequest.tui.replay.recording import read_recording
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.worlds.rooms.view import Drawing
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.tui.recorded import Said, play, rewound, step, write
 from tests.tui.recorded import started as start
 from tests.tui.screen import screen_text, showing, until
 from tests.waiting import ending
-from tui.cast import cells, changes, make_cast
-from tui.home.recent import RecentChoices, load_recent, save_recent
-from tui.replay.recording import read_recording
-from tui.replay.screen import ReplayScreen
-from worlds.rooms.view import Drawing
 
 _SEQUENCE = re.compile(r"\x1b\[(\??[\d;]*)([A-Za-z])|([^\x1b])", re.DOTALL)
 _ATTRIBUTES = ("1", "2", "3", "4", "7", "9")

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from housequest.tui.cli import app
+from housequest.worlds.errors import HousequestError
 from tests.backends.server import serve, status
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.waiting import ending
-from tui.cli import app
-from worlds.errors import HousequestError
 
 
 def test_help_and_version(run: Run) -> None:

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from housequest.tui.home.recent import RecentChoices, save_recent
+from housequest.tui.play.viewing import ViewScreen
+from housequest.tui.race.screen import RaceScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.runs.data import read_overview
+from housequest.tui.runs.screen import RunsScreen
+from housequest.tui.theme import DARK, LIGHT
 from tests.agent.episodes.acting import recorded
 from tests.tui.recorded import play, rewound_twice, write
 from tests.tui.screen import COIN, SIZES, USUAL, game, screen_text, showing, type_in, until
-from tui.home.recent import RecentChoices, save_recent
-from tui.play.viewing import ViewScreen
-from tui.race.screen import RaceScreen
-from tui.replay.screen import ReplayScreen
-from tui.runs.data import read_overview
-from tui.runs.screen import RunsScreen
-from tui.theme import DARK, LIGHT
 
 Compare = Callable[..., bool]
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tui.terminal import folded
+from housequest.tui.terminal import folded
 
 
 def test_lines_break_between_words_where_a_person_reads_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from textual.app import App
 from textual.color import Color
 
-from tui.theme import DARK, LIGHT, register_themes
+from housequest.tui.theme import DARK, LIGHT, register_themes
 
 INKS = ("foreground", "quiet", "new", "goal", "fault", "won", "text-disabled")
 

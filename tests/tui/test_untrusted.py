@@ -11,19 +11,19 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from agent.evaluation.runs.folder import RunFolder
-from knowledge.rulebook import Rulebook, save
-from knowledge.rules import Evidence, Rule
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.knowledge.rulebook import Rulebook, save
+from housequest.knowledge.rules import Evidence, Rule
+from housequest.tui.desk.screen import DeskScreen
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.race.screen import RaceScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.runs.screen import RunsScreen
+from housequest.worlds.text import printable
 from tests.agent.evaluation.recorded import Lived, run
 from tests.backends.server import serve
 from tests.tui.conftest import Run
 from tests.tui.screen import COIN, game, screen_text, showing, until, waiting
-from tui.desk.screen import DeskScreen
-from tui.play.screen import PlayScreen
-from tui.race.screen import RaceScreen
-from tui.replay.screen import ReplayScreen
-from tui.runs.screen import RunsScreen
-from worlds.text import printable
 
 MARKS = "\x9b\u202e\x7f\x1b[2J\x07\x00\u2066\u200f"
 """C1's CSI, a reversed direction, DEL, a cleared screen, a bell, NUL, and two more directions."""

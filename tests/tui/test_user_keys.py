@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
+from housequest.agent.config import configure
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.user_keys import all_keys, read_keymap
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import config_folder
 from tests.tui.screen import game, press, screen_text, showing, until, waiting
-from tui.play.screen import PlayScreen
-from tui.user_keys import all_keys, read_keymap
-from worlds.errors import ConfigurationError
-from worlds.paths import config_folder
 
 
 def written(text: str) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from worlds.errors import unquoted
+from housequest.worlds.errors import unquoted
 
 
 @pytest.mark.parametrize(

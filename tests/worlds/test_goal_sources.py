@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.errors import ConfigurationError
-from worlds.tasks import GoalSource, parse_goal_source, plain_sentence
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.tasks import GoalSource, parse_goal_source, plain_sentence
 
 SENTENCES = ("Put a cup away.", "", "move the cup", "tidy the cup")
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from worlds.base import Observation
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, WorldError
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, WorldError
 
 gymnasium: Any = pytest.importorskip("gymnasium", reason="needs Gymnasium: pip install 'housequest[gym]'")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from worlds.gym_env import ID, HousequestEnv, register  # noqa: E402
+from housequest.worlds.gym_env import ID, HousequestEnv, register  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 SCRIPTED: dict[str, Any] = {"world": "scripted", "split": "demo"}
@@ -43,8 +43,9 @@ def test_the_checker_is_content_without_registration_too() -> None:
 
 def test_the_id_with_its_module_works_in_a_fresh_process() -> None:
     code = (
-        "import gymnasium; env = gymnasium.make('worlds.gym_env:housequest/ALFWorld-v0', task='example:1'); env.reset(); "
-        "import worlds.gym_env as w; assert w.register() == w.register() == w.ID"
+        "import gymnasium; "
+        "gymnasium.make('housequest.worlds.gym_env:housequest/ALFWorld-v0', task='example:1').reset(); "
+        "import housequest.worlds.gym_env as w; assert w.register() == w.register() == w.ID"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, timeout=60)
 

@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from worlds.errors import ConfigurationError
-from worlds.paths import IrregularFile, alfworld_data, atomic_write, cache_folder, open_file, read_file, remove_unfinished
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import (
+    IrregularFile,
+    alfworld_data,
+    atomic_write,
+    cache_folder,
+    open_file,
+    read_file,
+    remove_unfinished,
+)
 
 
 def test_the_homes_are_moved_by_their_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from worlds.base import Observation
-from worlds.errors import ConfigurationError, TaskNotFound, Unsupported
-from worlds.registry import make_world
-from worlds.scripted import ScriptedExpert, ScriptedState, ScriptedWorld, advance
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported
+from housequest.worlds.registry import make_world
+from housequest.worlds.scripted import ScriptedExpert, ScriptedState, ScriptedWorld, advance
 
 WORLD = ScriptedWorld()
 

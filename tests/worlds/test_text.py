@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.analysis.statistics import wilson
-from agent.evaluation.render.table import percent, percents
-from worlds.text import percentage, printable
+from housequest.agent.evaluation.analysis.statistics import wilson
+from housequest.agent.evaluation.render.table import percent, percents
+from housequest.worlds.text import percentage, printable
 
 
 @given(st.integers(1, 10**9).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))), st.sampled_from((0, 1)))

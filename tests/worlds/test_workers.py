@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.workers import Worker, WorkerError
 from tests.waiting import PATIENCE, wait_until
-from worlds.workers import Worker, WorkerError
 
 pytestmark = pytest.mark.heavy
 
@@ -32,6 +32,7 @@ def test_temporary_files_go_with_a_worker(how: Callable[[Worker], None]) -> None
 
 
 def test_temporary_files_go_with_a_worker_whose_owner_was_killed() -> None:
-    owner = f"import os; from worlds.workers import Worker; print(Worker({MODULE!r}).ready().result(), flush=True); os.abort()"
+    owner = f"print(Worker({MODULE!r}).ready().result(), flush=True); os.abort()"
+    owner = f"import os; from housequest.worlds.workers import Worker; {owner}"
     done = subprocess.run([sys.executable, "-c", owner], check=False, capture_output=True, text=True, timeout=PATIENCE)
     wait_until(lambda: not Path(done.stdout.strip()).parent.exists())

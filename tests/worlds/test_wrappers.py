@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from worlds.base import Env
-from worlds.errors import ConfigurationError, OrderError, Unsupported
-from worlds.scripted import ScriptedWorld
-from worlds.wrappers import OrderChecked, StepLimit, Wrapper
+from housequest.worlds.base import Env
+from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
+from housequest.worlds.scripted import ScriptedWorld
+from housequest.worlds.wrappers import OrderChecked, StepLimit, Wrapper
 
 TO_THE_LAMP = ("take lamp", "go to cellar", "light lamp", "drop lamp")
 

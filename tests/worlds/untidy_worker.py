@@ -6,7 +6,7 @@ import os
 import tempfile
 from typing import Any
 
-from worlds.workers import Handler, serve
+from housequest.worlds.workers import Handler, serve
 
 
 def start(_: Any) -> tuple[str, Handler]:

@@ -21,8 +21,8 @@ import textual_serve
 from aiohttp import web
 from jinja2 import Environment, FileSystemLoader
 
-from agent.integrations.listening import serve_until_interrupted
-from tui.browser.window import show
+from housequest.agent.integrations.listening import serve_until_interrupted
+from housequest.tui.browser.window import show
 
 LONGEST_MESSAGE = 1 << 20
 """Bytes that a page may send at once: a large paste."""

@@ -1,4 +1,5 @@
-"""The driver of an app that is shown in a browser; Textual finds it by the environment that `tui.browser.window` sets."""
+"""The driver of an app that is shown in a browser; Textual finds it by the environment that `housequest.tui.browser.window`
+sets."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ async def show(command: Sequence[str], socket: web.WebSocketResponse, size: tupl
         stdout=PIPE,
         env={
             **os.environ,
-            "TEXTUAL_DRIVER": "tui.browser.web_driver:WindowDriver",
+            "TEXTUAL_DRIVER": "housequest.tui.browser.web_driver:WindowDriver",
             "TEXTUAL_COLOR_SYSTEM": "truecolor",
             "COLUMNS": str(columns),
             "ROWS": str(rows),

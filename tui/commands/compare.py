@@ -8,14 +8,14 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import drawing, print_report, write_page
-from tui.text import TextLayout, TextStyle, cut, printable
-from worlds.errors import ConfigurationError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import drawing, print_report, write_page
+from housequest.tui.text import TextLayout, TextStyle, cut, printable
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn
+    from housequest.agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn
 
 WIDEST = 200
 NARROW = 100
@@ -36,12 +36,12 @@ def compare(
     show: Annotated[str | None, options.value("--show", "TASK", "Show how both played one task.")] = None,
 ) -> None:
     """Compare two runs task by task. Who won what, and is the difference more than chance?"""
-    from agent.config import configure
-    from agent.evaluation.analysis.compare import Run, find_task
-    from agent.evaluation.analysis.compare import compare as paired
-    from agent.evaluation.render.comparison import ComparisonReport
-    from agent.evaluation.render.reading import read_side
-    from agent.evaluation.render.repeats import RepeatsComparison, Side
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.analysis.compare import Run, find_task
+    from housequest.agent.evaluation.analysis.compare import compare as paired
+    from housequest.agent.evaluation.render.comparison import ComparisonReport
+    from housequest.agent.evaluation.render.reading import read_side
+    from housequest.agent.evaluation.render.repeats import RepeatsComparison, Side
 
     if len(runs) != 2:
         raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")
@@ -55,7 +55,7 @@ def compare(
         return
     comparison = paired(one, other)
     if show is not None:
-        from agent.evaluation.analysis.transcript import read_transcript
+        from housequest.agent.evaluation.analysis.transcript import read_transcript
 
         task = comparison.pair(show).first.task
         sides = (comparison.first, comparison.second)
@@ -66,7 +66,7 @@ def compare(
     else:
         print_report(ComparisonReport(comparison), as_json=as_json)
     if html is not None:
-        from agent.evaluation.render.pages.render import comparison_page
+        from housequest.agent.evaluation.render.pages.render import comparison_page
 
         drawing(sum(result.turns for pair in comparison.flipped for result in (pair.first, pair.second)))
         write_page(html, comparison_page(comparison, html))
@@ -74,7 +74,7 @@ def compare(
 
 def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
     """Two episodes of one task, called by ``names``, turn by turn; where ``look`` is narrow, one below the other."""
-    from agent.evaluation.analysis.transcript import aligned
+    from housequest.agent.evaluation.analysis.transcript import aligned
 
     start = first.started or second.started
     if start is not None:
@@ -119,7 +119,7 @@ def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[StyledLine]:
 
 
 def _end(transcript: Transcript, look: TextLayout) -> list[StyledLine]:
-    from agent.evaluation.analysis.transcript import notes
+    from housequest.agent.evaluation.analysis.transcript import notes
 
     won = transcript.ended is not None and transcript.ended.outcome == "won"
     lines = [line for aside in notes(transcript.after) for line in _aside(aside, look)]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import date
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import print_lines, show_screen
-from worlds.errors import ConfigurationError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import print_lines, show_screen
+from housequest.worlds.errors import ConfigurationError
 
 
 def daily(plain: options.PlainOption = False) -> None:
@@ -15,9 +15,9 @@ def daily(plain: options.PlainOption = False) -> None:
 
     An unfinished game is resumed. Once it is over, this shows your result and how many days in a row you have won.
     """
-    from tui.app import game_screen
-    from tui.play.daily import daily_game, daily_result, first_try, is_unfinished
-    from tui.play.plain import play_game
+    from housequest.tui.app import game_screen
+    from housequest.tui.play.daily import daily_game, daily_result, first_try, is_unfinished
+    from housequest.tui.play.plain import play_game
 
     day = date.today()
     game, record = daily_game(day), first_try(day)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.serve import LOOPBACK
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.serve import LOOPBACK
 
 
 @options.takes(
@@ -35,9 +35,9 @@ def env_server(
     """Serve environments to trainers, for OpenEnv and AgentGym. They get what you grant here and no more."""
     import asyncio
 
-    from agent.config import configure, world_of
-    from agent.integrations.env_server import serve
-    from agent.integrations.sessions import ServedTasks
+    from housequest.agent.config import configure, world_of
+    from housequest.agent.integrations.env_server import serve
+    from housequest.agent.integrations.sessions import ServedTasks
 
     settings = configure(flags, uses=(*flags, "worlds")).settings
     world = world_of(settings)

@@ -12,21 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import finish, print_report, print_result
-from tui.commands.report import searching, show_sweep
-from worlds.errors import ConfigurationError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import finish, print_report, print_result
+from housequest.tui.commands.report import searching, show_sweep
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.config import Configuration
-    from agent.evaluation.runs.batch import RunOptions
-    from agent.evaluation.runs.budget import Budget, BudgetTracker
-    from agent.evaluation.runs.shard import Shard
-    from agent.evaluation.runs.spec import RunSpec
-    from agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SweepFolder
-    from agent.plans.run import PlanRun
-    from agent.plans.work import PlanResult
+    from housequest.agent.config import Configuration
+    from housequest.agent.evaluation.runs.batch import RunOptions
+    from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker
+    from housequest.agent.evaluation.runs.shard import Shard
+    from housequest.agent.evaluation.runs.spec import RunSpec
+    from housequest.agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SweepFolder
+    from housequest.agent.plans.run import PlanRun
+    from housequest.agent.plans.work import PlanResult
 
 _FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps", "repeat", "retries")
 """Settings that say how a game is played; their flags are refused."""
@@ -45,15 +45,15 @@ def evaluate(
     as_json: options.JsonOption = False,
 ) -> None:
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
-    from agent.config import configure
-    from agent.evaluation.render.report import RunReport, read_summary
-    from agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from agent.evaluation.runs.folder import RunFolder
-    from agent.evaluation.runs.series import series_folder, series_kind
-    from agent.evaluation.runs.spec import make_run_spec, run_in
-    from agent.evaluation.runs.sweep import SweepFolder
-    from tui.commands.running import announce, play_run, run_options, shard_folder
-    from worlds.alfred import PLANS
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.render.report import RunReport, read_summary
+    from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
+    from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.runs.series import series_folder, series_kind
+    from housequest.agent.evaluation.runs.spec import make_run_spec, run_in
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.tui.commands.running import announce, play_run, run_options, shard_folder
+    from housequest.worlds.alfred import PLANS
 
     limits, how = read_budget(budget or ()), run_options(retry, shard, cluster)
     if sweep is not None:
@@ -97,7 +97,7 @@ def evaluate(
 
 
 def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:
-    from tui.commands.running import about_cost, about_rules
+    from housequest.tui.commands.running import about_cost, about_rules
 
     yield f"Would play {spec.selection} ({spec.config.split}) into {folder}"
     yield about_cost(spec, folder)
@@ -114,7 +114,7 @@ def _of_shard(how: RunOptions) -> str:
 
 def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> None:
     """Say what a shard holds, in place of a report: figures are those of the whole run."""
-    from agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.runs.folder import RunFolder
 
     lines: list[str] = []
     played: list[dict[str, object]] = []
@@ -138,10 +138,10 @@ def _sweep(
     file: Path, out: Path | None, flags: options.Flags, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
 ) -> None:
     """Play all runs of a sweep, or resume it, and print its table."""
-    from agent.evaluation.runs.budget import BudgetTracker
-    from agent.evaluation.runs.sweep import SweepFolder, configured_arms, plan_sweep, read_sweep
-    from tui.commands.running import announce, play_run, shard_folder
-    from worlds.alfred import PLANS
+    from housequest.agent.evaluation.runs.budget import BudgetTracker
+    from housequest.agent.evaluation.runs.sweep import SweepFolder, configured_arms, plan_sweep, read_sweep
+    from housequest.tui.commands.running import announce, play_run, shard_folder
+    from housequest.worlds.alfred import PLANS
 
     sweep = read_sweep(file)
     folder = SweepFolder(shard_folder(out or sweep.default_folder, out, how))
@@ -179,9 +179,9 @@ def _series(
     as_json: bool,
 ) -> None:
     """Play each task several times, or lost ones again, or go on with that, and print the figures."""
-    from agent.evaluation.runs.budget import BudgetTracker
-    from agent.evaluation.runs.series import series
-    from tui.commands.running import announce, play_run
+    from housequest.agent.evaluation.runs.budget import BudgetTracker
+    from housequest.agent.evaluation.runs.series import series
+    from housequest.tui.commands.running import announce, play_run
 
     settings = configuration.settings
     announce([first], budget, settings.rules)
@@ -204,7 +204,7 @@ def _series(
 
 
 def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...]) -> Iterator[str]:
-    from tui.commands.running import about_cost, about_rules
+    from housequest.tui.commands.running import about_cost, about_rules
 
     yield from (f"Would play {len(trials)} runs into {folder.path}", "")
     for trial in trials:
@@ -215,8 +215,8 @@ def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...]) -> Iterator[str]
 
 def _plan_sweep(arms: tuple[ConfiguredArm, ...], folder: SweepFolder, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
     """Score the plans of every arm of a sweep, or go on with that, and print its table."""
-    from agent.evaluation.runs.budget import BudgetTracker
-    from agent.plans.sweep import PlanSweepReport, plan_arms, read_plan_arms
+    from housequest.agent.evaluation.runs.budget import BudgetTracker
+    from housequest.agent.plans.sweep import PlanSweepReport, plan_arms, read_plan_arms
 
     trials = plan_arms(arms)
     for trial in trials:
@@ -242,9 +242,9 @@ def _plan_sweep(arms: tuple[ConfiguredArm, ...], folder: SweepFolder, limits: Bu
 
 def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
     """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
-    from agent.evaluation.runs.budget import BudgetTracker
-    from agent.plans.report import PlansReport
-    from agent.plans.run import make_run
+    from housequest.agent.evaluation.runs.budget import BudgetTracker
+    from housequest.agent.plans.report import PlansReport
+    from housequest.agent.plans.run import make_run
 
     settings = configuration.settings
     _check_plans(configuration, limits)
@@ -269,7 +269,7 @@ def _asked(run: PlanRun) -> str:
 
 def _check_plans(configuration: Configuration, limits: Budget) -> None:
     """Refuse flags that are for games, and a budget of money without prices."""
-    from tui.commands.running import check_price
+    from housequest.tui.commands.running import check_price
 
     for flag in map(configuration.origin, _FOR_GAMES):
         if flag.startswith("--"):
@@ -280,8 +280,8 @@ def _check_plans(configuration: Configuration, limits: Budget) -> None:
 
 def _destinations(run: PlanRun) -> Iterator[str]:
     """What goes to another machine, in sentences."""
-    from agent.models.embeddings import texts_go_to
-    from agent.models.registry import destination
+    from housequest.agent.models.embeddings import texts_go_to
+    from housequest.agent.models.registry import destination
 
     if run.model is not None and (where := destination(run.model)) is not None:
         yield f"Prompts go to {where}."
@@ -291,10 +291,10 @@ def _destinations(run: PlanRun) -> Iterator[str]:
 
 
 def _score(run: PlanRun, place: Path, tracker: BudgetTracker, workers: int, opening: str) -> list[PlanResult]:
-    from agent.evaluation.runs.batch import RunOptions
-    from agent.plans.work import score_plans
-    from tui.commands.running import ProgressLine
-    from tui.commands.running import carry_out as run_to_end
+    from housequest.agent.evaluation.runs.batch import RunOptions
+    from housequest.agent.plans.work import score_plans
+    from housequest.tui.commands.running import ProgressLine
+    from housequest.tui.commands.running import carry_out as run_to_end
 
     terminal.note(opening)
     line = ProgressLine()

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import finish, print_lines, print_result
-from tui.desk.rule_text import STANDING_MARKS, table
-from tui.text import cut, plural
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import finish, print_lines, print_result
+from housequest.tui.desk.rule_text import STANDING_MARKS, table
+from housequest.tui.text import cut, plural
 
 if TYPE_CHECKING:
-    from agent.explorer.report import Acceptance, ExplorationReport, FoundRule
+    from housequest.agent.explorer.report import Acceptance, ExplorationReport, FoundRule
 
 LISTED = 200
 """How many rules of a kind are listed; the others are in the folder's report."""
@@ -66,14 +66,14 @@ def explore(
 
     The rules are checked and put into a rulebook. If interrupted, the same command resumes.
     """
-    from agent.config import configure
-    from agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from agent.explorer.explore import ExploreTarget
-    from agent.explorer.explore import explore as carry_exploration
-    from agent.explorer.plan import ExploreOptions, plan_exploration
-    from agent.models.registry import destination
-    from tui.commands import running
-    from tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
+    from housequest.agent.explorer.explore import ExploreTarget
+    from housequest.agent.explorer.explore import explore as carry_exploration
+    from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
+    from housequest.agent.models.registry import destination
+    from housequest.tui.commands import running
+    from housequest.tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
 
     limits, how = read_budget(budget or ()), running.run_options(retry, shard, cluster)
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))

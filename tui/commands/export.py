@@ -13,10 +13,10 @@ from typing import Annotated, TextIO
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from worlds.errors import ConfigurationError, KnowledgeError
-from worlds.paths import open_file
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.worlds.errors import ConfigurationError, KnowledgeError
+from housequest.worlds.paths import open_file
 
 _GRANTS = ("admissible", "diagnosis", "type")
 _FORMATS = ("messages", "sharegpt", "alpaca", "steps", "dpo")
@@ -52,12 +52,12 @@ def export(
 
     Splits that agents are evaluated on are never exported.
     """
-    from agent.config import pairs
-    from agent.evaluation.runs.shard import read_shard
-    from agent.export.formats import FORMATS
-    from agent.export.recorded import RecordedEpisodes
-    from agent.training.lora.games import Demonstrations
-    from tui.commands.running import pool
+    from housequest.agent.config import pairs
+    from housequest.agent.evaluation.runs.shard import read_shard
+    from housequest.agent.export.formats import FORMATS
+    from housequest.agent.export.recorded import RecordedEpisodes
+    from housequest.agent.training.lora.games import Demonstrations
+    from housequest.tui.commands.running import pool
 
     if as_ is None:
         of_the_expert = {"--set": set_, "--split": split, "--games": games, "--people": people}

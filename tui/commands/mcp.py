@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, cast
 
-from tui import terminal
-from tui.commands import options
-from worlds.paths import state_folder
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.worlds.paths import state_folder
 
 
 @options.takes(
@@ -27,9 +27,9 @@ def mcp(
     """Let an MCP client play: list_tasks, new_game, act, give_up. It gets what you grant here and no more."""
     import asyncio
 
-    from agent.config import configure, world_of
-    from agent.integrations.games import HostOptions
-    from agent.integrations.mcp_server import serve_stdio
+    from housequest.agent.config import configure, world_of
+    from housequest.agent.integrations.games import HostOptions
+    from housequest.agent.integrations.mcp_server import serve_stdio
 
     if data is not None:
         flags["world_option"] = [*cast("list[str]", flags["world_option"] or []), f"data={data}"]
@@ -49,7 +49,7 @@ def mcp(
     if served.records is not None:
         terminal.note(f"Games are recorded in {served.records}")
     if http is not None:
-        from agent.integrations.mcp_http import serve_http
+        from housequest.agent.integrations.mcp_http import serve_http
 
         asyncio.run(
             serve_http(served, http, announce=lambda address: terminal.note(f"Listening on {address}; Ctrl-C ends it."))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tui.commands import options
-from tui.commands.output import finish, print_json, print_lines, print_report, print_result
-from worlds.errors import ConfigurationError
+from housequest.tui.commands import options
+from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.evaluation.runs.measurement import Measurement
-    from agent.evaluation.runs.sweep import SweepFolder
+    from housequest.agent.evaluation.runs.measurement import Measurement
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
 
 
 @options.takes(*options.TASKS, "limit", "sample", *(name for name in options.PLAYER if name != "rules"), "workers")
@@ -36,12 +36,12 @@ def measure(
 
     Both runs get the other accepted rules of the book, unless --alone is given. If interrupted, the same command resumes.
     """
-    from agent.config import configure
-    from agent.evaluation.render.comparison import ComparisonReport, sides
-    from agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from agent.evaluation.runs.measurement import measured, plan_measurement
-    from agent.evaluation.runs.sweep import SweepFolder
-    from tui.commands.running import announce, play_run, run_options, shard_folder, shard_played
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.render.comparison import ComparisonReport, sides
+    from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
+    from housequest.agent.evaluation.runs.measurement import measured, plan_measurement
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.tui.commands.running import announce, play_run, run_options, shard_folder, shard_played
 
     if alone and not ids:
         raise ConfigurationError("--alone: no rule is named; give its id, or leave it out to measure the whole book.")
@@ -78,7 +78,7 @@ def measure(
 
 
 def _dry_run(measurement: Measurement, folder: SweepFolder) -> Iterator[str]:
-    from tui.commands.running import about_cost, about_rules
+    from housequest.tui.commands.running import about_cost, about_rules
 
     yield f"Would play two runs into {folder.path}, which differ in {_measured(measurement)} alone."
     for trial in measurement.trials:

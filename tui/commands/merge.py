@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import finish, print_report
-from tui.commands.report import searching, show_sweep
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import finish, print_report
+from housequest.tui.commands.report import searching, show_sweep
 
 
 def merge(
@@ -22,12 +22,12 @@ def merge(
 
     Shards of different runs, and episodes that are missing or there twice, are refused before anything is written.
     """
-    from agent.config import configure
-    from agent.evaluation.render.report import RunReport, read_summary
-    from agent.evaluation.runs.folder import RunFolder
-    from agent.evaluation.runs.shard import merge as put_together
-    from agent.evaluation.runs.shard import merged_folder
-    from agent.evaluation.runs.sweep import SweepFolder
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.render.report import RunReport, read_summary
+    from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.runs.shard import merge as put_together
+    from housequest.agent.evaluation.runs.shard import merged_folder
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
 
     folder = out if out is not None else merged_folder(shards)
     merged = put_together(shards, folder)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import print_result
-from tui.desk.rule_text import rule_json, rule_table
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import DEFAULT_WORLD, household
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import print_result
+from housequest.tui.desk.rule_text import rule_json, rule_table
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
-    from agent.episodes.moments import EpisodeFile
-    from knowledge.moments import Moment
-    from knowledge.renewal import Renewal
-    from knowledge.rules import Rule
+    from housequest.agent.episodes.moments import EpisodeFile
+    from housequest.knowledge.moments import Moment
+    from housequest.knowledge.renewal import Renewal
+    from housequest.knowledge.rules import Rule
 
 LONGEST = 100
 """Characters of the runs' names in a rule's origin."""
@@ -40,12 +40,12 @@ def mine(
     as_json: options.JsonOption = False,
 ) -> None:
     """Count where things lie and what commands need, and put it into a book; what you wrote or decided there stays."""
-    from agent.episodes.moments import recorded_moments
-    from knowledge.library import library
-    from knowledge.mining import Mined, mine_table
-    from knowledge.mining import mine as mine_moments
-    from knowledge.renewal import renew
-    from knowledge.rulebook import save
+    from housequest.agent.episodes.moments import recorded_moments
+    from housequest.knowledge.library import library
+    from housequest.knowledge.mining import Mined, mine_table
+    from housequest.knowledge.mining import mine as mine_moments
+    from housequest.knowledge.renewal import renew
+    from housequest.knowledge.rulebook import save
 
     if not 1 <= least <= 1_000_000:
         raise ConfigurationError(f"--least: {least} is out of range; give 1 to 1000000.")
@@ -97,7 +97,7 @@ def mine(
 
 def paths_to_mine(paths: Iterable[Path] | None) -> list[Path]:
     """``paths``; by default the runs in this folder and the games that were played. Raises ``ConfigurationError`` for none."""
-    from tui.runs.data import recorded_play
+    from housequest.tui.runs.data import recorded_play
 
     found = list(paths or recorded_play(Path("runs")))
     if not found:
@@ -112,8 +112,8 @@ def _learnable(places: Sequence[Path]) -> tuple[list[EpisodeFile], str]:
 
     Raises ``ConfigurationError`` if there are none.
     """
-    from agent.episodes.moments import episode_files, started
-    from agent.explorer.plan import is_evaluation_split
+    from housequest.agent.episodes.moments import episode_files, started
+    from housequest.agent.explorer.plan import is_evaluation_split
 
     chosen: list[EpisodeFile] = []
     worlds: list[str] = []

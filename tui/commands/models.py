@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import print_lines
-from worlds.paths import config_folder
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import print_lines
+from housequest.worlds.paths import config_folder
 
 if TYPE_CHECKING:
-    from agent.models.checking import ModelReport
+    from housequest.agent.models.checking import ModelReport
 
 models_app = typer.Typer(
     help="Language models: list what can be used, and check one.",
@@ -27,9 +27,9 @@ def models(context: typer.Context) -> None:
     """Show which models can be used here; `models check MODEL` finds out by real calls what one can do."""
     if context.invoked_subcommand is not None:
         return
-    from agent.config import FILE_NAME, configure
-    from agent.models.registry import DEFAULT_MODEL, providers
-    from agent.trust import Untrusted
+    from housequest.agent.config import FILE_NAME, configure
+    from housequest.agent.models.registry import DEFAULT_MODEL, providers
+    from housequest.agent.trust import Untrusted
 
     kinds = providers().values()
     width = max(len(form) for each in kinds for form in each.forms)
@@ -57,9 +57,9 @@ def check(
     """Show a reply, what else the model can do, and which demands on every model it does not meet. Makes about 15 calls."""
     import asyncio
 
-    from agent.config import configure
-    from agent.models.checking import check_model
-    from agent.models.registry import DEFAULT_MODEL, destination, make_model
+    from housequest.agent.config import configure
+    from housequest.agent.models.checking import check_model
+    from housequest.agent.models.registry import DEFAULT_MODEL, destination, make_model
 
     settings = configure({"model": model, **flags}, uses=("model",)).settings
     where = destination(settings.model or DEFAULT_MODEL)

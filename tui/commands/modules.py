@@ -7,15 +7,15 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import print_report
-from worlds.errors import ConfigurationError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import print_report
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.agents.pet.thresholds import Way
-    from agent.evaluation.analysis.modules import ModulesReport, WatchedEpisode
-    from agent.evaluation.analysis.subtasks import Likeness
+    from housequest.agent.agents.pet.thresholds import Way
+    from housequest.agent.evaluation.analysis.modules import ModulesReport, WatchedEpisode
+    from housequest.agent.evaluation.analysis.subtasks import Likeness
 
 
 @options.takes(
@@ -41,14 +41,14 @@ def modules(
     """
     import asyncio
 
-    from agent.agents.pet.agent import Pet
-    from agent.agents.registry import make_agent, resolve_settings
-    from agent.config import configure
-    from agent.evaluation.analysis.compare import read_for_comparison
-    from agent.evaluation.analysis.modules import modules_of, read_recorded, watch_all, watch_own
-    from agent.evaluation.runs.folder import RunFolder
-    from agent.models.registry import destination, make_model, portable_name
-    from worlds.registry import make_world
+    from housequest.agent.agents.pet.agent import Pet
+    from housequest.agent.agents.registry import make_agent, resolve_settings
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.analysis.compare import read_for_comparison
+    from housequest.agent.evaluation.analysis.modules import modules_of, read_recorded, watch_all, watch_own
+    from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.models.registry import destination, make_model, portable_name
+    from housequest.worlds.registry import make_world
 
     def progress(done: int, total: int) -> None:
         if done == total or done % 10 == 0:
@@ -94,9 +94,9 @@ def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:
     """How alike sub-tasks are: by the embedding model, or by their words."""
     import asyncio
 
-    from agent.evaluation.analysis.modules import planned_subtasks
-    from agent.evaluation.analysis.subtasks import by_embeddings, by_words
-    from agent.models.embeddings import make_embedder, texts_go_to
+    from housequest.agent.evaluation.analysis.modules import planned_subtasks
+    from housequest.agent.evaluation.analysis.subtasks import by_embeddings, by_words
+    from housequest.agent.models.embeddings import make_embedder, texts_go_to
 
     if embedder is None:
         return by_words
@@ -107,7 +107,7 @@ def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:
 
 def _check_calibrates(file: Path, run: Path, split: str, way: object, *, made_up: bool) -> None:
     """Refuse, before a model is asked, what no thresholds follow from, and a file of something else."""
-    from agent.agents.pet.thresholds import read_thresholds
+    from housequest.agent.agents.pet.thresholds import read_thresholds
 
     if split != "train" and not made_up:
         raise ConfigurationError(f"{run} is in {split}, which is measured on; choose thresholds on a run in train.")
@@ -119,7 +119,7 @@ def _check_calibrates(file: Path, run: Path, split: str, way: object, *, made_up
 
 def _calibrate(file: Path, figures: ModulesReport, way: Way) -> None:
     """Write the thresholds of a way of scoring that ``figures`` call for."""
-    from agent.agents.pet.thresholds import Thresholds, keep_thresholds
+    from housequest.agent.agents.pet.thresholds import Thresholds, keep_thresholds
 
     found = Thresholds(figures.places.calibrated, figures.objects.calibrated)
     keep_thresholds(file, way, found)

@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.paths import given_path
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.paths import given_path
 
 Flags = dict[str, object]
-"""Settings given on the command line, by their names in `agent.config.Settings`; None where one was not given."""
+"""Settings given on the command line, by their names in `housequest.agent.config.Settings`; None where one was not given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from tui import terminal
-from tui.text import printable
-from worlds.paths import atomic_write
+from housequest.tui import terminal
+from housequest.tui.text import printable
+from housequest.worlds.paths import atomic_write
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
-    from agent.evaluation.render.table import Report
+    from housequest.agent.evaluation.render.table import Report
 
 MANY_DRAWN = 300
 """Turns from which on drawing them takes seconds, and is announced."""
@@ -44,7 +44,7 @@ def print_report(report: Report, *, as_json: bool = False) -> None:
 
 
 def _coloured(line: str, part: str) -> str:
-    from agent.evaluation.render.table import Strong, Warned
+    from housequest.agent.evaluation.render.table import Strong, Warned
 
     match line:
         case Strong():
@@ -75,8 +75,8 @@ def show_screen(
 
     The first game that a ``newcomer`` watches is guided. An app that failed ends the command with its exit code.
     """
-    from tui.app import HousequestApp
-    from tui.user_keys import read_keymap
+    from housequest.tui.app import HousequestApp
+    from housequest.tui.user_keys import read_keymap
 
     app = HousequestApp(start, home, newcomer=newcomer)
     app.choose_keys(read_keymap())

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import finish, show_screen
-from worlds.errors import ConfigurationError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import finish, show_screen
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.config import Settings
-    from tui.play.game import GameConfig, Mode
-    from worlds.base import Task, World
+    from housequest.agent.config import Settings
+    from housequest.tui.play.game import GameConfig, Mode
+    from housequest.worlds.base import Task, World
 
 DEMO_SPEED = 4.0
 """Turns a second that a newcomer can follow."""
@@ -51,23 +51,23 @@ def play(
     name; with no task, the model that ships plays a house that comes with housequest. Without a terminal, or with --plain,
     the game is shown in plain text.
     """
-    from agent.config import configure
+    from housequest.agent.config import configure
 
     settings = configure(flags).settings
     screen = not plain and terminal.has_screen()
     split, agent, model = flags["split"], flags["agent"], flags["model"]
     if speed is not None:
-        from tui.play.plain import seconds_per_turn
+        from housequest.tui.play.plain import seconds_per_turn
 
         seconds_per_turn(speed)
     if screen and (task, split, agent, model, mode) == (None,) * 5 and not (random or flags["type"]):
         _show(None, None, settings, record, speed)  # home, which is seen before what games take is loaded
         return
 
-    from agent.agents.registry import default_agent
-    from agent.config import check_habits, world_of
-    from tui.play.game import HUMAN, GameConfig
-    from tui.play.plain import play_game
+    from housequest.agent.agents.registry import default_agent
+    from housequest.agent.config import check_habits, world_of
+    from housequest.tui.play.game import HUMAN, GameConfig
+    from housequest.tui.play.plain import play_game
 
     if mode is not None and not screen:
         raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain.")
@@ -110,8 +110,8 @@ def play(
 
 def _what_next(world: World, player: str) -> str:
     """How to watch a model play ``world``, and how to play it, for somebody who has watched ``player``."""
-    from agent.agents.registry import DEFAULT_AGENT
-    from worlds.registry import DEFAULT_WORLD
+    from housequest.agent.agents.registry import DEFAULT_AGENT
+    from housequest.worlds.registry import DEFAULT_WORLD
 
     return _WHAT_NEXT.format(
         command=terminal.command(),
@@ -126,7 +126,7 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     from random import Random
     from secrets import randbelow
 
-    from agent.evaluation.runs.selection import MANY, select
+    from housequest.agent.evaluation.runs.selection import MANY, select
 
     if reference is not None:
         if random or settings.type:
@@ -151,18 +151,18 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
 
 def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
     """Open the screen, at ``game`` or, without one, at home."""
-    from tui.app import game_screen
-    from tui.home.screen import HomeScreen
+    from housequest.tui.app import game_screen
+    from housequest.tui.home.screen import HomeScreen
 
     def home() -> HomeScreen:
         return HomeScreen(settings, record=record, speed=speed)
 
     if game is not None:
-        from tui.home.start import check_game
+        from housequest.tui.home.start import check_game
 
         check_game(game)
     if game is None or mode is None:
-        from tui.play.guide import is_newcomer
+        from housequest.tui.play.guide import is_newcomer
 
         show_screen(home, newcomer=record and is_newcomer())
     else:

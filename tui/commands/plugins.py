@@ -5,22 +5,22 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import finish, print_result
-from tui.desk.rule_text import table
-from worlds.errors import HousequestError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import finish, print_result
+from housequest.tui.desk.rule_text import table
+from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from worlds.plugins import Group
+    from housequest.worlds.plugins import Group
 
 GROUPS: dict[str, Group] = {"world": "housequest.worlds", "agent": "housequest.agents", "model": "housequest.models"}
 
 
 def plugins(as_json: options.JsonOption = False) -> None:
     """List the installed worlds, agents and kinds of models. --world, --agent and --model take these names."""
-    from worlds.plugins import load_plugin
-    from worlds.plugins import plugins as installed
+    from housequest.worlds.plugins import load_plugin
+    from housequest.worlds.plugins import plugins as installed
 
     rows: list[tuple[str, str, str, str]] = []
     failed = False

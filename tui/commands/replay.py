@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import show_screen
-from tui.text import plural
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import atomic_write
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import show_screen
+from housequest.tui.text import plural
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import atomic_write
 
 if TYPE_CHECKING:
-    from agent.episodes.events import Event
-    from tui.replay.recording import Recording
+    from housequest.agent.episodes.events import Event
+    from housequest.tui.replay.recording import Recording
 
 Drawing = Literal["house", "eyes", "plan", "camera"]
-"""As `worlds.rooms.view.Drawing`, which is imported only when something is drawn, and what the View shows of a camera."""
+"""As `housequest.worlds.rooms.view.Drawing`, which is imported only when something is drawn, and the camera's picture."""
 
 
 def replay(
@@ -45,10 +45,10 @@ def replay(
 
     Without a terminal, or with --plain or --step, it is shown in plain text. --frames and --cast need no terminal.
     """
-    from agent.episodes.events import Ended, Stepped, TurnSpent
-    from agent.episodes.record import read_episode
-    from tui.episode.branches import branch_lines, game_branches
-    from tui.play.plain import EventFormatter, seconds_per_turn
+    from housequest.agent.episodes.events import Ended, Stepped, TurnSpent
+    from housequest.agent.episodes.record import read_episode
+    from housequest.tui.episode.branches import branch_lines, game_branches
+    from housequest.tui.play.plain import EventFormatter, seconds_per_turn
 
     seconds = seconds_per_turn(speed) if speed is not None else 0
     path, at = _witness(file) if task is None and not file.exists() else (_episode(file, task), None)
@@ -57,7 +57,7 @@ def replay(
             raise ConfigurationError("--frames and --cast are written one at a time; give one of them.")
         if plain or step or (frames is not None and speed is not None):
             raise ConfigurationError("--plain and --step show a replay, and --frames has no --speed; leave them out.")
-        from tui.replay.recording import read_recording
+        from housequest.tui.replay.recording import read_recording
 
         extent = options.read_size("--size", size) if size is not None else None
         recording = read_recording(path)
@@ -72,7 +72,7 @@ def replay(
         raise ConfigurationError("--drawing, --size and --true-state are for --frames DIR and --cast FILE; give one of these.")
     nothing = f"{path} holds no events: the episode was interrupted before it began."
     if terminal.has_screen() and not (plain or step):
-        from tui.replay.screen import ReplayScreen
+        from housequest.tui.replay.screen import ReplayScreen
 
         if next(read_episode(path), None) is None:
             raise ConfigurationError(nothing)
@@ -99,7 +99,7 @@ def replay(
 
 
 def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tuple[int, int] | None, true: bool) -> None:
-    from tui.replay import frames
+    from housequest.tui.replay import frames
 
     if drawing == "camera":
         raise ConfigurationError("--drawing camera shows words, and PNGs have none; write a --cast, or take --drawing eyes.")
@@ -110,7 +110,7 @@ def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tu
 def _write_cast(
     recording: Recording, file: Path, drawing: Drawing | None, size: tuple[int, int] | None, true: bool, pace: float | None
 ) -> None:
-    from tui import cast
+    from housequest.tui import cast
 
     view = drawing or ("house" if true else "off")
     content = cast.make_cast(recording, size or cast.SIZE, pace or cast.PACE, view, true=true)
@@ -120,9 +120,9 @@ def _write_cast(
 
 def _witness(name: Path) -> tuple[Path, int | None]:
     """The record of the witness ``name``, which is run/task/step, and its event; any other name as it is."""
-    from knowledge.library import WITNESSES, library
-    from tui.desk.witnesses import FoundWitness, find_witnesses
-    from tui.runs.data import recorded_play
+    from housequest.knowledge.library import WITNESSES, library
+    from housequest.tui.desk.witnesses import FoundWitness, find_witnesses
+    from housequest.tui.runs.data import recorded_play
 
     (found,) = find_witnesses([name.as_posix()], recorded_play(Path("runs")), library().shipped / WITNESSES)
     return (found.path, found.event) if isinstance(found, FoundWitness) else (name, None)
@@ -130,8 +130,8 @@ def _witness(name: Path) -> tuple[Path, int | None]:
 
 def _episode(path: Path, task: str | None) -> Path:
     """The episode's file: ``path`` itself, or that of ``task`` in the run there. Raises ``ConfigurationError``."""
-    from agent.evaluation.analysis.compare import find_task
-    from agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.analysis.compare import find_task
+    from housequest.agent.evaluation.runs.folder import RunFolder
 
     if task is None:
         if path.is_dir():

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import drawing, print_json, print_report, print_text, write_page
-from worlds.errors import ConfigurationError
-from worlds.paths import atomic_write, given_path
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import drawing, print_json, print_report, print_text, write_page
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import atomic_write, given_path
 
 if TYPE_CHECKING:
-    from agent.evaluation.analysis.compare import PriceList
-    from agent.evaluation.analysis.seeds import ArmFigures
-    from agent.evaluation.analysis.series import SeriesReport
-    from agent.evaluation.render.report import RunReport
-    from agent.evaluation.runs.folder import RunFolder
-    from agent.evaluation.runs.sweep import SweepFolder
+    from housequest.agent.evaluation.analysis.compare import PriceList
+    from housequest.agent.evaluation.analysis.seeds import ArmFigures
+    from housequest.agent.evaluation.analysis.series import SeriesReport
+    from housequest.agent.evaluation.render.report import RunReport
+    from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
 
 MANY_PATHS = 300
 """Tasks from which on the search for shortest solutions takes seconds, and is announced."""
@@ -45,12 +45,12 @@ def report(
 
     By task type with 95 % intervals; goal conditions, paths, tokens, cost, and why tasks were lost.
     """
-    from agent.config import configure
-    from agent.evaluation.analysis.series import SeriesReport
-    from agent.evaluation.render import export
-    from agent.evaluation.render.reading import read_report
-    from agent.evaluation.render.report import RunReport
-    from agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.analysis.series import SeriesReport
+    from housequest.agent.evaluation.render import export
+    from housequest.agent.evaluation.render.reading import read_report
+    from housequest.agent.evaluation.render.report import RunReport
+    from housequest.agent.evaluation.runs.folder import RunFolder
 
     if as_json + markdown + (csv == "-") > 1 or (against and csv == "-"):
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
@@ -61,7 +61,7 @@ def report(
     if first is not None and not isinstance(figures, RunReport | SeriesReport):
         raise ConfigurationError(f"{first} is for runs with episodes; a sweep and runs of plans have their figures and --json.")
     if inspect is not None:
-        from agent.integrations.inspect_log import write_inspect_log
+        from housequest.agent.integrations.inspect_log import write_inspect_log
 
         if not isinstance(figures, RunReport):
             raise ConfigurationError("--inspect takes one run; name one of these, which has a folder of its own.")
@@ -92,9 +92,9 @@ def report(
 
 
 def _write_page(figures: RunReport | SeriesReport, folder: RunFolder, prices: PriceList, html: Path) -> None:
-    from agent.evaluation.analysis.compare import read_for_comparison
-    from agent.evaluation.analysis.series import SeriesReport
-    from agent.evaluation.render.pages.render import run_page, series_page
+    from housequest.agent.evaluation.analysis.compare import read_for_comparison
+    from housequest.agent.evaluation.analysis.series import SeriesReport
+    from housequest.agent.evaluation.render.pages.render import run_page, series_page
 
     if isinstance(figures, SeriesReport):
         drawing(sum(result.turns for run in figures.parts for result in run.results))
@@ -113,8 +113,8 @@ def searching(done: int, total: int) -> None:
 
 def show_sweep(folder: SweepFolder, *, as_json: bool) -> int:
     """Print the table of the sweep or series in ``folder``; how many episodes errored. Raises ``ConfigurationError``."""
-    from agent.config import configure
-    from agent.evaluation.render.reading import errors_of, read_sweep_report
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.render.reading import errors_of, read_sweep_report
 
     found = read_sweep_report(folder, configure(uses=()).settings.prices_of, searching)
     print_report(found, as_json=as_json)
@@ -123,8 +123,8 @@ def show_sweep(folder: SweepFolder, *, as_json: bool) -> int:
 
 def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, ...]:
     """Print the table of the sweep in ``folder``. Raises ``ConfigurationError``."""
-    from agent.config import configure
-    from agent.evaluation.analysis.seeds import SweepReport, read_arms
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.analysis.seeds import SweepReport, read_arms
 
     arms = read_arms(folder, configure(uses=()).settings.prices_of)
     print_report(SweepReport(arms), as_json=as_json)

@@ -10,18 +10,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.measure import measure
-from tui.commands.mine import mine, paths_to_mine
-from tui.commands.output import print_result, show_screen
-from tui.desk.rule_text import evidence_json, finding_lines, rule_json, rule_lines, rule_table, table, taken_back, today
-from worlds.errors import ConfigurationError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.measure import measure
+from housequest.tui.commands.mine import mine, paths_to_mine
+from housequest.tui.commands.output import print_result, show_screen
+from housequest.tui.desk.rule_text import (
+    evidence_json,
+    finding_lines,
+    rule_json,
+    rule_lines,
+    rule_table,
+    table,
+    taken_back,
+    today,
+)
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from knowledge.library import RuleLibrary
-    from knowledge.rulebook import Rulebook
-    from knowledge.rules import Rule, RuleVerdict
+    from housequest.knowledge.library import RuleLibrary
+    from housequest.knowledge.rulebook import Rulebook
+    from housequest.knowledge.rules import Rule, RuleVerdict
 
 rules_app = typer.Typer(
     help="Rulebooks: mine, list, check, accept, edit and merge rules.",
@@ -44,9 +53,9 @@ def desk(book: OptionalBook = None) -> None:
     """Curate a book on the screen: each rule beside its witnesses, which can be replayed. Without a book, choose one."""
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
-    from tui.desk.books import open_book
-    from tui.desk.books_screen import BooksScreen
-    from tui.desk.screen import DeskScreen
+    from housequest.tui.desk.books import open_book
+    from housequest.tui.desk.books_screen import BooksScreen
+    from housequest.tui.desk.screen import DeskScreen
 
     found = open_book(book, new=False) if book is not None else None
     show_screen(partial(DeskScreen, found.book, Path("runs"), shipped=found.shipped) if found else BooksScreen)
@@ -88,7 +97,7 @@ def check(
     as_json: options.JsonOption = False,
 ) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from tui.desk.checking import RuleCheck
+    from housequest.tui.desk.checking import RuleCheck
 
     places = paths_to_mine(paths)
     current = _library().editable(book) if save else _library().open(book)
@@ -174,7 +183,7 @@ def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:
 
 def _edited(book: Rulebook, rule: Rule, changes: dict[str, str]) -> Rule:
     """``rule`` with ``changes`` of its fields. Raises ``ConfigurationError`` if something new in it is wrong."""
-    from tui.desk.draft import Draft
+    from housequest.tui.desk.draft import Draft
 
     since = Draft.of(rule)
     draft, known = replace(since, **changes), since.faults(book.world)
@@ -194,7 +203,7 @@ def _put(name: str, book: Rulebook, before: Rule, after: Rule, *others: Rule) ->
 
 
 def _save(book: Rulebook) -> None:
-    from knowledge.rulebook import save
+    from housequest.knowledge.rulebook import save
 
     new = book.read is None
     save(book)
@@ -202,13 +211,13 @@ def _save(book: Rulebook) -> None:
 
 
 def _library() -> RuleLibrary:
-    from knowledge.library import library
+    from housequest.knowledge.library import library
 
     return library()
 
 
 def _list_books(as_json: bool) -> None:
-    from tui.desk.books import list_books
+    from housequest.tui.desk.books import list_books
 
     books = list_books()
     for book in books:

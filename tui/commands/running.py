@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from agent.config import Prices
-from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped
-from agent.evaluation.runs.cost import money
-from agent.evaluation.runs.estimate import estimate
-from agent.evaluation.runs.shard import Shard, read_shard
-from agent.evaluation.runs.spec import RunSpec
-from agent.models.processors import processors
-from agent.training.processes import Pool
-from knowledge.choosing import estimated_tokens, topic_of
-from tui import terminal
-from tui.text import percentage, plural
-from worlds.errors import ConfigurationError, shown
+from housequest.agent.config import Prices
+from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped
+from housequest.agent.evaluation.runs.cost import money
+from housequest.agent.evaluation.runs.estimate import estimate
+from housequest.agent.evaluation.runs.shard import Shard, read_shard
+from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.models.processors import processors
+from housequest.agent.training.processes import Pool
+from housequest.knowledge.choosing import estimated_tokens, topic_of
+from housequest.tui import terminal
+from housequest.tui.text import percentage, plural
+from housequest.worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
-    from agent.evaluation.cluster.local import ProcessCluster
-    from agent.evaluation.cluster.on_ray import RayCluster
+    from housequest.agent.evaluation.cluster.local import ProcessCluster
+    from housequest.agent.evaluation.cluster.on_ray import RayCluster
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ def run_options(retry: str | None, shard: str | None, cluster: str | None) -> Ru
 
 def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
     """How many processes play demonstrations here, and the cluster that does in their place. Raises ``ConfigurationError``."""
-    from agent.evaluation.cluster.local import ProcessCluster
+    from housequest.agent.evaluation.cluster.local import ProcessCluster
 
     if workers is not None and cluster is not None:
         raise ConfigurationError("--workers: --cluster says how many processes play; leave out --workers or --cluster.")
@@ -125,7 +125,7 @@ def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
 def _joined(cluster: str | None) -> RayCluster | ProcessCluster | None:
     if cluster is None:
         return None
-    from agent.evaluation.cluster.named import read_cluster
+    from housequest.agent.evaluation.cluster.named import read_cluster
 
     return read_cluster(cluster)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import show_screen
-from tui.desk.rule_text import table
-from worlds.errors import ConfigurationError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import show_screen
+from housequest.tui.desk.rule_text import table
+from housequest.worlds.errors import ConfigurationError
 
 CEILING = (
     "Ceiling: what the expert, which has no model, wins with the location prior of the run's skills (search=llm: by chance). "
@@ -29,14 +29,14 @@ def runs(
         raise ConfigurationError(f"{folder} is not a folder; name one that holds runs, or a run's folder.")
     path = folder or Path("runs")
     if terminal.has_screen() and not plain:
-        from tui.runs.screen import RunsScreen
+        from housequest.tui.runs.screen import RunsScreen
 
         show_screen(lambda: RunsScreen(path))
         return
-    from agent.evaluation.analysis.ceilings import kept_ceiling, prior_of
-    from agent.evaluation.render.table import percent, percents
-    from agent.evaluation.runs.folder import RunFolder
-    from tui.runs.data import RunSnapshot, read_overview, run_folders
+    from housequest.agent.evaluation.analysis.ceilings import kept_ceiling, prior_of
+    from housequest.agent.evaluation.render.table import percent, percents
+    from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.tui.runs.data import RunSnapshot, read_overview, run_folders
 
     rows: list[tuple[str, ...]] = []
     left_out: list[str] = []

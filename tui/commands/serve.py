@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.play import play
-from worlds.errors import ConfigurationError, shown
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.play import play
+from housequest.worlds.errors import ConfigurationError, shown
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 """Names of this machine by which no other can reach it."""
@@ -36,7 +36,7 @@ def serve(
     import sys
     from contextlib import suppress
 
-    from agent.config import configure
+    from housequest.agent.config import configure
 
     given = arguments or []
     # What `housequest play` would not understand is refused here, before a browser has to.
@@ -48,13 +48,13 @@ def serve(
     if url is not None and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
         raise ConfigurationError(f"--url: {shown(url)} is not an address; give one like https://play.example.org.")
     try:
-        from tui.browser.server import BrowserServer
+        from housequest.tui.browser.server import BrowserServer
     except ImportError as error:
         raise ConfigurationError(
             f'The screen in a browser needs {error.name}; install it with: pip install "housequest[serve]"'
         ) from None
     # -P: a folder is no place to import from, whatever lies in it.
-    command = [sys.executable, "-P", "-c", "from tui.cli import main; main()", "play", *given]
+    command = [sys.executable, "-P", "-c", "from housequest.tui.cli import main; main()", "play", *given]
     server = BrowserServer(command, host, port, most=windows, url=url and url.rstrip("/"))
 
     def announce() -> None:

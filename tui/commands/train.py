@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import print_result
-from worlds.errors import ConfigurationError, shown
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import print_result
+from housequest.worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
-    from agent.training.lora.optimise import Progress
+    from housequest.agent.training.lora.optimise import Progress
 
 _PACKAGES = ("torch", "transformers", "peft", "gguf")
 
@@ -67,12 +67,12 @@ def train(
 
     It learns from made-up houses, games of train, and runs over them; never from valid_seen or valid_unseen.
     """
-    from agent.config import pairs
-    from agent.training.lora.base_model import base_model
-    from agent.training.lora.games import Lessons
-    from agent.training.lora.recipe import AdapterFolder, Recipe
-    from agent.training.lora.run import Planned, Training, folder_name, of_sizes, prepare_all, train_all
-    from tui.commands.running import pool
+    from housequest.agent.config import pairs
+    from housequest.agent.training.lora.base_model import base_model
+    from housequest.agent.training.lora.games import Lessons
+    from housequest.agent.training.lora.recipe import AdapterFolder, Recipe
+    from housequest.agent.training.lora.run import Planned, Training, folder_name, of_sizes, prepare_all, train_all
+    from housequest.tui.commands.running import pool
 
     # Where a model is loaded, transformers would draw a bar of its own; tqdm reads this when it is imported.
     os.environ.setdefault("TQDM_DISABLE", "1")
@@ -124,8 +124,8 @@ def train(
 
 def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:
     """The agents that played ``runs``; and if it is one that is known here, what its settings were but for defaults."""
-    from agent.agents.registry import agent_names, recorded_settings, resolve_settings
-    from agent.export.recorded import players
+    from housequest.agent.agents.registry import agent_names, recorded_settings, resolve_settings
+    from housequest.agent.export.recorded import players
 
     found = players(runs)
     settings: dict[str, str] = {}
@@ -147,7 +147,7 @@ def _sizes(text: str) -> list[int]:
 
 def _table(sizes: Sequence[int], made: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What was made of each number of houses."""
-    from agent.evaluation.render.table import Table
+    from housequest.agent.evaluation.render.table import Table
 
     rows = (
         (f"{size:,}", f"{each['tokens']:,}", f"{each['steps']:,}", f"{each['loss']:.4f}", _clock(each["seconds"]))
@@ -159,7 +159,7 @@ def _table(sizes: Sequence[int], made: Sequence[Mapping[str, Any]]) -> Iterator[
 
 def _made(found: Mapping[str, Any], model: Path, player: str) -> Iterator[str]:
     """What was made, and how it is played."""
-    from agent.training.lora.recipe import ADAPTER
+    from housequest.agent.training.lora.recipe import ADAPTER
 
     adapter = Path(found["folder"]) / ADAPTER
     yield f"trained   {found['steps']:,} steps in {_clock(found['seconds'])} on {found['on']}; loss {found['loss']:.4f}"
@@ -173,7 +173,7 @@ def _made(found: Mapping[str, Any], model: Path, player: str) -> Iterator[str]:
 @contextmanager
 def _listening() -> Generator[Any]:
     """A listener that shows how far things are in one line that is written over."""
-    from agent.training.lora.run import Listener
+    from housequest.agent.training.lora.run import Listener
 
     line = terminal.StatusLine()
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import print_lines
-from worlds.errors import ConfigurationError
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import print_lines
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.trust import Trust
+    from housequest.agent.trust import Trust
 
 
 _QUESTION = "Do you trust it with that, until it changes?"
@@ -32,8 +32,8 @@ def trust(
 
     It shows what the file would do, and asks. A file that changes is asked about again.
     """
-    from agent import trust as store
-    from agent.config import FILE_NAME, folder_file
+    from housequest.agent import trust as store
+    from housequest.agent.config import FILE_NAME, folder_file
 
     if listed:
         print_lines([_line(each) for each in store.trusted_files()] or ["You trust no folder."])
@@ -69,7 +69,7 @@ def asked_to_trust(error: ConfigurationError) -> bool | None:
 
     None where it is about something else, or nobody is there to ask.
     """
-    from agent.trust import Untrusted, trust_file
+    from housequest.agent.trust import Untrusted, trust_file
 
     if not isinstance(error, Untrusted):
         return None
@@ -84,7 +84,7 @@ def asked_to_trust(error: ConfigurationError) -> bool | None:
 
 def _folder(given: Path) -> Path:
     """The folder that a person named, be it by its file, as ``--list`` does."""
-    from agent.config import FILE_NAME
+    from housequest.agent.config import FILE_NAME
 
     # Not the folder that a linked file lies in.
     by_file = given.name == FILE_NAME and not given.is_dir()
@@ -92,7 +92,7 @@ def _folder(given: Path) -> Path:
 
 
 def _line(trust: Trust) -> str:
-    from agent.config import folder_file
+    from housequest.agent.config import folder_file
 
     try:
         file = folder_file(Path(trust.path).parent)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tui import terminal
-from tui.commands import options
-from tui.commands.output import finish, print_result
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.tui.commands.output import finish, print_result
 
 if TYPE_CHECKING:
-    from agent.evaluation.runs.verify import Verification
+    from housequest.agent.evaluation.runs.verify import Verification
 
 
 def verify(
@@ -31,12 +31,12 @@ def verify(
 
 
 def _verified(path: Path) -> list[Verification]:
-    from agent.evaluation.runs.folder import RunFolder
-    from agent.evaluation.runs.sweep import SweepFolder
-    from agent.evaluation.runs.verify import verify_run, verify_sweep
-    from agent.explorer.plan import ExplorationFolder
-    from agent.plans.sweep import plans_swept
-    from agent.plans.work import begun, verify_plans
+    from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.agent.evaluation.runs.verify import verify_run, verify_sweep
+    from housequest.agent.explorer.plan import ExplorationFolder
+    from housequest.agent.plans.sweep import plans_swept
+    from housequest.agent.plans.work import begun, verify_plans
 
     if SweepFolder(path).begun:
         folder = SweepFolder(path)

@@ -6,10 +6,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from knowledge.library import library
-from knowledge.rulebook import Rulebook
-from worlds.errors import KnowledgeError
-from worlds.registry import DEFAULT_WORLD
+from housequest.knowledge.library import library
+from housequest.knowledge.rulebook import Rulebook
+from housequest.worlds.errors import KnowledgeError
+from housequest.worlds.registry import DEFAULT_WORLD
 
 FIRST = "mine"
 """What a person's first book is called unless they say otherwise."""

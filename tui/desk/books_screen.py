@@ -16,14 +16,14 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.base_screen import AppScreen
-from tui.desk.books import FIRST, BookSummary, OpenBook, list_books, open_book
-from tui.dialogs import PickDialog
-from tui.keymap import named
-from tui.text import plural
-from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import flat
-from worlds.errors import HousequestError
+from housequest.tui.base_screen import AppScreen
+from housequest.tui.desk.books import FIRST, BookSummary, OpenBook, list_books, open_book
+from housequest.tui.dialogs import PickDialog
+from housequest.tui.keymap import named
+from housequest.tui.text import plural
+from housequest.tui.widgets.keybar import KeyBar
+from housequest.tui.widgets.lines import flat
+from housequest.worlds.errors import HousequestError
 
 TEACHING = (
     "A rule is a sentence about the world, for people and for agents, with what was played as its evidence. A book that ships "

@@ -9,15 +9,15 @@ from threading import Event as Flag
 from time import monotonic
 from typing import get_args
 
-from agent.episodes.moments import EpisodeFile, OtherWorld, episode_files, moments
-from agent.episodes.record import read_episode
-from knowledge.judging import RuleFinding, examine
-from knowledge.locations import Location
-from knowledge.mining import Sightings
-from knowledge.moments import Moment
-from knowledge.rules import Rule, Standing
-from tui.text import plural
-from worlds.errors import ConfigurationError
+from housequest.agent.episodes.moments import EpisodeFile, OtherWorld, episode_files, moments
+from housequest.agent.episodes.record import read_episode
+from housequest.knowledge.judging import RuleFinding, examine
+from housequest.knowledge.locations import Location
+from housequest.knowledge.mining import Sightings
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.rules import Rule, Standing
+from housequest.tui.text import plural
+from housequest.worlds.errors import ConfigurationError
 
 OFTEN = 0.1
 """Seconds between two reports of progress."""

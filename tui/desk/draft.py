@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields, replace
 from itertools import chain, count
 from typing import Literal
 
-from knowledge.checks import parse_check
-from knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
-from knowledge.rules import KINDS, Rule
-from worlds.errors import KnowledgeError, nearest, shown
-from worlds.registry import DEFAULT_WORLD, household
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
+from housequest.knowledge.rules import KINDS, Rule
+from housequest.worlds.errors import KnowledgeError, nearest, shown
+from housequest.worlds.registry import DEFAULT_WORLD, household
 
 FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
 """Where something is wrong; ``form``: in none of the fields alone."""

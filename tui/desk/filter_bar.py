@@ -10,8 +10,8 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tui.desk.state import RuleFilter
-from tui.runs.matrix import short_type
+from housequest.tui.desk.state import RuleFilter
+from housequest.tui.runs.matrix import short_type
 
 LONGEST = 200
 

@@ -11,9 +11,9 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static, TextArea
 
-from knowledge.rules import Rule
-from tui.dialogs import Dialog
-from tui.widgets.lines import flat, hung
+from housequest.knowledge.rules import Rule
+from housequest.tui.dialogs import Dialog
+from housequest.tui.widgets.lines import flat, hung
 
 LABEL = 10
 AROUND = 6

@@ -14,13 +14,13 @@ from textual.messages import Prune
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static, TextArea
 
-from knowledge.rules import KINDS
-from tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
-from tui.dialogs import Dialog
-from tui.text import cut, printable
-from tui.widgets.choice import ChoiceBar
-from worlds.errors import HousequestError
-from worlds.registry import DEFAULT_WORLD, household
+from housequest.knowledge.rules import KINDS
+from housequest.tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
+from housequest.tui.dialogs import Dialog
+from housequest.tui.text import cut, printable
+from housequest.tui.widgets.choice import ChoiceBar
+from housequest.worlds.errors import HousequestError
+from housequest.worlds.registry import DEFAULT_WORLD, household
 
 SaveDraft = Callable[[Draft, Draft], Awaitable[DraftFault | None]]
 """Saves a draft that has no faults, given also what stood there at first; returns what stood in the way."""

@@ -9,10 +9,10 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from knowledge.rules import Evidence, Rule, RuleStatus, Standing
-from tui.desk.rule_text import STANDING_MARKS, figures
-from tui.widgets.lines import flat
-from tui.widgets.paged_list import PagedList
+from housequest.knowledge.rules import Evidence, Rule, RuleStatus, Standing
+from housequest.tui.desk.rule_text import STANDING_MARKS, figures
+from housequest.tui.widgets.lines import flat
+from housequest.tui.widgets.paged_list import PagedList
 
 GLYPHS: dict[RuleStatus, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}
 """A character for each status."""

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from knowledge.locations import read_sentence
-from tui.text import printable
+from housequest.knowledge.locations import read_sentence
+from housequest.tui.text import printable
 
 if TYPE_CHECKING:
-    from knowledge.rules import DecidedBy, Edit, Evidence, Rule, Standing
-    from tui.desk.checking import CheckOutcome
+    from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Rule, Standing
+    from housequest.tui.desk.checking import CheckOutcome
 
 STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
 """A character for each way that a rule can stand."""

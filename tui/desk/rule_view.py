@@ -16,16 +16,16 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from knowledge.locations import Location, read_sentence
-from knowledge.rules import USUAL, Rule
-from knowledge.statistics import wilson
-from tui.desk.rule_list import FOR, GLYPHS, STANDING_STYLES, gauge
-from tui.desk.rule_text import STANDING_MARKS, edit_line
-from tui.desk.state import CountedHere
-from tui.desk.witnesses import FoundWitness, Witness
-from tui.text import percentage, printable
-from tui.widgets.lines import flat, hung
-from worlds.errors import HousequestError
+from housequest.knowledge.locations import Location, read_sentence
+from housequest.knowledge.rules import USUAL, Rule
+from housequest.knowledge.statistics import wilson
+from housequest.tui.desk.rule_list import FOR, GLYPHS, STANDING_STYLES, gauge
+from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line
+from housequest.tui.desk.state import CountedHere
+from housequest.tui.desk.witnesses import FoundWitness, Witness
+from housequest.tui.text import percentage, printable
+from housequest.tui.widgets.lines import flat, hung
+from housequest.worlds.errors import HousequestError
 
 LINE, MIDDLE = "─", "┼"
 LABEL = 8

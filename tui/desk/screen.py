@@ -15,27 +15,27 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import ContentSwitcher, Input, OptionList, Static
 
-from knowledge.judging import RuleFinding
-from knowledge.library import WITNESSES, library
-from knowledge.rulebook import Rulebook
-from knowledge.rules import Rule, RuleVerdict
-from tui.base_screen import AppScreen
-from tui.desk.checking import CheckProgress, RuleCheck, located
-from tui.desk.draft import Draft, DraftFault
-from tui.desk.filter_bar import FilterBar
-from tui.desk.merge_dialog import MergeDialog
-from tui.desk.rule_dialog import RuleDialog, SaveDraft
-from tui.desk.rule_list import RuleList
-from tui.desk.rule_text import taken_back
-from tui.desk.rule_view import RulePair, RuleView
-from tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
-from tui.desk.witnesses import FoundWitness, Witness, find_witnesses
-from tui.keymap import named
-from tui.runs.data import recorded_play
-from tui.text import plural
-from tui.widgets.keybar import KeyBar
-from tui.widgets.lines import flat, path_end
-from worlds.errors import HousequestError
+from housequest.knowledge.judging import RuleFinding
+from housequest.knowledge.library import WITNESSES, library
+from housequest.knowledge.rulebook import Rulebook
+from housequest.knowledge.rules import Rule, RuleVerdict
+from housequest.tui.base_screen import AppScreen
+from housequest.tui.desk.checking import CheckProgress, RuleCheck, located
+from housequest.tui.desk.draft import Draft, DraftFault
+from housequest.tui.desk.filter_bar import FilterBar
+from housequest.tui.desk.merge_dialog import MergeDialog
+from housequest.tui.desk.rule_dialog import RuleDialog, SaveDraft
+from housequest.tui.desk.rule_list import RuleList
+from housequest.tui.desk.rule_text import taken_back
+from housequest.tui.desk.rule_view import RulePair, RuleView
+from housequest.tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
+from housequest.tui.desk.witnesses import FoundWitness, Witness, find_witnesses
+from housequest.tui.keymap import named
+from housequest.tui.runs.data import recorded_play
+from housequest.tui.text import plural
+from housequest.tui.widgets.keybar import KeyBar
+from housequest.tui.widgets.lines import flat, path_end
+from housequest.worlds.errors import HousequestError
 
 WIDE = 104
 """Columns from which on a rule stands beside the list, not below it."""

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from agent.explorer.filtering import exclude
-from knowledge.judging import RuleFinding
-from knowledge.locations import Location
-from knowledge.rulebook import Rulebook, read_book, save
-from knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict
-from tui.base_screen import in_thread
-from tui.desk.checking import CheckOutcome
-from tui.desk.draft import task_types
-from tui.desk.rule_text import today
-from worlds.errors import ConfigurationError
+from housequest.agent.explorer.filtering import exclude
+from housequest.knowledge.judging import RuleFinding
+from housequest.knowledge.locations import Location
+from housequest.knowledge.rulebook import Rulebook, read_book, save
+from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict
+from housequest.tui.base_screen import in_thread
+from housequest.tui.desk.checking import CheckOutcome
+from housequest.tui.desk.draft import task_types
+from housequest.tui.desk.rule_text import today
+from housequest.worlds.errors import ConfigurationError
 
 CountedHere = RuleFinding | Location
 """What was counted for a rule: the evidence for its check, or where its thing was seen to lie."""

@@ -11,18 +11,18 @@ from typing import Any
 from textual.message import Message
 from textual.screen import Screen
 
-from agent.episodes.moments import episode_files
-from knowledge.rulebook import save
-from knowledge.rules import Evidence
-from tui.base_screen import in_thread
-from tui.desk.books import latest_book, list_books, open_book
-from tui.desk.draft import Draft, DraftFault
-from tui.desk.rule_dialog import RuleDialog
-from tui.episode.state import EpisodeMoment
-from tui.runs.data import recorded_play
-from tui.text import cut
-from worlds.errors import HousequestError
-from worlds.registry import DEFAULT_WORLD
+from housequest.agent.episodes.moments import episode_files
+from housequest.knowledge.rulebook import save
+from housequest.knowledge.rules import Evidence
+from housequest.tui.base_screen import in_thread
+from housequest.tui.desk.books import latest_book, list_books, open_book
+from housequest.tui.desk.draft import Draft, DraftFault
+from housequest.tui.desk.rule_dialog import RuleDialog
+from housequest.tui.episode.state import EpisodeMoment
+from housequest.tui.runs.data import recorded_play
+from housequest.tui.text import cut
+from housequest.worlds.errors import HousequestError
+from housequest.worlds.registry import DEFAULT_WORLD
 
 SHOWN = 150
 """Characters of an answer that the dialog shows."""

@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from zipfile import ZipFile
 
-from agent.episodes.events import Stepped
-from agent.episodes.moments import episode_files
-from agent.episodes.record import read_episode
-from worlds.errors import ConfigurationError
-from worlds.paths import atomic_write, cache_folder
+from housequest.agent.episodes.events import Stepped
+from housequest.agent.episodes.moments import episode_files
+from housequest.agent.episodes.record import read_episode
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import atomic_write, cache_folder
 
 
 @dataclass(frozen=True, slots=True)

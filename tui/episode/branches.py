@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from agent.episodes.events import Ended, Event, Outcome, Player, Stepped, TurnSpent, branches
-from agent.evaluation.analysis.failures import Failure, failure_of
-from tui.text import plural
+from housequest.agent.episodes.events import Ended, Event, Outcome, Player, Stepped, TurnSpent, branches
+from housequest.agent.evaluation.analysis.failures import Failure, failure_of
+from housequest.tui.text import plural
 
 _WORDS: dict[Outcome, str] = {
     "won": "✦ won in",

@@ -16,10 +16,10 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui.dialogs import Dialog
-from tui.episode.branches import BranchTurn, GameBranch, shared_turns
-from tui.text import plural
-from tui.widgets.lines import flat, hung
+from housequest.tui.dialogs import Dialog
+from housequest.tui.episode.branches import BranchTurn, GameBranch, shared_turns
+from housequest.tui.text import plural
+from housequest.tui.widgets.lines import flat, hung
 
 LEAST = 26
 """Columns that a branch has at least; where not all have as much, those around the chosen one are shown."""

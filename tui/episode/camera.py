@@ -14,14 +14,14 @@ from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 
-from agent.episodes.drawing import Scene
-from agent.impression import GroundMap, Impression, Sighting
-from tui.episode.labels import Label, LabelKind, Named, named_at
-from tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
-from tui.widgets.lines import flat, hung
-from worlds.base import Reach
-from worlds.rooms.kinds import kind_of
-from worlds.rooms.poses import Pose
+from housequest.agent.episodes.drawing import Scene
+from housequest.agent.impression import GroundMap, Impression, Sighting
+from housequest.tui.episode.labels import Label, LabelKind, Named, named_at
+from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
+from housequest.tui.widgets.lines import flat, hung
+from housequest.worlds.base import Reach
+from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.poses import Pose
 
 if TYPE_CHECKING:
     from numpy import uint8
@@ -294,7 +294,7 @@ def _planned(
     """Paint the plan of what pictures have shown, for who has no map of their own."""
     import numpy as np
 
-    from tui.episode.labels import labels
+    from housequest.tui.episode.labels import labels
 
     frame = shown.scene.picture("plan", (2 * part.width, 2 * part.height), ASPECT)
     rgb = np.where(np.isinf(frame.depth)[..., None], np.asarray(paper, np.uint8), frame.rgb)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widget import Widget
 
-from agent.episodes.events import Ended, Outcome
-from agent.evaluation.analysis.failures import Failure
-from agent.evaluation.analysis.paths import PathLengths
-from tui.episode.state import EpisodeMoment, ViewState
-from tui.text import plural
-from tui.widgets.bars import Bar, bars
-from tui.widgets.lines import flat
+from housequest.agent.episodes.events import Ended, Outcome
+from housequest.agent.evaluation.analysis.failures import Failure
+from housequest.agent.evaluation.analysis.paths import PathLengths
+from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.text import plural
+from housequest.tui.widgets.bars import Bar, bars
+from housequest.tui.widgets.lines import flat
 
 EXPERT = "expert"
 _WORDS = 2

@@ -8,8 +8,8 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.widget import Widget
 
-from tui.episode.state import ViewState
-from tui.widgets.lines import flat
+from housequest.tui.episode.state import ViewState
+from housequest.tui.widgets.lines import flat
 
 _MOST_LINES = 3
 _LEAST_GAP = 2

@@ -11,10 +11,10 @@ from itertools import chain, zip_longest
 
 from textual.content import Content
 
-from tui.episode.house_state import HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
-from tui.episode.state import EpisodeMoment, ViewState
-from tui.text import printable
-from tui.widgets.lines import LinesPane, flat, hung
+from housequest.tui.episode.house_state import HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
+from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.text import printable
+from housequest.tui.widgets.lines import LinesPane, flat, hung
 
 TWO_COLUMNS = 64
 """The width from which on a long house takes two columns."""

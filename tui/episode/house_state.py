@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.episodes.goals import goal_kinds
-from tui.episode.state import EpisodeMoment
-from worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.agent.episodes.goals import goal_kinds
+from housequest.tui.episode.state import EpisodeMoment
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 
 NOT_VISITED = "not visited"
 

@@ -9,11 +9,11 @@ from typing import Literal
 
 from rich.cells import cell_len
 
-from agent.episodes.drawing import Scene
-from tui.widgets.lines import flat
-from worlds.household.belief import kind as kind_of_name
-from worlds.rooms.room import Box
-from worlds.rooms.stage import AGENT
+from housequest.agent.episodes.drawing import Scene
+from housequest.tui.widgets.lines import flat
+from housequest.worlds.household.belief import kind as kind_of_name
+from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.stage import AGENT
 
 LabelKind = Literal["goal", "new", "near", "far", "false", "quiet"]
 """What the goal names, what is new, what is at hand, what else there is, what is not so, and what is said beside it."""

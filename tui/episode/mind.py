@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
-from agent.config import Prices
-from agent.evaluation.runs.cost import cost, money
-from agent.setup import HUMAN
-from tui.episode.state import EpisodeMoment, ViewState
-from tui.text import percentage, plural
-from tui.widgets.lines import LinesPane, flat, hung
+from housequest.agent.config import Prices
+from housequest.agent.evaluation.runs.cost import cost, money
+from housequest.agent.setup import HUMAN
+from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.text import percentage, plural
+from housequest.tui.widgets.lines import LinesPane, flat, hung
 
 _DONE, _PRESENT, _COMING = "✓ ", "▸ ", "· "
 

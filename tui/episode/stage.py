@@ -11,15 +11,15 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from agent.config import Prices
-from tui.episode.ending import Ending
-from tui.episode.header import GameHeader
-from tui.episode.house import HousePane
-from tui.episode.mind import MindPane
-from tui.episode.state import ViewState
-from tui.episode.story import Story
-from tui.episode.view import ViewMode, ViewPane
-from worlds.base import Task, World
+from housequest.agent.config import Prices
+from housequest.tui.episode.ending import Ending
+from housequest.tui.episode.header import GameHeader
+from housequest.tui.episode.house import HousePane
+from housequest.tui.episode.mind import MindPane
+from housequest.tui.episode.state import ViewState
+from housequest.tui.episode.story import Story
+from housequest.tui.episode.view import ViewMode, ViewPane
+from housequest.worlds.base import Task, World
 
 Pane = Literal["story", "house", "mind", "view"]
 PANES: tuple[Pane, ...] = ("story", "house", "mind", "view")

@@ -12,11 +12,11 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Literal, overload
 
-from agent.episodes import events
-from agent.evaluation.runs.cost import Tokens
-from worlds.base import Observation
-from worlds.household.belief import Belief
-from worlds.registry import household
+from housequest.agent.episodes import events
+from housequest.agent.evaluation.runs.cost import Tokens
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.registry import household
 
 NoteKind = Literal["thought", "answer", "plan", "fault", "person"]
 

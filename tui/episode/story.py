@@ -15,11 +15,11 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui.episode.house_state import wanted_kinds
-from tui.episode.state import EpisodeMoment, TurnEntry, ViewState
-from tui.episode.story_state import FoldableNote, StoryLayout, StoryLine
-from tui.text import plural
-from tui.widgets.lines import FramedPane
+from housequest.tui.episode.house_state import wanted_kinds
+from housequest.tui.episode.state import EpisodeMoment, TurnEntry, ViewState
+from housequest.tui.episode.story_state import FoldableNote, StoryLayout, StoryLine
+from housequest.tui.text import plural
+from housequest.tui.widgets.lines import FramedPane
 
 _CONTEXT = 2
 """Lines kept in sight above and below a turn that is scrolled to."""

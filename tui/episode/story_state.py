@@ -13,10 +13,10 @@ from itertools import chain
 
 from textual.content import Content
 
-from agent.episodes.events import Started
-from tui.episode.state import StoryNote, TurnEntry
-from tui.text import LONGEST_TEXT, cut, printable
-from tui.theme import role_style
+from housequest.agent.episodes.events import Started
+from housequest.tui.episode.state import StoryNote, TurnEntry
+from housequest.tui.text import LONGEST_TEXT, cut, printable
+from housequest.tui.theme import role_style
 
 MEASURE = 96
 """The longest line, in cells: longer ones are hard to follow."""

@@ -19,17 +19,17 @@ from textual.app import App
 from textual.content import Content
 from textual.strip import Strip
 
-from tui.base_screen import in_thread
-from tui.episode.state import EpisodeMoment, ViewState
-from tui.widgets.lines import LinesPane, flat
+from housequest.tui.base_screen import in_thread
+from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.widgets.lines import LinesPane, flat
 
 if TYPE_CHECKING:
-    from agent.impression import Glimpse
-    from tui.episode.labels import LabelKind
-    from tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
-    from worlds.base import Reach, Task, World
-    from worlds.options import Scalar
-    from worlds.rooms.view import Drawing
+    from housequest.agent.impression import Glimpse
+    from housequest.tui.episode.labels import LabelKind
+    from housequest.tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
+    from housequest.worlds.base import Reach, Task, World
+    from housequest.worlds.options import Scalar
+    from housequest.worlds.rooms.view import Drawing
 
 ViewMode = Literal["off", "camera", "house", "eyes", "plan", "text"]
 """What the View shows: nothing, one of the drawings, or the plan in characters."""
@@ -198,7 +198,7 @@ class ViewPane(LinesPane):
         size = self.scrollable_content_region.size
         if self.mode == "off" or not self.is_attached or not size.width or not size.height:
             return
-        from tui.episode.view_drawing import ViewWish
+        from housequest.tui.episode.view_drawing import ViewWish
 
         mode = self.mode
         drawing: Drawing | Literal["camera"] | None = None if mode in ("off", "text") else mode
@@ -278,7 +278,7 @@ class ViewPane(LinesPane):
 
     def _drawn(self, wish: ViewWish) -> Drawn:
         if self._artist is None:
-            from tui.episode.view_drawing import ViewArtist
+            from housequest.tui.episode.view_drawing import ViewArtist
 
             self._artist = ViewArtist(self._game, self.options)
         return self._artist.draw(wish)

@@ -11,25 +11,25 @@ from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 
-from agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode
-from agent.episodes.ending import fault
-from agent.impression import Glimpse, sightings
-from tui.episode.camera import CameraScene, camera_picture, camera_text
-from tui.episode.labels import LabelKind, labels
-from tui.episode.state import EpisodeMoment
-from tui.text import printable
-from tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
-from tui.widgets.lines import flat, hung
-from worlds.base import Observation, Reach, Reaching, Task, Transition, World
-from worlds.errors import HousequestError, Unsupported
-from worlds.household.enacted import Move, moves_in_words
-from worlds.options import Scalar
-from worlds.rooms.view import Drawing, text_plan
+from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode
+from housequest.agent.episodes.ending import fault
+from housequest.agent.impression import Glimpse, sightings
+from housequest.tui.episode.camera import CameraScene, camera_picture, camera_text
+from housequest.tui.episode.labels import LabelKind, labels
+from housequest.tui.episode.state import EpisodeMoment
+from housequest.tui.text import printable
+from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
+from housequest.tui.widgets.lines import flat, hung
+from housequest.worlds.base import Observation, Reach, Reaching, Task, Transition, World
+from housequest.worlds.errors import HousequestError, Unsupported
+from housequest.worlds.household.enacted import Move, moves_in_words
+from housequest.worlds.options import Scalar
+from housequest.worlds.rooms.view import Drawing, text_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent.episodes.events import Started
+    from housequest.agent.episodes.events import Started
 
 _LEAST = (12, 5)
 """Cells of the smallest drawing."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
-from agent.config import COMMON_OPTIONS, DEFAULT_WORLD, Settings, world_of
-from tui.home.recent import RecordedGame, record_files, recorded_games
-from worlds.registry import world_class, world_names
+from housequest.agent.config import COMMON_OPTIONS, DEFAULT_WORLD, Settings, world_of
+from housequest.tui.home.recent import RecordedGame, record_files, recorded_games
+from housequest.worlds.registry import world_class, world_names
 
 if TYPE_CHECKING:
-    from worlds.base import Task, World
+    from housequest.worlds.base import Task, World
 
 LARGEST_SEED = 100_000
 """Random made-up tasks have a seed below this, short enough to pass on."""

@@ -10,10 +10,10 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from tui.home.catalogue import LONGEST_QUERY, GameIndex, GameRow, GameSource
-from tui.home.task_list import GameList
-from tui.text import plural, printable
-from tui.widgets.choice import ChoiceBar
+from housequest.tui.home.catalogue import LONGEST_QUERY, GameIndex, GameRow, GameSource
+from housequest.tui.home.task_list import GameList
+from housequest.tui.text import plural, printable
+from housequest.tui.widgets.choice import ChoiceBar
 
 ALL = "all"
 

@@ -12,9 +12,9 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from tui.home.catalogue import GameSource
-from tui.text import printable
-from tui.widgets.paged_list import PagedList
+from housequest.tui.home.catalogue import GameSource
+from housequest.tui.text import printable
+from housequest.tui.widgets.paged_list import PagedList
 
 WIDTH = 24
 """Columns of a line; where the window is `BROAD`, as many as the longest needs."""

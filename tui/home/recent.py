@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, TypeAdapter
 
-from worlds.errors import ConfigurationError
-from worlds.paths import atomic_write, read_file, state_folder
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import atomic_write, read_file, state_folder
 
 if TYPE_CHECKING:
-    from agent.episodes.events import Ended, Started
+    from housequest.agent.episodes.events import Ended, Started
 
 FILE_NAME = "recent.json"
 LARGEST_FILE = 1 << 16
@@ -149,8 +149,8 @@ def _age(file: Path) -> tuple[str, int, str]:
 
 def _recorded_game(path: Path) -> RecordedGame:
     # Not on the way to the first picture of home.
-    from agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
-    from agent.episodes.record import read_episode
+    from housequest.agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
+    from housequest.agent.episodes.record import read_episode
 
     try:
         events = branch(list(read_episode(path)))

@@ -16,24 +16,24 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 
-from agent.agents.registry import DEFAULT_AGENT, agent_names, agent_spec, default_agent, model_for, resolve_settings
-from agent.agents.spec import AgentSpec
-from agent.config import DEFAULT_WORLD, Settings
-from tui.base_screen import AppScreen
-from tui.home.catalogue import LARGEST_SEED, Catalogue, GameRow, GameSource, first_seed, first_source
-from tui.home.games import GameBrowser
-from tui.home.places import SourceList
-from tui.home.recent import PlayerChoice, RecentChoices, load_recent, save_recent
-from tui.home.task_list import GameList
-from tui.home.who import PlayerPanel
-from tui.keymap import named
-from tui.text import printable
-from tui.widgets.keybar import KeyBar
-from worlds.errors import ConfigurationError, HousequestError
-from worlds.registry import shows_pictures
+from housequest.agent.agents.registry import DEFAULT_AGENT, agent_names, agent_spec, default_agent, model_for, resolve_settings
+from housequest.agent.agents.spec import AgentSpec
+from housequest.agent.config import DEFAULT_WORLD, Settings
+from housequest.tui.base_screen import AppScreen
+from housequest.tui.home.catalogue import LARGEST_SEED, Catalogue, GameRow, GameSource, first_seed, first_source
+from housequest.tui.home.games import GameBrowser
+from housequest.tui.home.places import SourceList
+from housequest.tui.home.recent import PlayerChoice, RecentChoices, load_recent, save_recent
+from housequest.tui.home.task_list import GameList
+from housequest.tui.home.who import PlayerPanel
+from housequest.tui.keymap import named
+from housequest.tui.text import printable
+from housequest.tui.widgets.keybar import KeyBar
+from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.registry import shows_pictures
 
 if TYPE_CHECKING:
-    from tui.play.game import GameConfig, Mode
+    from housequest.tui.play.game import GameConfig, Mode
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
@@ -85,7 +85,7 @@ LINE = (
 class HomeScreen(AppScreen):
     """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
 
-    ``record`` and ``speed`` are handed on to each ``tui.play.game.GameConfig``.
+    ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.GameConfig``.
     """
 
     @dataclass
@@ -369,7 +369,7 @@ class HomeScreen(AppScreen):
 
     async def _start(self, row: GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.
-        from tui.home.start import make_game, resume_game
+        from housequest.tui.home.start import make_game, resume_game
 
         self._say("")
         player, mode = self._who.player, self._who.mode

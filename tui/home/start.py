@@ -7,18 +7,18 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from agent.agents.registry import default_agent, recorded_settings
-from agent.config import Settings, pairs
-from agent.episodes.events import Started
-from agent.models.registry import DEFAULT_MODEL, parse_model, portable_name
-from agent.setup import read_rules
-from knowledge.library import SUFFIX
-from tui.home.catalogue import Catalogue, settings_in
-from tui.home.recent import PlayerChoice, RecentChoices, RecordedGame
-from tui.play.game import GameConfig
-from worlds.base import Task
-from worlds.errors import ConfigurationError, HousequestError, shown
-from worlds.registry import world_class
+from housequest.agent.agents.registry import default_agent, recorded_settings
+from housequest.agent.config import Settings, pairs
+from housequest.agent.episodes.events import Started
+from housequest.agent.models.registry import DEFAULT_MODEL, parse_model, portable_name
+from housequest.agent.setup import read_rules
+from housequest.knowledge.library import SUFFIX
+from housequest.tui.home.catalogue import Catalogue, settings_in
+from housequest.tui.home.recent import PlayerChoice, RecentChoices, RecordedGame
+from housequest.tui.play.game import GameConfig
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError, HousequestError, shown
+from housequest.worlds.registry import world_class
 
 
 def make_game(catalogue: Catalogue, task: Task, player: PlayerChoice) -> GameConfig:

@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.home.catalogue import GameRow
-from tui.text import TextLayout, printable
+from housequest.tui.home.catalogue import GameRow
+from housequest.tui.text import TextLayout, printable
 
 LONGEST_TEXT = 500
 LONGEST_COLUMN = 60

@@ -14,10 +14,10 @@ from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
-from agent.agents.registry import resolve_settings, shipped_model
-from agent.agents.spec import AgentSpec
-from tui.home.recent import LONGEST, PlayerChoice
-from tui.widgets.choice import ChoiceBar
+from housequest.agent.agents.registry import resolve_settings, shipped_model
+from housequest.agent.agents.spec import AgentSpec
+from housequest.tui.home.recent import LONGEST, PlayerChoice
+from housequest.tui.widgets.choice import ChoiceBar
 
 GRANTS = ("admissible", "diagnosis", "type", "view")
 MODES: Mapping[str, str] = {

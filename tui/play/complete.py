@@ -14,8 +14,8 @@ from itertools import pairwise
 
 from rapidfuzz.distance import OSA
 
-from agent.skills.naming import kind_of
-from tui.text import natural
+from housequest.agent.skills.naming import kind_of
+from housequest.tui.text import natural
 
 LONGEST = 200
 """Typed characters that count."""

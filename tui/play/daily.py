@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
-from agent.config import Settings
-from agent.episodes.events import Ended, Event, Stepped, TurnSpent
-from agent.episodes.record import read_episode
-from tui.play.game import HUMAN, GameConfig
-from tui.text import plural
-from worlds.base import World
-from worlds.paths import state_folder
-from worlds.registry import make_world
+from housequest.agent.config import Settings
+from housequest.agent.episodes.events import Ended, Event, Stepped, TurnSpent
+from housequest.agent.episodes.record import read_episode
+from housequest.tui.play.game import HUMAN, GameConfig
+from housequest.tui.text import plural
+from housequest.worlds.base import World
+from housequest.worlds.paths import state_folder
+from housequest.worlds.registry import make_world
 
 _MARKS = 25
 """Marks in a line of a result."""

@@ -9,17 +9,17 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Literal
 
-from agent.agents.registry import agent_spec, model_for
-from agent.base import Agent, AskPerson
-from agent.config import Settings
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.record import EpisodeRecorder, read_played
-from agent.evaluation.runs.spec import slug
-from agent.models.base import Model
-from agent.setup import HUMAN, Setup, set_up
-from worlds.base import Env, Task, World
-from worlds.errors import ConfigurationError
-from worlds.paths import open_file, state_folder
+from housequest.agent.agents.registry import agent_spec, model_for
+from housequest.agent.base import Agent, AskPerson
+from housequest.agent.config import Settings
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.record import EpisodeRecorder, read_played
+from housequest.agent.evaluation.runs.spec import slug
+from housequest.agent.models.base import Model
+from housequest.agent.setup import HUMAN, Setup, set_up
+from housequest.worlds.base import Env, Task, World
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import open_file, state_folder
 
 __all__ = ["HUMAN"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widget import Widget
 
-from tui.home.recent import record_files
-from worlds.paths import atomic_write, state_folder
+from housequest.tui.home.recent import record_files
+from housequest.worlds.paths import atomic_write, state_folder
 
 STEPS = (
     "House shows what was seen of the house, and Story what happens. The agent proposes a command: space plays it.",

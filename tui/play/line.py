@@ -16,8 +16,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tui.play.complete import CommandCompleter, CommandMatch, names_in, spelled
-from tui.text import printable
+from housequest.tui.play.complete import CommandCompleter, CommandMatch, names_in, spelled
+from housequest.tui.text import printable
 
 ROWS = 6
 """Completions that are seen at once."""

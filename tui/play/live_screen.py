@@ -12,19 +12,19 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.message import Message
 
-from tui.dialogs import PickDialog
-from tui.play.game import GameConfig
-from tui.play.line import CommandLine
-from tui.play.prompt import PromptBar, PromptContent, action_name
-from tui.play.session import Session, SessionUpdate
-from tui.play.status import PACES, PlayMode, SessionStatus, next_pace
-from tui.play.viewing import ViewScreen
-from tui.text import natural
-from tui.widgets.keybar import KeyBar
-from worlds.errors import HousequestError
+from housequest.tui.dialogs import PickDialog
+from housequest.tui.play.game import GameConfig
+from housequest.tui.play.line import CommandLine
+from housequest.tui.play.prompt import PromptBar, PromptContent, action_name
+from housequest.tui.play.session import Session, SessionUpdate
+from housequest.tui.play.status import PACES, PlayMode, SessionStatus, next_pace
+from housequest.tui.play.viewing import ViewScreen
+from housequest.tui.text import natural
+from housequest.tui.widgets.keybar import KeyBar
+from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from agent.evaluation.analysis.paths import PathLengths
+    from housequest.agent.evaluation.analysis.paths import PathLengths
 
 _MEASURING = "par"
 _OPENING = "The world is still being opened."
@@ -156,7 +156,7 @@ class LiveScreen(ViewScreen):
             self.run_worker(self._measure(), group=_MEASURING)
 
     async def _measure(self) -> None:
-        from agent.evaluation.analysis.paths import PathLengths, path_lengths
+        from housequest.agent.evaluation.analysis.paths import PathLengths, path_lengths
 
         try:
             self.par = await self.in_thread(partial(path_lengths, self._game.world, self._game.task))

@@ -8,19 +8,19 @@ from contextlib import ExitStack, suppress
 from itertools import groupby
 from pathlib import Path
 
-from agent.base import Turn
-from agent.episodes import events
-from agent.episodes.loop import run_episode
-from agent.episodes.overseer import Proceed, Unattended
-from agent.episodes.record import EpisodeRecorder
-from agent.setup import Setup
-from tui import terminal
-from tui.episode.state import note_of
-from tui.play.game import HUMAN, GameConfig, partial_file, record_file
-from tui.text import TextLayout, TextStyle, cut, plural
-from worlds.base import Env, World
-from worlds.errors import ConfigurationError, shown
-from worlds.household.enacted import enacting, moves_in_words
+from housequest.agent.base import Turn
+from housequest.agent.episodes import events
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.episodes.overseer import Proceed, Unattended
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.setup import Setup
+from housequest.tui import terminal
+from housequest.tui.episode.state import note_of
+from housequest.tui.play.game import HUMAN, GameConfig, partial_file, record_file
+from housequest.tui.text import TextLayout, TextStyle, cut, plural
+from housequest.worlds.base import Env, World
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.household.enacted import enacting, moves_in_words
 
 LONGEST_THOUGHT = 1_200
 

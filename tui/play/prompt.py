@@ -11,8 +11,8 @@ from textual.content import Content
 from textual.style import Style
 from textual.widget import Widget
 
-from tui.keymap import chosen_keys
-from tui.text import LONGEST_TEXT, cut, printable
+from housequest.tui.keymap import chosen_keys
+from housequest.tui.text import LONGEST_TEXT, cut, printable
 
 PromptKind = Literal["thinking", "proposed", "yours", "waiting", "failed", "replaying", "selected", "over", "message"]
 """``yours``: it is the person's turn; ``selected``: they look at a turn to go back to."""

@@ -13,27 +13,27 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.message import Message
 
-from agent.agents.registry import agent_spec
-from agent.models.registry import model_forms
-from tui.desk.teaching import teach
-from tui.dialogs import PickDialog
-from tui.episode.branches import game_branches
-from tui.episode.branches_dialog import BranchChoice, BranchesDialog
-from tui.episode.stage import EpisodePanes
-from tui.episode.story import Story
-from tui.home.recent import load_recent
-from tui.play.game import GameConfig, Mode
-from tui.play.guide import STEPS, Guide, remember
-from tui.play.line import CommandLine
-from tui.play.live_screen import LiveScreen, with_explanations
-from tui.play.prompt import PromptContent
-from tui.play.session import Session
-from tui.play.state import KEYS, GameView, PlayState, world_keys
-from tui.play.status import Waiting
-from tui.play.viewing import PaneScreen
-from tui.text import printable
-from worlds.errors import HousequestError
-from worlds.household.enacted import enacted_game
+from housequest.agent.agents.registry import agent_spec
+from housequest.agent.models.registry import model_forms
+from housequest.tui.desk.teaching import teach
+from housequest.tui.dialogs import PickDialog
+from housequest.tui.episode.branches import game_branches
+from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
+from housequest.tui.episode.stage import EpisodePanes
+from housequest.tui.episode.story import Story
+from housequest.tui.home.recent import load_recent
+from housequest.tui.play.game import GameConfig, Mode
+from housequest.tui.play.guide import STEPS, Guide, remember
+from housequest.tui.play.line import CommandLine
+from housequest.tui.play.live_screen import LiveScreen, with_explanations
+from housequest.tui.play.prompt import PromptContent
+from housequest.tui.play.session import Session
+from housequest.tui.play.state import KEYS, GameView, PlayState, world_keys
+from housequest.tui.play.status import Waiting
+from housequest.tui.play.viewing import PaneScreen
+from housequest.tui.text import printable
+from housequest.worlds.errors import HousequestError
+from housequest.worlds.household.enacted import enacted_game
 
 _TEACHING = {
     "watch": "The agent plays and you watch. space stops it before its next command, t takes over, + and - set the pace.",

@@ -16,11 +16,11 @@ from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent.base import Turn
-from agent.episodes.ending import wait_for_end
-from agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
-from agent.episodes.loop import run_episode
-from agent.episodes.overseer import (
+from housequest.agent.base import Turn
+from housequest.agent.episodes.ending import wait_for_end
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.episodes.overseer import (
     Accept,
     Again,
     Another,
@@ -33,15 +33,15 @@ from agent.episodes.overseer import (
     SwitchModel,
     TurnAnswer,
 )
-from agent.episodes.record import EpisodeRecorder
-from agent.episodes.resume import resume_episode
-from agent.impression import Glimpse
-from agent.models.base import Model
-from agent.setup import Setup
-from tui.base_screen import in_thread
-from tui.play.game import HUMAN, GameConfig, OpenGame, open_game, open_recorder, partial_file
-from tui.play.status import DEFAULT_PACE, PlayMode, SessionStatus, Waiting
-from worlds.errors import HousequestError, ModelError
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.impression import Glimpse
+from housequest.agent.models.base import Model
+from housequest.agent.setup import Setup
+from housequest.tui.base_screen import in_thread
+from housequest.tui.play.game import HUMAN, GameConfig, OpenGame, open_game, open_recorder, partial_file
+from housequest.tui.play.status import DEFAULT_PACE, PlayMode, SessionStatus, Waiting
+from housequest.worlds.errors import HousequestError, ModelError
 
 R = TypeVar("R")
 

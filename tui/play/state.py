@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 
-from agent.agents.registry import agent_spec
-from agent.episodes.events import Ended, Event, Intervened
-from tui.episode.state import EpisodeMoment, ViewState, apply
-from tui.keymap import named
-from tui.play.game import HUMAN, GameConfig
-from tui.play.prompt import THEN, PromptContent, PromptKind, action_name, hints
-from tui.play.session import Session, SessionUpdate
-from tui.play.status import SessionStatus
-from tui.play.viewing import PANE_KEYS, VIEW_KEYS
-from worlds.base import CommandKey
+from housequest.agent.agents.registry import agent_spec
+from housequest.agent.episodes.events import Ended, Event, Intervened
+from housequest.tui.episode.state import EpisodeMoment, ViewState, apply
+from housequest.tui.keymap import named
+from housequest.tui.play.game import HUMAN, GameConfig
+from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, action_name, hints
+from housequest.tui.play.session import Session, SessionUpdate
+from housequest.tui.play.status import SessionStatus
+from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS
+from housequest.worlds.base import CommandKey
 
 if TYPE_CHECKING:
-    from agent.evaluation.analysis.failures import Failure
+    from housequest.agent.evaluation.analysis.failures import Failure
 
 _Prompt = tuple[PromptKind, str, Mapping[str, str]]
 """A kind of prompt, its text, and what each key does."""
@@ -55,7 +55,7 @@ class LiveGame:
         self.rewound = self.rewound or (isinstance(update.body, Intervened) and update.body.action == "rewind")
         if not isinstance(update.body, Ended):
             return False
-        from agent.evaluation.analysis.failures import failure_of
+        from housequest.agent.evaluation.analysis.failures import failure_of
 
         self.failure = failure_of(self.events)
         return True

@@ -7,10 +7,10 @@ from threading import Lock
 
 from textual.binding import Binding
 
-from tui.base_screen import AppScreen
-from tui.episode.stage import EpisodePanes, Pane
-from tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
-from tui.home.recent import load_recent, save_recent
+from housequest.tui.base_screen import AppScreen
+from housequest.tui.episode.stage import EpisodePanes, Pane
+from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
+from housequest.tui.home.recent import load_recent, save_recent
 
 VIEW_KEYS = (
     Binding("v", "view", "View", tooltip="Show the next drawing of the house"),

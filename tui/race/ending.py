@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from agent.episodes.events import Ended
-from agent.evaluation.analysis.failures import Failure
-from agent.evaluation.analysis.paths import PathLengths
-from tui.episode.ending import Card, par_bars
-from tui.text import plural
-from tui.theme import role_style
-from tui.widgets.bars import Bar, bars
-from tui.widgets.lines import flat
+from housequest.agent.episodes.events import Ended
+from housequest.agent.evaluation.analysis.failures import Failure
+from housequest.agent.evaluation.analysis.paths import PathLengths
+from housequest.tui.episode.ending import Card, par_bars
+from housequest.tui.text import plural
+from housequest.tui.theme import role_style
+from housequest.tui.widgets.bars import Bar, bars
+from housequest.tui.widgets.lines import flat
 
 YOU = "you"
 _FRAME = 2

@@ -11,21 +11,21 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
-from tui.episode.header import GameHeader
-from tui.episode.house import HousePane
-from tui.episode.state import ViewState
-from tui.episode.story import Story
-from tui.episode.view import ViewMode, ViewPane
-from tui.keymap import named
-from tui.play.game import HUMAN, GameConfig
-from tui.play.live_screen import LiveScreen, with_explanations
-from tui.play.prompt import THEN, PromptContent, PromptKind, hints
-from tui.play.session import Session
-from tui.play.state import LiveGame, end_of
-from tui.play.status import PACES
-from tui.play.viewing import VIEW_KEYS
-from tui.race.ending import YOU, RaceEnding, RaceResult
-from tui.widgets.lines import flat
+from housequest.tui.episode.header import GameHeader
+from housequest.tui.episode.house import HousePane
+from housequest.tui.episode.state import ViewState
+from housequest.tui.episode.story import Story
+from housequest.tui.episode.view import ViewMode, ViewPane
+from housequest.tui.keymap import named
+from housequest.tui.play.game import HUMAN, GameConfig
+from housequest.tui.play.live_screen import LiveScreen, with_explanations
+from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, hints
+from housequest.tui.play.session import Session
+from housequest.tui.play.state import LiveGame, end_of
+from housequest.tui.play.status import PACES
+from housequest.tui.play.viewing import VIEW_KEYS
+from housequest.tui.race.ending import YOU, RaceEnding, RaceResult
+from housequest.tui.widgets.lines import flat
 
 BROAD = 120
 """Columns from which on the house stands beside both stories; below, it takes the place of the agent's."""

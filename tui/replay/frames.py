@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from agent.episodes.drawing import Scene, draw_episode
-from tui.episode.state import EpisodeMoment
-from tui.replay.recording import Recording
-from worlds.base import Observation, Transition
-from worlds.errors import ConfigurationError
-from worlds.paths import atomic_write
-from worlds.rooms.render import MAX_PIXELS, Size
-from worlds.rooms.stage import AGENT
-from worlds.rooms.view import Drawing
+from housequest.agent.episodes.drawing import Scene, draw_episode
+from housequest.tui.episode.state import EpisodeMoment
+from housequest.tui.replay.recording import Recording
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import atomic_write
+from housequest.worlds.rooms.render import MAX_PIXELS, Size
+from housequest.worlds.rooms.stage import AGENT
+from housequest.worlds.rooms.view import Drawing
 
 SIZE = (640, 480)
 """Columns and rows of pixels."""

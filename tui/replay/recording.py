@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from agent.episodes.events import CallTiming, Event, ModelCall, Started, Stepped, TurnSpent, branches
-from agent.episodes.record import read_clocks, read_episode
-from agent.evaluation.analysis.failures import Failure, failure_of
-from agent.evaluation.runs.folder import RunFolder
-from tui.episode.state import ViewState, replayed
-from worlds.errors import ConfigurationError
-from worlds.options import Scalar
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall, Started, Stepped, TurnSpent, branches
+from housequest.agent.episodes.record import read_clocks, read_episode
+from housequest.agent.evaluation.analysis.failures import Failure, failure_of
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.tui.episode.state import ViewState, replayed
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import Scalar
 
 EPISODES = "episodes"
 TIMING = "timing.jsonl"

@@ -18,21 +18,21 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
-from agent.evaluation.analysis.failures import Failure
-from tui.desk.teaching import teach
-from tui.episode.branches import game_branches
-from tui.episode.branches_dialog import BranchChoice, BranchesDialog
-from tui.episode.stage import EpisodePanes
-from tui.episode.state import EpisodeMoment, ViewState
-from tui.episode.story import Story
-from tui.keymap import named
-from tui.play.status import DEFAULT_PACE, next_pace
-from tui.play.viewing import PANE_KEYS, VIEW_KEYS, PaneScreen
-from tui.replay.recording import Recording, ReplayBranch, ReplayStop, read_recording
-from tui.text import cut, plural, printable
-from tui.widgets.keybar import KeyBar
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import enacts, household, shows_pictures
+from housequest.agent.evaluation.analysis.failures import Failure
+from housequest.tui.desk.teaching import teach
+from housequest.tui.episode.branches import game_branches
+from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
+from housequest.tui.episode.stage import EpisodePanes
+from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.episode.story import Story
+from housequest.tui.keymap import named
+from housequest.tui.play.status import DEFAULT_PACE, next_pace
+from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS, PaneScreen
+from housequest.tui.replay.recording import Recording, ReplayBranch, ReplayStop, read_recording
+from housequest.tui.text import cut, plural, printable
+from housequest.tui.widgets.keybar import KeyBar
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import enacts, household, shows_pictures
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Turns a second."""
@@ -273,7 +273,7 @@ class ReplayScreen(PaneScreen):
     @work(group="glimpses", exclusive=True)
     async def _look_again(self, recording: Recording) -> None:
         """Find out what an agent by a camera made of its pictures."""
-        from agent.episodes.impressions import glimpses
+        from housequest.agent.episodes.impressions import glimpses
 
         try:
             self.view.glimpses = await self.in_thread(partial(glimpses, recording.events))

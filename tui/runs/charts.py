@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from textual.color import Color
 from textual_plotext import PlotextPlot
 
-from tui.runs.data import RunSnapshot
-from tui.runs.matrix import short_type
+from housequest.tui.runs.data import RunSnapshot
+from housequest.tui.runs.matrix import short_type
 
 WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
 """How many steps one bar of the histogram may hold."""

@@ -13,16 +13,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from agent.episodes.digests import sha256_of
-from agent.episodes.events import Started
-from agent.episodes.record import read_episode
-from agent.evaluation.analysis.failures import Failure, failure_of
-from agent.evaluation.analysis.metrics import Figures, Summary, summarise
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, SelectedTask
-from agent.evaluation.runs.spec import Manifest
-from worlds.errors import ConfigurationError
-from worlds.paths import state_folder
+from housequest.agent.episodes.digests import sha256_of
+from housequest.agent.episodes.events import Started
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.failures import Failure, failure_of
+from housequest.agent.evaluation.analysis.metrics import Figures, Summary, summarise
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import state_folder
 
 TaskMark = Literal["won", "lost", "error", "assisted", "playing", "unfinished"]
 

@@ -15,8 +15,8 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from tui.runs.data import MARKS, RunSnapshot, RunTask
-from tui.text import printable
+from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask
+from housequest.tui.text import printable
 
 NAMES = 22
 """Columns of a type's name."""

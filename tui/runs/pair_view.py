@@ -13,10 +13,10 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.runs.data import MARKS, Flip, PairCounts, RunPair, RunTask
-from tui.runs.matrix import Matrix, short_type
-from tui.runs.run_list import bar, share_text
-from tui.text import printable
+from housequest.tui.runs.data import MARKS, Flip, PairCounts, RunPair, RunTask
+from housequest.tui.runs.matrix import Matrix, short_type
+from housequest.tui.runs.run_list import bar, share_text
+from housequest.tui.text import printable
 
 BAR = 4
 NAME = 22

@@ -13,12 +13,12 @@ from textual.message import Message
 from textual.widgets import Static
 from textual.widgets.option_list import Option
 
-from agent.evaluation.analysis.metrics import Figures
-from agent.evaluation.runs.selection import MANY
-from tui.runs.data import RunSnapshot, UnreadableRun
-from tui.runs.matrix import short_type
-from tui.text import cut, percentage, printable
-from tui.widgets.paged_list import PagedList
+from housequest.agent.evaluation.analysis.metrics import Figures
+from housequest.agent.evaluation.runs.selection import MANY
+from housequest.tui.runs.data import RunSnapshot, UnreadableRun
+from housequest.tui.runs.matrix import short_type
+from housequest.tui.text import cut, percentage, printable
+from housequest.tui.widgets.paged_list import PagedList
 
 RunEntry = RunSnapshot | UnreadableRun | Path
 """What a line shows: a run, a folder that cannot be read as one, or a folder that has not been read yet."""

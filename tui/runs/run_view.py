@@ -12,14 +12,14 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from agent.evaluation.runs.result import Result
-from tui.base_screen import in_thread
-from tui.runs.charts import Chart, StepsChart, SuccessChart
-from tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest
-from tui.runs.matrix import Matrix
-from tui.runs.run_list import bar, interval, settings_line, share_text
-from tui.text import cut, printable
-from worlds.errors import ConfigurationError
+from housequest.agent.evaluation.runs.result import Result
+from housequest.tui.base_screen import in_thread
+from housequest.tui.runs.charts import Chart, StepsChart, SuccessChart
+from housequest.tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest
+from housequest.tui.runs.matrix import Matrix
+from housequest.tui.runs.run_list import bar, interval, settings_line, share_text
+from housequest.tui.text import cut, printable
+from housequest.worlds.errors import ConfigurationError
 
 TALL = 30
 """Lines from which tasks and charts are shown together."""

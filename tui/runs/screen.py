@@ -16,17 +16,17 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, OptionList, Static
 
-from tui.base_screen import AppScreen
-from tui.keymap import named
-from tui.runs.charts import Chart, StepsChart, SuccessChart
-from tui.runs.data import FileStates, RunSnapshot, UnreadableRun, file_states, pair_runs, read_overview, run_folders
-from tui.runs.matrix import Matrix
-from tui.runs.pair_view import PairView
-from tui.runs.run_list import RunCard, RunEntry, RunList
-from tui.runs.run_view import RunView
-from tui.text import printable
-from tui.widgets.keybar import KeyBar
-from worlds.errors import ConfigurationError
+from housequest.tui.base_screen import AppScreen
+from housequest.tui.keymap import named
+from housequest.tui.runs.charts import Chart, StepsChart, SuccessChart
+from housequest.tui.runs.data import FileStates, RunSnapshot, UnreadableRun, file_states, pair_runs, read_overview, run_folders
+from housequest.tui.runs.matrix import Matrix
+from housequest.tui.runs.pair_view import PairView
+from housequest.tui.runs.run_list import RunCard, RunEntry, RunList
+from housequest.tui.runs.run_view import RunView
+from housequest.tui.text import printable
+from housequest.tui.widgets.keybar import KeyBar
+from housequest.worlds.errors import ConfigurationError
 
 POLL = 1.0
 """Seconds between two looks at the disk."""

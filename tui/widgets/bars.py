@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.content import Content
 
-from tui.widgets.lines import flat
+from housequest.tui.widgets.lines import flat
 
 _BAR = "━"
 _GAP = 2

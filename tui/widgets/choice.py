@@ -14,7 +14,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
 
-from tui.text import printable
+from housequest.tui.text import printable
 
 GAP = 2
 BEFORE, AFTER = "‹ ", " ›"

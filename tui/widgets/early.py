@@ -9,8 +9,8 @@ from textual.events import Key
 from textual.screen import ModalScreen, Screen
 from textual.widgets import Input
 
-from tui.base_screen import AppScreen
-from tui.keymap import LEAVE
+from housequest.tui.base_screen import AppScreen
+from housequest.tui.keymap import LEAVE
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed too early has ended."""

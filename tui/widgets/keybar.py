@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from tui.keymap import chosen_keys, name_of
+from housequest.tui.keymap import chosen_keys, name_of
 
 _GAP = "  "
 _MORE = " …"

@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.visual import Visual
 
-from tui.text import cut, printable
+from housequest.tui.text import cut, printable
 
 _LONGEST = 2_000
 

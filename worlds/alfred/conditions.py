@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from worlds.alfred.scoring import AlfredGoal
-from worlds.household.simulator import Event, SimulatedObject, Treated
+from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.household.simulator import Event, SimulatedObject, Treated
 
 
 def conditions(goal: AlfredGoal, event: Event) -> tuple[int, int]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from worlds.alfred.commands import MANUAL, interactions, possible, read_command, without_ids, written_command
-from worlds.alfred.conditions import conditions
-from worlds.alfred.episodes import MOVES, LowAction
-from worlds.alfred.scoring import AlfredGoal
-from worlds.base import Observation, Reach, Step, Task
-from worlds.errors import OrderError, Unsupported
-from worlds.household.simulator import SIZE, Event, Scene, SimulatedObject, Simulator
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import Pose
-from worlds.rooms.room import Holder, Room, Situation
+from housequest.worlds.alfred.commands import MANUAL, interactions, possible, read_command, without_ids, written_command
+from housequest.worlds.alfred.conditions import conditions
+from housequest.worlds.alfred.episodes import MOVES, LowAction
+from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.base import Observation, Reach, Step, Task
+from housequest.worlds.errors import OrderError, Unsupported
+from housequest.worlds.household.simulator import SIZE, Event, Scene, SimulatedObject, Simulator
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import Holder, Room, Situation
 
 TILT = 15.0
 """Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has others if none are named."""

@@ -10,9 +10,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.alfred.scoring import AlfredGoal
-from worlds.alfred.tasks import goal_of, read_annotated
-from worlds.rooms.poses import FAR, Point, Pose
+from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.tasks import goal_of, read_annotated
+from housequest.worlds.rooms.poses import FAR, Point, Pose
 
 MOVES = ("MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")
 INTERACTIONS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from worlds.base import Observation
+from housequest.worlds.base import Observation
 
 Demonstrations = Callable[[str], tuple[str, ...]]
 """The commands of the annotated demonstration of the task that has this opening; none if it is not known."""

@@ -1,7 +1,7 @@
 """The trajectories of a split, with what a list of tasks needs of each, cached so that files are opened only once.
 
-The cache is kept as that of ALFWorld's games (`worlds.alfworld.data.index`): in the user's cache folder, by path, size and
-modification time, so only new and changed files are read. A missing or damaged cache is rebuilt.
+The cache is kept as that of ALFWorld's games (`housequest.worlds.alfworld.data.index`): in the user's cache folder, by path,
+size and modification time, so only new and changed files are read. A missing or damaged cache is rebuilt.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from os import stat_result
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.alfred.tasks import Instruction, goal_of, instructions_of, read_annotated
-from worlds.alfworld.data.tasks import TRAJECTORY_FILE
-from worlds.paths import atomic_write, cache_folder, read_file
-from worlds.tasks import joined_sentences
+from housequest.worlds.alfred.tasks import Instruction, goal_of, instructions_of, read_annotated
+from housequest.worlds.alfworld.data.tasks import TRAJECTORY_FILE
+from housequest.worlds.paths import atomic_write, cache_folder, read_file
+from housequest.worlds.tasks import joined_sentences
 
 _VERSION = 1
 _COLUMNS = (str, int, int, str, list)

@@ -8,7 +8,7 @@ weight; the plain means have names of their own here.
 
 from __future__ import annotations
 
-from worlds.metrics import Metric, Played
+from housequest.worlds.metrics import Metric, Played
 
 
 def path_weight(played: Played) -> float | None:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from worlds.alfred.plans import Plan, PlanStep
-from worlds.alfworld.data.counts import load_counts
-from worlds.household.goals import KNIVES
+from housequest.worlds.alfred.plans import Plan, PlanStep
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.household.goals import KNIVES
 
 Property = Literal["sliced", "clean", "hot", "cold", "on"]
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
-from worlds.errors import nearest, shown
+from housequest.worlds.errors import nearest, shown
 
 ActionName = Literal[
     "GotoLocation",

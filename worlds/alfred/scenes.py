@@ -13,15 +13,15 @@ from math import hypot
 from pathlib import Path
 from typing import Any
 
-from worlds.alfworld.engine.game import read_game
-from worlds.alfworld.scene import scene_of, written
-from worlds.errors import GameError
-from worlds.household.affordances import DIRTYABLE, ENCLOSING, OPEN_AT_FIRST, OPENABLE, kind_in
-from worlds.household.placing import holder
-from worlds.household.reshaping import reshaped
-from worlds.household.simulator import FLOOR, Lying, Scene
-from worlds.rooms.floor import with_way
-from worlds.rooms.poses import Point, Pose
+from housequest.worlds.alfworld.engine.game import read_game
+from housequest.worlds.alfworld.scene import scene_of, written
+from housequest.worlds.errors import GameError
+from housequest.worlds.household.affordances import DIRTYABLE, ENCLOSING, OPEN_AT_FIRST, OPENABLE, kind_in
+from housequest.worlds.household.placing import holder
+from housequest.worlds.household.reshaping import reshaped
+from housequest.worlds.household.simulator import FLOOR, Lying, Scene
+from housequest.worlds.rooms.floor import with_way
+from housequest.worlds.rooms.poses import Point, Pose
 
 GAME = "game.tw-pddl"
 _WITNESSES = 6

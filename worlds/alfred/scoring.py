@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from worlds.alfred.model import PlanRefusal, Property, RoomState, Scene, execute
-from worlds.alfred.plans import Plan
-from worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
+from housequest.worlds.alfred.model import PlanRefusal, Property, RoomState, Scene, execute
+from housequest.worlds.alfred.plans import Plan
+from housequest.worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
 
 if TYPE_CHECKING:
-    from worlds.alfred.tasks import Demonstration
+    from housequest.worlds.alfred.tasks import Demonstration
 
 TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_recep")
 """The seven task types."""

@@ -11,16 +11,16 @@ from itertools import islice
 from math import atan2, degrees, hypot
 from typing import cast
 
-from worlds.alfred.env import AlfredEnv
-from worlds.alfred.plans import Plan
-from worlds.base import Step
-from worlds.errors import Unsupported
-from worlds.household.affordances import ENCLOSING, whole
-from worlds.household.goals import Treatment
-from worlds.household.simulator import SimulatedObject
-from worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
-from worlds.rooms.poses import EYE, Point
-from worlds.rooms.room import AHEAD
+from housequest.worlds.alfred.env import AlfredEnv
+from housequest.worlds.alfred.plans import Plan
+from housequest.worlds.base import Step
+from housequest.worlds.errors import Unsupported
+from housequest.worlds.household.affordances import ENCLOSING, whole
+from housequest.worlds.household.goals import Treatment
+from housequest.worlds.household.simulator import SimulatedObject
+from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
+from housequest.worlds.rooms.poses import EYE, Point
+from housequest.worlds.rooms.room import AHEAD
 
 TRIES = 20
 """Places from which a thing is looked at."""

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
-from worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, PlanStep, plan_step
-from worlds.alfred.scoring import TASK_TYPES, AlfredGoal
-from worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
-from worlds.errors import GameError, TaskNotFound, nearest, shown
-from worlds.paths import alfworld_data, read_file
-from worlds.tasks import plain_sentence
+from housequest.worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
+from housequest.worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, PlanStep, plan_step
+from housequest.worlds.alfred.scoring import TASK_TYPES, AlfredGoal
+from housequest.worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
+from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
+from housequest.worlds.paths import alfworld_data, read_file
+from housequest.worlds.tasks import plain_sentence
 
 T = TypeVar("T")
 

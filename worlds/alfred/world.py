@@ -10,18 +10,18 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from worlds.alfred.commands import MANUAL, demonstrated
-from worlds.alfred.env import AlfredEnv, Episode, opening
-from worlds.alfred.episodes import Trajectory, read_trajectory
-from worlds.alfred.expert import AlfredExpert
-from worlds.alfred.listing import ListedTrajectory, listed
-from worlds.alfred.metrics import MEAN_CONDITIONS, METRICS, UNWEIGHTED
-from worlds.alfred.scenes import games_on, scene_at
-from worlds.alfred.scoring import AlfredGoal
-from worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
-from worlds.alfred.skills import SkillEnv, demonstrated_skills
-from worlds.alfred.tasks import read_annotated, read_demonstration, splits
-from worlds.alfworld.data.tasks import (
+from housequest.worlds.alfred.commands import MANUAL, demonstrated
+from housequest.worlds.alfred.env import AlfredEnv, Episode, opening
+from housequest.worlds.alfred.episodes import Trajectory, read_trajectory
+from housequest.worlds.alfred.expert import AlfredExpert
+from housequest.worlds.alfred.listing import ListedTrajectory, listed
+from housequest.worlds.alfred.metrics import MEAN_CONDITIONS, METRICS, UNWEIGHTED
+from housequest.worlds.alfred.scenes import games_on, scene_at
+from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
+from housequest.worlds.alfred.skills import SkillEnv, demonstrated_skills
+from housequest.worlds.alfred.tasks import read_annotated, read_demonstration, splits
+from housequest.worlds.alfworld.data.tasks import (
     EVALUATED,
     EXAMPLE,
     GENERATED,
@@ -31,20 +31,20 @@ from worlds.alfworld.data.tasks import (
     TRAJECTORY_FILE,
     read_reference,
 )
-from worlds.alfworld.engine.game import parse_game
-from worlds.base import CommandKey, Env, Policy, Task, World
-from worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
-from worlds.household.skills import named_skills
-from worlds.options import option
-from worlds.paths import alfworld_data, read_file
-from worlds.tasks import GoalSource, parse_goal_source
-from worlds.wrappers import Wrapper
+from housequest.worlds.alfworld.engine.game import parse_game
+from housequest.worlds.base import CommandKey, Env, Policy, Task, World
+from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.household.skills import named_skills
+from housequest.worlds.options import option
+from housequest.worlds.paths import alfworld_data, read_file
+from housequest.worlds.tasks import GoalSource, parse_goal_source
+from housequest.worlds.wrappers import Wrapper
 
 if TYPE_CHECKING:
-    from worlds.alfworld.world import AlfworldWorld
-    from worlds.household.simulator import Scene, Simulator
-    from worlds.metrics import Annotated, Metric
-    from worlds.rooms.room import Room, Situation
+    from housequest.worlds.alfworld.world import AlfworldWorld
+    from housequest.worlds.household.simulator import Scene, Simulator
+    from housequest.worlds.metrics import Annotated, Metric
+    from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "alfred"
 PUBLISHED = {"train": 6574, "valid_seen": 251, "valid_unseen": 255}
@@ -206,7 +206,7 @@ class AlfredWorld(World):
         return self.open(task)
 
     def annotated(self, task: Task) -> Annotated | None:
-        from worlds.metrics import Annotated
+        from housequest.worlds.metrics import Annotated
 
         if task.split in (EXAMPLE, GENERATED):
             return None
@@ -254,7 +254,7 @@ class AlfredWorld(World):
     @cached_property
     def _houses(self) -> AlfworldWorld:
         """The world of the houses that have no trajectory."""
-        from worlds.alfworld.world import AlfworldWorld
+        from housequest.worlds.alfworld.world import AlfworldWorld
 
         return AlfworldWorld()
 
@@ -311,8 +311,8 @@ def _digest(lines: Iterable[str]) -> str:
 
 def _of_house(houses: AlfworldWorld, task: Task) -> Episode:
     """What a house without a trajectory asks for; nobody showed how it is done."""
-    from worlds.alfworld.scene import scene_of
-    from worlds.alfworld.text import HOUSEHOLD
+    from housequest.worlds.alfworld.scene import scene_of
+    from housequest.worlds.alfworld.text import HOUSEHOLD
 
     known = houses.task(task.id)
     problem, sentence = houses.source(known)
@@ -354,13 +354,13 @@ def _of_simulator(metrics: tuple[Metric, ...], version: str) -> tuple[Metric, ..
 
 def _simulators(engine: str, player: str | None) -> tuple[Callable[[], Simulator], str]:
     """What makes a simulator of this engine, and its version. Raises ``ConfigurationError``."""
-    from worlds.household.boxes import Boxes
+    from housequest.worlds.household.boxes import Boxes
 
     if engine == Boxes.name:
         return Boxes, Boxes.version
     if engine != "thor":
         raise ConfigurationError(f"There is no engine {shown(engine)} for ALFRED.{nearest(engine, (Boxes.name, 'thor'))}")
-    from worlds.household.thor import MAJOR, Thor
+    from housequest.worlds.household.thor import MAJOR, Thor
 
     try:
         client = metadata.version("ai2thor")

@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from worlds.alfworld.engine.game import Action, Game
-from worlds.alfworld.engine.native import NativeEnv, commands
-from worlds.base import Step, Task
-from worlds.household.affordances import SLICES, kind_in
-from worlds.household.boxes import HIGHEST, LOWEST, Boxes
-from worlds.household.enacted import Divergence, Enacted, Move
-from worlds.household.layout import State
-from worlds.household.sight import visible
-from worlds.household.simulator import Event, Scene
-from worlds.rooms.floor import way
-from worlds.rooms.poses import GRID, Pose
-from worlds.rooms.room import AHEAD
-from worlds.wrappers import Wrapper
+from housequest.worlds.alfworld.engine.game import Action, Game
+from housequest.worlds.alfworld.engine.native import NativeEnv, commands
+from housequest.worlds.base import Step, Task
+from housequest.worlds.household.affordances import SLICES, kind_in
+from housequest.worlds.household.boxes import HIGHEST, LOWEST, Boxes
+from housequest.worlds.household.enacted import Divergence, Enacted, Move
+from housequest.worlds.household.layout import State
+from housequest.worlds.household.sight import visible
+from housequest.worlds.household.simulator import Event, Scene
+from housequest.worlds.rooms.floor import way
+from housequest.worlds.rooms.poses import GRID, Pose
+from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.wrappers import Wrapper
 
 _TILT = 15.0
 _NEAR = 1.8

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text.goals import guess_goal, read_goal
-from worlds.alfworld.text.reader import begin, refused, update
-from worlds.base import Observation
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.household.belief import Belief, Item, Receptacle, kind
-from worlds.household.counts import Counts
-from worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
-from worlds.household.search import SearchPrior, drawn, salt_of
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text.goals import guess_goal, read_goal
+from housequest.worlds.alfworld.text.reader import begin, refused, update
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
+from housequest.worlds.household.search import SearchPrior, drawn, salt_of
 
 SEARCHES: tuple[SearchPrior, ...] = get_args(SearchPrior)
 MAX_FAILED = 200

@@ -8,17 +8,17 @@ from dataclasses import replace
 from itertools import count
 from statistics import median
 
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.engine.game import Game, State, numbered
-from worlds.alfworld.engine.pddl import parse_problem
-from worlds.alfworld.room import room_of, situation
-from worlds.household.affordances import KNIVES, MOVABLE, OPEN_AT_FIRST, OPENABLE, SLICES, kind_named
-from worlds.household.reshaping import reshaped
-from worlds.household.simulator import FLOOR, Lying, Scene
-from worlds.rooms.contents import laid_in
-from worlds.rooms.kinds import kind_of
-from worlds.rooms.poses import EYE, Point, read_point
-from worlds.rooms.room import Box, Fixture, Room
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.engine.game import Game, State, numbered
+from housequest.worlds.alfworld.engine.pddl import parse_problem
+from housequest.worlds.alfworld.room import room_of, situation
+from housequest.worlds.household.affordances import KNIVES, MOVABLE, OPEN_AT_FIRST, OPENABLE, SLICES, kind_named
+from housequest.worlds.household.reshaping import reshaped
+from housequest.worlds.household.simulator import FLOOR, Lying, Scene
+from housequest.worlds.rooms.contents import laid_in
+from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.poses import EYE, Point, read_point
+from housequest.worlds.rooms.room import Box, Fixture, Room
 
 _METRES = re.compile(r"(?:_(?P<sign>plus|minus)_)?(?P<whole>\d+)_dot_(?P<rest>\d+)", re.ASCII)
 _SIGNS = {"plus": "+", "minus": "-", None: ""}

@@ -12,9 +12,9 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from worlds.alfworld.data.annotations import sentences_of
-from worlds.alfworld.data.index import Index
-from worlds.alfworld.data.tasks import (
+from housequest.worlds.alfworld.data.annotations import sentences_of
+from housequest.worlds.alfworld.data.index import Index
+from housequest.worlds.alfworld.data.tasks import (
     EVALUATED,
     EXAMPLE,
     FILE,
@@ -28,22 +28,22 @@ from worlds.alfworld.data.tasks import (
     game_at,
     read_reference,
 )
-from worlds.alfworld.engine.game import Game, load_game, read_game
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Env, Policy, Task, World
-from worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
-from worlds.household.goals import TYPES
-from worlds.options import option
-from worlds.paths import alfworld_data, read_file
-from worlds.tasks import GoalSource, is_made_up, parse_goal_source
+from housequest.worlds.alfworld.engine.game import Game, load_game, read_game
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Env, Policy, Task, World
+from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
+from housequest.worlds.household.goals import TYPES
+from housequest.worlds.options import option
+from housequest.worlds.paths import alfworld_data, read_file
+from housequest.worlds.tasks import GoalSource, is_made_up, parse_goal_source
 
 if TYPE_CHECKING:
-    from worlds.alfworld.engine.native import NativeEnv
-    from worlds.alfworld.houses.habits import Habits
-    from worlds.alfworld.houses.house import GeneratedTasks
-    from worlds.alfworld.reference.env import Workers
-    from worlds.household.simulator import Scene
-    from worlds.rooms.room import Room, Situation
+    from housequest.worlds.alfworld.engine.native import NativeEnv
+    from housequest.worlds.alfworld.houses.habits import Habits
+    from housequest.worlds.alfworld.houses.house import GeneratedTasks
+    from housequest.worlds.alfworld.reference.env import Workers
+    from housequest.worlds.household.simulator import Scene
+    from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "alfworld"
 _ENGINES = ("native", "textworld", "boxes")
@@ -92,8 +92,8 @@ class AlfworldWorld(World):
         self._index = Index(alfworld_data() if data is None else data)
         self._workers: Workers | None = None
         if engine == "textworld":
-            from worlds.alfworld.reference.env import Workers
-            from worlds.alfworld.reference.worker import check_installed
+            from housequest.worlds.alfworld.reference.env import Workers
+            from housequest.worlds.alfworld.reference.worker import check_installed
 
             check_installed()
             self._workers = Workers()
@@ -111,7 +111,7 @@ class AlfworldWorld(World):
 
     @classmethod
     def from_options(cls, options: AlfworldOptions) -> AlfworldWorld:
-        from worlds.alfworld.houses.habits import read_habits
+        from housequest.worlds.alfworld.houses.habits import read_habits
 
         data = None if options.data is None else Path(options.data)
         habits = None if options.habits is None else read_habits(Path(options.habits))
@@ -124,12 +124,12 @@ class AlfworldWorld(World):
     @property
     def engine(self) -> str:
         if self.enacts:
-            from worlds.household.boxes import Boxes
+            from housequest.worlds.household.boxes import Boxes
 
             return f"native 1, enacted in {Boxes.version}"
         if self._workers is None:
             return "native 1"
-        from worlds.alfworld.reference.worker import versions
+        from housequest.worlds.alfworld.reference.worker import versions
 
         return versions()
 
@@ -189,21 +189,21 @@ class AlfworldWorld(World):
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
         env: Env
         if self.enacts:
-            from worlds.alfworld.embodied import EnactedEnv
+            from housequest.worlds.alfworld.embodied import EnactedEnv
 
             known = self._known(task)
             env = EnactedEnv(self._native(known), self.scene(known))
         elif self._workers is None:
             env = self.sandbox(task)
         else:
-            from worlds.alfworld.reference.env import TextworldEnv
+            from housequest.worlds.alfworld.reference.env import TextworldEnv
 
             known = self._known(task)
             problem = self.source(known)[0] if known.split == GENERATED else None
             env = TextworldEnv(known, self._game(known), self._workers, problem)
         if not diagnosis:
             return env
-        from worlds.alfworld.text.diagnosis import Diagnosed
+        from housequest.worlds.alfworld.text.diagnosis import Diagnosed
 
         return Diagnosed(env)
 
@@ -211,33 +211,33 @@ class AlfworldWorld(World):
         return self._native(self._known(task))
 
     def _native(self, known: Task) -> NativeEnv:
-        from worlds.alfworld.engine.native import NativeEnv
+        from housequest.worlds.alfworld.engine.native import NativeEnv
 
         return NativeEnv(known, self._game(known))
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        from worlds.alfworld.engine.planner import Solution, plan
+        from housequest.worlds.alfworld.engine.planner import Solution, plan
 
         found = plan(self._game(self._known(task)), seconds=seconds)
         return len(found.commands) if isinstance(found, Solution) else None
 
     def room(self, task: Task) -> Room:
-        from worlds.alfworld.room import room_of
+        from housequest.worlds.alfworld.room import room_of
 
         known = self._known(task)
         return room_of(self.source(known)[0], self._game(known))
 
     def scene(self, task: Task) -> Scene:
-        from worlds.alfworld.scene import scene_of
+        from housequest.worlds.alfworld.scene import scene_of
 
         known = self._known(task)
         return scene_of(self.source(known)[0], self._game(known))
 
     def situation(self, env: Env, room: Room) -> Situation | None:
         """Hidden: all of a state of the native engine; None for that of textworld, which does not show its own."""
-        from worlds.alfworld.engine.native import NativeEnv
-        from worlds.alfworld.room import situation
-        from worlds.wrappers import Wrapper
+        from housequest.worlds.alfworld.engine.native import NativeEnv
+        from housequest.worlds.alfworld.room import situation
+        from housequest.worlds.wrappers import Wrapper
 
         while isinstance(env, Wrapper):
             env = env.env
@@ -261,7 +261,7 @@ class AlfworldWorld(World):
 
         ``order`` is what ``search`` was called in 0.1.
         """
-        from worlds.alfworld.expert import make_expert
+        from housequest.worlds.alfworld.expert import make_expert
 
         known = {"search": str, "table": str, "seed": int, "order": str}
         for key, value in settings.items():
@@ -292,7 +292,7 @@ class AlfworldWorld(World):
 
     @cached_property
     def _generated(self) -> GeneratedTasks:
-        from worlds.alfworld.houses.house import GeneratedTasks
+        from housequest.worlds.alfworld.houses.house import GeneratedTasks
 
         return GeneratedTasks(self._habits)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from worlds.graphs.graph import Changes, Graph, Placed, Placing, within
+from housequest.worlds.graphs.graph import Changes, Graph, Placed, Placing, within
 
 Verb = Literal["walk to", "grab", "open", "close", "switch on", "switch off", "put in", "put on"]
 

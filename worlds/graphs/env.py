@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from worlds.base import Observation, Step, Task
-from worlds.errors import OrderError
-from worlds.graphs.actions import Action, Verb, after, problem
-from worlds.graphs.goals import GraphGoal, met
-from worlds.graphs.graph import Graph
-from worlds.graphs.sight import examinable, shown_by, visible
-from worlds.graphs.text import (
+from housequest.worlds.base import Observation, Step, Task
+from housequest.worlds.errors import OrderError
+from housequest.worlds.graphs.actions import Action, Verb, after, problem
+from housequest.worlds.graphs.goals import GraphGoal, met
+from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.graphs.sight import examinable, shown_by, visible
+from housequest.worlds.graphs.text import (
     NO_COMMAND,
     read_command,
     told_done,

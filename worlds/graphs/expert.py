@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from worlds.base import Observation
-from worlds.graphs.houses import LYING, STANDING, written_counts
-from worlds.graphs.reader import begin, refused, update
-from worlds.graphs.sentences import Wanted, modern, read_sentence, spoken
-from worlds.household.belief import Belief, Receptacle, kind
-from worlds.household.search import SearchPrior, drawn, salt_of
+from housequest.worlds.base import Observation
+from housequest.worlds.graphs.houses import LYING, STANDING, written_counts
+from housequest.worlds.graphs.reader import begin, refused, update
+from housequest.worlds.graphs.sentences import Wanted, modern, read_sentence, spoken
+from housequest.worlds.household.belief import Belief, Receptacle, kind
+from housequest.worlds.household.search import SearchPrior, drawn, salt_of
 
 ROOM = "apartment"
 _ROOMS = {one.kind: room for room, standing in STANDING.items() for one in standing}

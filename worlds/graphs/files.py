@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.errors import shown
-from worlds.graphs.actions import Action, after
-from worlds.graphs.goals import Condition, GraphGoal, How
-from worlds.graphs.graph import ROBOT, Apartment, Classes, Graph, Node, Placing
-from worlds.graphs.json_text import Fault, JsonText, Keys, Place, list_at, read_text, table_at
+from housequest.worlds.errors import shown
+from housequest.worlds.graphs.actions import Action, after
+from housequest.worlds.graphs.goals import Condition, GraphGoal, How
+from housequest.worlds.graphs.graph import ROBOT, Apartment, Classes, Graph, Node, Placing
+from housequest.worlds.graphs.json_text import Fault, JsonText, Keys, Place, list_at, read_text, table_at
 
 MOST_NODES, MOST_EDGES, MOST_TASKS = 5_000, 500_000, 10_000
 MOST_WANTED, MOST_CONDITIONS = 100, 100

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import lcm
 from typing import Literal
 
-from worlds.graphs.graph import Graph
+from housequest.worlds.graphs.graph import Graph
 
 How = Literal["on", "inside", "turnOn"]
 """VirtualHome's words for what is wanted."""

@@ -1,19 +1,19 @@
-"""The world's texts as a `worlds.household.base.Household`."""
+"""The world's texts as a `housequest.worlds.household.base.Household`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from worlds.errors import KnowledgeError, shown
-from worlds.graphs import reader
-from worlds.graphs.graph import Classes
-from worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
-from worlds.graphs.sentences import Wanted, modern, read_sentence
-from worlds.household.base import Household, Terms
-from worlds.household.commands import CommandForm, Commands
-from worlds.household.counts import Counts
-from worlds.household.goals import Goal, GoalStep, Topic
+from housequest.worlds.errors import KnowledgeError, shown
+from housequest.worlds.graphs import reader
+from housequest.worlds.graphs.graph import Classes
+from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
+from housequest.worlds.graphs.sentences import Wanted, modern, read_sentence
+from housequest.worlds.household.base import Household, Terms
+from housequest.worlds.household.commands import CommandForm, Commands
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.goals import Goal, GoalStep, Topic
 
 
 class GraphHousehold:

@@ -13,11 +13,11 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from worlds.errors import ConfigurationError
-from worlds.graphs.goals import Condition, GraphGoal, How, met
-from worlds.graphs.graph import HOLDING, ROOMS, Apartment, Classes, Graph, Node, Placing
-from worlds.graphs.sentences import modern
-from worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.graphs.goals import Condition, GraphGoal, How, met
+from housequest.worlds.graphs.graph import HOLDING, ROOMS, Apartment, Classes, Graph, Node, Placing
+from housequest.worlds.graphs.sentences import modern
+from housequest.worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount
 
 VERSION = "1"
 """Changes when a seed gives another apartment."""

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.errors import GameError, shown
-from worlds.paths import read_file
+from housequest.worlds.errors import GameError, shown
+from housequest.worlds.paths import read_file
 
 MOST_BYTES = 512 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -18,10 +18,10 @@ from functools import lru_cache
 from itertools import count
 from typing import NamedTuple, cast
 
-from worlds.graphs.actions import Action, problem
-from worlds.graphs.env import Moment, advance, begun
-from worlds.graphs.goals import GraphGoal, met
-from worlds.graphs.graph import Graph
+from housequest.worlds.graphs.actions import Action, problem
+from housequest.worlds.graphs.env import Moment, advance, begun
+from housequest.worlds.graphs.goals import GraphGoal, met
+from housequest.worlds.graphs.graph import Graph
 
 MOST_STATES = 8_000
 """After so many a search ends, whatever the machine."""

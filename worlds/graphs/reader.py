@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from worlds.base import Observation
-from worlds.household.belief import Belief, Item, Openness, Receptacle
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief, Item, Openness, Receptacle
 
 MAX_TEXT = 50_000
 MAX_NAMES = 3_000

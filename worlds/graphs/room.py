@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from worlds.graphs.graph import Graph
-from worlds.graphs.sight import lies
-from worlds.household.belief import Openness
-from worlds.rooms.apartment import Furnished, apartment
-from worlds.rooms.room import Holder, Room, Situation
+from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.graphs.sight import lies
+from housequest.worlds.household.belief import Openness
+from housequest.worlds.rooms.apartment import Furnished, apartment
+from housequest.worlds.rooms.room import Holder, Room, Situation
 
 
 def plan_of(graph: Graph) -> Room:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from worlds.graphs.goals import Condition, GraphGoal, How
+from housequest.worlds.graphs.goals import Condition, GraphGoal, How
 
 _SPOKEN = {
     "barsoap": "bar of soap",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from worlds.graphs.graph import Graph, Placed, Placing
+from housequest.worlds.graphs.graph import Graph, Placed, Placing
 
 
 def visible(graph: Graph) -> frozenset[int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from worlds.base import Observation
-from worlds.graphs.sentences import read_sentence, spoken
-from worlds.graphs.skills import NamedSkill, SkillVerb, skills_in
+from housequest.worlds.base import Observation
+from housequest.worlds.graphs.sentences import read_sentence, spoken
+from housequest.worlds.graphs.skills import NamedSkill, SkillVerb, skills_in
 
 _SHUT = re.compile(r"The (?P<thing>.+) \d+ is (?:in the (?P<where>.+) \d+, which is )?closed; open (?:that|it) first\.")
 _FAR = re.compile(r"You are not close to the (?P<thing>.+) \d+; go to it first\.")

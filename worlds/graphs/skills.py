@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, cast
 
-from worlds.base import Step
-from worlds.graphs.actions import Action, Verb, problem
-from worlds.graphs.env import GraphEnv, Moment
-from worlds.graphs.graph import Apartment, Graph
-from worlds.graphs.sentences import spoken
-from worlds.graphs.text import told_opening
+from housequest.worlds.base import Step
+from housequest.worlds.graphs.actions import Action, Verb, problem
+from housequest.worlds.graphs.env import GraphEnv, Moment
+from housequest.worlds.graphs.graph import Apartment, Graph
+from housequest.worlds.graphs.sentences import spoken
+from housequest.worlds.graphs.text import told_opening
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "switch on"]
 _NEEDED: Mapping[SkillVerb, str] = {

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from worlds.graphs.actions import Action, Verb
-from worlds.graphs.graph import HOLDING, Graph
-from worlds.graphs.sight import beside, by_name, lies, shown_by, visible
+from housequest.worlds.graphs.actions import Action, Verb
+from housequest.worlds.graphs.graph import HOLDING, Graph
+from housequest.worlds.graphs.sight import beside, by_name, lies, shown_by, visible
 
 MANUAL = """look
 inventory

@@ -10,30 +10,30 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from worlds.base import Env, Policy, Task, World
-from worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
-from worlds.graphs.env import GraphEnv
-from worlds.graphs.expert import GraphExpert
-from worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
-from worlds.graphs.goals import GraphGoal
-from worlds.graphs.graph import Classes, Graph
-from worlds.graphs.household import HOUSEHOLD, GraphHousehold
-from worlds.graphs.houses import SEEDS, VERSION, House, laid_out, make_apartment, make_task
-from worlds.graphs.metrics import METRICS
-from worlds.graphs.planner import plan
-from worlds.graphs.sentences import sentence
-from worlds.graphs.skill_expert import SkillExpert
-from worlds.graphs.skills import FORMS, TURNS, SkillEnv, skills_in
-from worlds.graphs.text import MANUAL
-from worlds.household.base import Household
-from worlds.household.search import SearchPrior
-from worlds.options import option
-from worlds.paths import read_file
-from worlds.tasks import EndlessTasks, is_made_up, parse_goal_source, plain_sentence
-from worlds.wrappers import unwrapped
+from housequest.worlds.base import Env, Policy, Task, World
+from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.graphs.env import GraphEnv
+from housequest.worlds.graphs.expert import GraphExpert
+from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
+from housequest.worlds.graphs.goals import GraphGoal
+from housequest.worlds.graphs.graph import Classes, Graph
+from housequest.worlds.graphs.household import HOUSEHOLD, GraphHousehold
+from housequest.worlds.graphs.houses import SEEDS, VERSION, House, laid_out, make_apartment, make_task
+from housequest.worlds.graphs.metrics import METRICS
+from housequest.worlds.graphs.planner import plan
+from housequest.worlds.graphs.sentences import sentence
+from housequest.worlds.graphs.skill_expert import SkillExpert
+from housequest.worlds.graphs.skills import FORMS, TURNS, SkillEnv, skills_in
+from housequest.worlds.graphs.text import MANUAL
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.search import SearchPrior
+from housequest.worlds.options import option
+from housequest.worlds.paths import read_file
+from housequest.worlds.tasks import EndlessTasks, is_made_up, parse_goal_source, plain_sentence
+from housequest.worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
-    from worlds.rooms.room import Room, Situation
+    from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "household-graph"
 PUBLISHED = {"train": 250, "test": 100}
@@ -155,12 +155,12 @@ class GraphWorld(World):
         return None if found is None else len(found.actions)
 
     def room(self, task: Task) -> Room:
-        from worlds.graphs.room import plan_of
+        from housequest.worlds.graphs.room import plan_of
 
         return plan_of(self._begun(task)[0])
 
     def situation(self, env: Env, room: Room) -> Situation | None:
-        from worlds.graphs.room import situation
+        from housequest.worlds.graphs.room import situation
 
         inner = unwrapped(env)
         return situation(inner.moment.graph, room) if isinstance(inner, GraphEnv) else None

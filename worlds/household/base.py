@@ -1,4 +1,4 @@
-"""What a household world adds to `worlds.base.World`: its texts read into values."""
+"""What a household world adds to `housequest.worlds.base.World`: its texts read into values."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from worlds.base import Observation
-from worlds.household.belief import Belief
-from worlds.household.commands import Commands
-from worlds.household.counts import Counts
-from worlds.household.goals import Goal, GoalStep, Topic
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.commands import Commands
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.goals import Goal, GoalStep, Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Terms:
 
 
 class Household(Protocol):
-    """Reads the texts of a household world into the values of `worlds.household`, and knows what its houses are like."""
+    """Reads the texts of a household world into the values of `housequest.worlds.household`, and knows what its houses are
+    like."""
 
     @property
     def task_types(self) -> tuple[str, ...]:

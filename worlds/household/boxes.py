@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Self, cast
 
-from worlds.errors import WorldError, nearest
-from worlds.household.affordances import DIRTYABLE, ENCLOSING, KNIVES, MOVABLE, SLICES, TOGGLEABLE, kind_in
-from worlds.household.layout import HAND, Layout, State, begun, box_at, fixtures
-from worlds.household.placing import deepest, settled, spots
-from worlds.household.sight import Sight, unhidden, visible
-from worlds.household.simulator import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown
-from worlds.rooms.kinds import kind_of
-from worlds.rooms.poses import GRID, Point, Pose
-from worlds.rooms.room import AHEAD
+from housequest.worlds.errors import WorldError, nearest
+from housequest.worlds.household.affordances import DIRTYABLE, ENCLOSING, KNIVES, MOVABLE, SLICES, TOGGLEABLE, kind_in
+from housequest.worlds.household.layout import HAND, Layout, State, begun, box_at, fixtures
+from housequest.worlds.household.placing import deepest, settled, spots
+from housequest.worlds.household.sight import Sight, unhidden, visible
+from housequest.worlds.household.simulator import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown
+from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.poses import GRID, Point, Pose
+from housequest.worlds.rooms.room import AHEAD
 
 VERSION = 2
 """Increased whenever an action gets another answer or a frame other pixels."""

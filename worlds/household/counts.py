@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from worlds.errors import KnowledgeError, shown
-from worlds.paths import read_file
-from worlds.typed_json import as_table, json_name, read_json
+from housequest.worlds.errors import KnowledgeError, shown
+from housequest.worlds.paths import read_file
+from housequest.worlds.typed_json import as_table, json_name, read_json
 
 MAX_FILE = 2_000_000
 

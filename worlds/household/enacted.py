@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Protocol, cast, runtime_checkable
 
-from worlds.base import Env, Task, World
-from worlds.rooms.poses import Pose
-from worlds.wrappers import Wrapper
+from housequest.worlds.base import Env, Task, World
+from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.wrappers import Wrapper
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import hypot
 
-from worlds.household.affordances import DIRTYABLE, MOVABLE, SLICES, TOGGLEABLE, kind_in
-from worlds.household.simulator import FLOOR, NOTHING_TREATED, Lying, Scene, SimulatedObject, Treated
-from worlds.rooms.contents import BOARD, box_of
-from worlds.rooms.kinds import kind_of
-from worlds.rooms.poses import Point, Pose
-from worlds.rooms.room import AHEAD, Box, Fixture
+from housequest.worlds.household.affordances import DIRTYABLE, MOVABLE, SLICES, TOGGLEABLE, kind_in
+from housequest.worlds.household.simulator import FLOOR, NOTHING_TREATED, Lying, Scene, SimulatedObject, Treated
+from housequest.worlds.rooms.contents import BOARD, box_of
+from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.poses import Point, Pose
+from housequest.worlds.rooms.room import AHEAD, Box, Fixture
 
 HAND = "hand"
 """Where a thing is that is held."""

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, cast
 
-from worlds.household.simulator import HEIGHT, Event, SimulatedObject
-from worlds.rooms.poses import EYE, Point, Pose
-from worlds.rooms.render import Size
-from worlds.rooms.room import Box
+from housequest.worlds.household.simulator import HEIGHT, Event, SimulatedObject
+from housequest.worlds.rooms.poses import EYE, Point, Pose
+from housequest.worlds.rooms.render import Size
+from housequest.worlds.rooms.room import Box
 
 MOST_OBJECTS = 5_000
 _TEMPERATURES = ("Cold", "Hot", "RoomTemp")

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import hypot
 
-from worlds.household.affordances import kind_in
-from worlds.household.layout import Layout, before, box_at
-from worlds.household.simulator import FLOOR, Lying, Scene
-from worlds.rooms.contents import BOARD, box_of
-from worlds.rooms.kinds import kind_of
-from worlds.rooms.poses import Point, Pose
-from worlds.rooms.room import AHEAD, Box, Fixture
+from housequest.worlds.household.affordances import kind_in
+from housequest.worlds.household.layout import Layout, before, box_at
+from housequest.worlds.household.simulator import FLOOR, Lying, Scene
+from housequest.worlds.rooms.contents import BOARD, box_of
+from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.poses import Point, Pose
+from housequest.worlds.rooms.room import AHEAD, Box, Fixture
 
 _BESIDE = 0.12
 _BELOW = 0.25

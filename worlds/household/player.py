@@ -1,6 +1,6 @@
 """The stand-in as a player: any client of AI2-THOR 5 drives it over its FIFO protocol, without Unity.
 
-``Controller(local_executable_path="python -m worlds.household.player", scene="FloorPlan28", x_display=":0")``
+``Controller(local_executable_path="python -m housequest.worlds.household.player", scene="FloorPlan28", x_display=":0")``
 
 Its scenes are the tasks of a world by their references (``example:1``), and ``FloorPlanN`` for the first task in each of
 AI2-THOR's rooms that is installed. Behind ``player`` stand ``--world NAME`` and other tasks to offer.
@@ -17,14 +17,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from worlds.base import Task, World
-from worlds.errors import HousequestError
-from worlds.household.boxes import ACTIONS, Boxes
-from worlds.household.metadata import written
-from worlds.household.protocol import CLASSES, CLIENT_PIPE, DEPTH, IDS, RGB, SERVER_PIPE, read_action, write_answer
-from worlds.household.simulator import Event, Scene, SimulatedObject
-from worlds.registry import make_world
-from worlds.rooms.frame import Frame
+from housequest.worlds.base import Task, World
+from housequest.worlds.errors import HousequestError
+from housequest.worlds.household.boxes import ACTIONS, Boxes
+from housequest.worlds.household.metadata import written
+from housequest.worlds.household.protocol import CLASSES, CLIENT_PIPE, DEPTH, IDS, RGB, SERVER_PIPE, read_action, write_answer
+from housequest.worlds.household.simulator import Event, Scene, SimulatedObject
+from housequest.worlds.registry import make_world
+from housequest.worlds.rooms.frame import Frame
 
 LOOK = 30.0
 """Degrees of LookUp and LookDown in AI2-THOR 5."""
@@ -175,7 +175,7 @@ def scenes(world: World, references: list[str]) -> dict[str, Task]:
 
 def main(arguments: list[str]) -> int:
     """Serve one client until it closes its pipe."""
-    parser = argparse.ArgumentParser(prog="python -m worlds.household.player", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m housequest.worlds.household.player", description=__doc__)
     parser.add_argument("--world", default="alfworld", help="whose tasks are the scenes")
     parser.add_argument("task", nargs="*", help="a task to offer beside the examples and the floor plans")
     # A client adds Unity's own options, such as -screen-width 300.
@@ -185,7 +185,7 @@ def main(arguments: list[str]) -> int:
     if None in paths:
         print(
             f"This is started by a client of AI2-THOR, which sets {SERVER_PIPE} and {CLIENT_PIPE}: "
-            'Controller(local_executable_path="python -m worlds.household.player", x_display=":0").',
+            'Controller(local_executable_path="python -m housequest.worlds.household.player", x_display=":0").',
             file=sys.stderr,
         )
         return 2

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from worlds.household.layout import box_at
-from worlds.household.simulator import Lying, Scene
-from worlds.rooms.room import Box, Fixture
+from housequest.worlds.household.layout import box_at
+from housequest.worlds.household.simulator import Lying, Scene
+from housequest.worlds.rooms.room import Box, Fixture
 
 _SUNK = 0.04
 _LEAST = 0.1

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from worlds.household.affordances import ENCLOSING, LAMPS, kind_in
-from worlds.household.layout import HAND, Layout, State, apart, listed
-from worlds.household.simulator import FIELD, FLOOR, SIZE, VISIBLE, Scene, SimulatedObject
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import Point, Pose
-from worlds.rooms.render import Camera, Size, field, render
-from worlds.rooms.room import Fixture, Holder, Room, Situation
-from worlds.rooms.stage import Part, furniture, inner
+from housequest.worlds.household.affordances import ENCLOSING, LAMPS, kind_in
+from housequest.worlds.household.layout import HAND, Layout, State, apart, listed
+from housequest.worlds.household.simulator import FIELD, FLOOR, SIZE, VISIBLE, Scene, SimulatedObject
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import Point, Pose
+from housequest.worlds.rooms.render import Camera, Size, field, render
+from housequest.worlds.rooms.room import Fixture, Holder, Room, Situation
+from housequest.worlds.rooms.stage import Part, furniture, inner
 
 if TYPE_CHECKING:
     from numpy import bool_, float64, intp
@@ -116,7 +116,7 @@ def _drawn(scene: Scene, layout: Layout) -> _Drawn:
 
 
 def _known(scene: Scene, layout: Layout) -> tuple[Room, Situation]:
-    """The room and its situation as `worlds.rooms` draws them: everything known, each thing at its own point."""
+    """The room and its situation as `housequest.worlds.rooms` draws them: everything known, each thing at its own point."""
     room = scene.room
     ground = Fixture(_GROUND, room.walls._replace(y0=-0.05, y1=0.0))
     holders: list[Holder] = []

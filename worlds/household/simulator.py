@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
-from worlds.household.affordances import kind_in
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import EYE, Point, Pose
-from worlds.rooms.render import Size
-from worlds.rooms.room import Box, Room
+from housequest.worlds.household.affordances import kind_in
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import EYE, Point, Pose
+from housequest.worlds.rooms.render import Size
+from housequest.worlds.rooms.room import Box, Room
 
 if TYPE_CHECKING:
     from numpy import bool_

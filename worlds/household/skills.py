@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal, NamedTuple, get_args
 
-from worlds.household.goals import Treatment
+from housequest.worlds.household.goals import Treatment
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 

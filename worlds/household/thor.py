@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
-from worlds.errors import Unsupported, WorldError, shown
-from worlds.household.affordances import kind_in
-from worlds.household.metadata import read_objects, read_pose
-from worlds.household.simulator import (
+from housequest.worlds.errors import Unsupported, WorldError, shown
+from housequest.worlds.household.affordances import kind_in
+from housequest.worlds.household.metadata import read_objects, read_pose
+from housequest.worlds.household.simulator import (
     FIELD,
     LOOK,
     NOTHING_TREATED,
@@ -28,9 +28,9 @@ from worlds.household.simulator import (
     closest,
     grown,
 )
-from worlds.rooms.frame import Frame
-from worlds.rooms.render import Size
-from worlds.workers import Refused, Worker, WorkerError
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.render import Size
+from housequest.worlds.workers import Refused, Worker, WorkerError
 
 MAJOR = "5."
 """How versions of the client begin that are known here."""
@@ -40,7 +40,7 @@ SECONDS = 60.0
 """Seconds that it has for an action."""
 LONGEST_MESSAGE = 1_000
 """Characters of what AI2-THOR says of an action that are kept."""
-_WORKER = "worlds.household.thor_worker"
+_WORKER = "housequest.worlds.household.thor_worker"
 _IMAGES = {"rgb": 3, "depth": 4, "ids": 3}
 """The images of a frame, and how many bytes each has for a pixel."""
 
@@ -95,8 +95,8 @@ class _Said:
 class Thor:
     """AI2-THOR as a `Simulator`.
 
-    ``player`` is the program that its client starts, such as a Unity build or ``python -m worlds.household.player``; without
-    one, the client downloads its own build. ``size`` and ``field`` are those of all frames.
+    ``player`` is the program that its client starts, such as a Unity build or ``python -m housequest.worlds.household.player``;
+    without one, the client downloads its own build. ``size`` and ``field`` are those of all frames.
     """
 
     name = "thor"

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from time import sleep
 from typing import Any, NoReturn
 
-from worlds.household.thor import MAJOR
-from worlds.workers import Handler, Refused, serve
+from housequest.worlds.household.thor import MAJOR
+from housequest.worlds.workers import Handler, Refused, serve
 
 _POLL = 0.2
 

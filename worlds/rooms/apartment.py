@@ -13,12 +13,12 @@ from functools import lru_cache
 from math import ceil
 from typing import NamedTuple
 
-from worlds.household.belief import Belief
-from worlds.rooms.floor import MAX_CELLS, reached, uncovered
-from worlds.rooms.furnish import MAX_FIXTURES, WALLS
-from worlds.rooms.plans import fit
-from worlds.rooms.poses import GRID, Pose
-from worlds.rooms.room import Box, Fixture, Room
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.rooms.floor import MAX_CELLS, reached, uncovered
+from housequest.worlds.rooms.furnish import MAX_FIXTURES, WALLS
+from housequest.worlds.rooms.plans import fit
+from housequest.worlds.rooms.poses import GRID, Pose
+from housequest.worlds.rooms.room import Box, Fixture, Room
 
 MAX_ROOMS = 24
 """Rooms that are drawn."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from worlds.rooms.kinds import Kind, kind_of
-from worlds.rooms.room import Box, Fixture, Holder, Room, Situation
+from housequest.worlds.rooms.kinds import Kind, kind_of
+from housequest.worlds.rooms.room import Box, Fixture, Holder, Room, Situation
 
 MAX_CONTENTS = 200
 """Things in one receptacle that are drawn."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, islice
 
-from worlds.rooms.poses import GRID, Point
-from worlds.rooms.room import Box, Cell, Fixture
+from housequest.worlds.rooms.poses import GRID, Point
+from housequest.worlds.rooms.room import Box, Cell, Fixture
 
 BODY = 0.2
 """Nothing stands closer than this to a cell where somebody stands, in metres."""

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from math import ceil, floor
 
-from worlds.rooms.poses import GRID
-from worlds.rooms.room import AHEAD, Box, Cell, Fixture
+from housequest.worlds.rooms.poses import GRID
+from housequest.worlds.rooms.room import AHEAD, Box, Cell, Fixture
 
 LOW = 1.2
 """Somebody walks below what hangs higher, in metres."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from worlds.rooms.fitted import BODY, clear, fitted
-from worlds.rooms.floor import walkable
-from worlds.rooms.kinds import Kind, kind_of
-from worlds.rooms.poses import GRID, Point, Pose
-from worlds.rooms.room import AHEAD, Box, Cell, Fixture, Room, Side
+from housequest.worlds.rooms.fitted import BODY, clear, fitted
+from housequest.worlds.rooms.floor import walkable
+from housequest.worlds.rooms.kinds import Kind, kind_of
+from housequest.worlds.rooms.poses import GRID, Point, Pose
+from housequest.worlds.rooms.room import AHEAD, Box, Cell, Fixture, Room, Side
 
 ON_FLOOR = 0.25
 """A pivot below this is at the bottom of what stands on the floor; a higher one is at its top."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from math import atan2, ceil, degrees
 from random import Random
 
-from worlds.rooms.floor import MAX_CELLS, reached, uncovered
-from worlds.rooms.furnish import MAX_FIXTURES, WALLS
-from worlds.rooms.kinds import kind_of
-from worlds.rooms.poses import EYE, GRID, Pose
-from worlds.rooms.room import AHEAD, Box, Fixture, Room, Side
+from housequest.worlds.rooms.floor import MAX_CELLS, reached, uncovered
+from housequest.worlds.rooms.furnish import MAX_FIXTURES, WALLS
+from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.poses import EYE, GRID, Pose
+from housequest.worlds.rooms.room import AHEAD, Box, Fixture, Room, Side
 
 VERSION = 1
 """Increased whenever a house would get another plan."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import cos, radians, sin, tan
 from typing import TYPE_CHECKING
 
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import Point
-from worlds.rooms.stage import Part
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import Point
+from housequest.worlds.rooms.stage import Part
 
 if TYPE_CHECKING:
     from numpy import bool_, float32, float64, int32, int64, uint32

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from worlds.household.belief import Belief, Openness
-from worlds.rooms.kinds import Kind, kind_of
-from worlds.rooms.poses import Point, Pose
+from housequest.worlds.household.belief import Belief, Openness
+from housequest.worlds.rooms.kinds import Kind, kind_of
+from housequest.worlds.rooms.poses import Point, Pose
 
 Side = int
 """A quarter turn: 0 for +z, 1 for +x, 2 for -z, 3 for -x."""
@@ -132,7 +132,8 @@ class Room:
 
     ``homes`` is hidden: where each thing lies at the start in each receptacle that holds it; a drawing looks up only what is
     known to be there. ``floor`` are the cells on which one can stand. ``made_up``: the game says nothing of where things are.
-    ``rooms`` are the fixtures that are rooms, each a floor, where this is a home of several (`worlds.rooms.apartment`).
+    ``rooms`` are the fixtures that are rooms, each a floor, where this is a home of several
+    (`housequest.worlds.rooms.apartment`).
     """
 
     walls: Box

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import cos, radians, sin
 
-from worlds.rooms.contents import BOARD, box_of, holding, laid_in
-from worlds.rooms.kinds import Colour, Kind, kind_of
-from worlds.rooms.poses import Pose
-from worlds.rooms.room import AHEAD, Box, Fixture, Holder, Room, Side, Situation
+from housequest.worlds.rooms.contents import BOARD, box_of, holding, laid_in
+from housequest.worlds.rooms.kinds import Colour, Kind, kind_of
+from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import AHEAD, Box, Fixture, Holder, Room, Side, Situation
 
 MAX_BOXES = 6_000
 """Boxes that are drawn; no published game comes near, and a hostile one is cut off."""

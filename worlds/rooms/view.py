@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from math import atan2, cos, radians, sin
 from typing import Literal
 
-from worlds.rooms.apartment import WALL
-from worlds.rooms.contents import lying
-from worlds.rooms.floor import way
-from worlds.rooms.frame import Frame
-from worlds.rooms.kinds import kind_of
-from worlds.rooms.poses import EYE, GRID, Point, Pose
-from worlds.rooms.render import Camera, Size, field, render
-from worlds.rooms.room import Box, Holder, Room, Situation
-from worlds.rooms.stage import Part, agent, furniture, inner, outer, path
+from housequest.worlds.rooms.apartment import WALL
+from housequest.worlds.rooms.contents import lying
+from housequest.worlds.rooms.floor import way
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.poses import EYE, GRID, Point, Pose
+from housequest.worlds.rooms.render import Camera, Size, field, render
+from housequest.worlds.rooms.room import Box, Holder, Room, Situation
+from housequest.worlds.rooms.stage import Part, agent, furniture, inner, outer, path
 
 Drawing = Literal["house", "eyes", "plan"]
 """The pictures of a room: the doll's house, what the agent sees from where it stands, and the plan."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent.agents.spec import AgentParts, declare_agent
-from worlds.options import Scalar, option
-from worlds.paths import given_path
+from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.worlds.options import Scalar, option
+from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class ActionAttentionSettings:
 
 def weights_file(settings: Mapping[str, Scalar]) -> Path:
     """The file of the network that plays with ``settings``."""
-    from agent.agents.action_attention.file import SHIPPED
+    from housequest.agent.agents.action_attention.file import SHIPPED
 
     name = str(settings.get("weights", ""))
     return given_path(name) if name else SHIPPED
@@ -47,8 +47,8 @@ def weights_file(settings: Mapping[str, Scalar]) -> Path:
     prior="counts",
 )
 def action_attention(parts: AgentParts[ActionAttentionSettings]) -> Agent:
-    from agent.agents.action_attention.agent import ActionAttention
-    from agent.agents.action_attention.policy import load_policy
+    from housequest.agent.agents.action_attention.agent import ActionAttention
+    from housequest.agent.agents.action_attention.policy import load_policy
 
     file = weights_file({"weights": parts.settings.weights})
     return ActionAttention(load_policy(file, parts.settings.embedder), parts.household, parts.settings)

@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from agent.agents.action_attention.modules import finished, relevance, subgoals
-from agent.agents.pet.roles import ELIMINATOR, SUBTASKS, TRACKER, bare
-from agent.agents.spec import needs_admissible
-from agent.base import Act, Decision, Emitter, Grants, Idle, Turn
-from agent.episodes import events
-from agent.roles.brief import BriefState
-from agent.roles.messages import emit_thought, opening_text
-from knowledge.examples import subtask_words
-from worlds.base import Observation, Transition
-from worlds.errors import ConfigurationError
-from worlds.household.base import Household
-from worlds.household.belief import Belief
-from worlds.household.goals import GoalStep
-from worlds.household.masking import masked, possible
+from housequest.agent.agents.action_attention.modules import finished, relevance, subgoals
+from housequest.agent.agents.pet.roles import ELIMINATOR, SUBTASKS, TRACKER, bare
+from housequest.agent.agents.spec import needs_admissible
+from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, Turn
+from housequest.agent.episodes import events
+from housequest.agent.roles.brief import BriefState
+from housequest.agent.roles.messages import emit_thought, opening_text
+from housequest.knowledge.examples import subtask_words
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import GoalStep
+from housequest.worlds.household.masking import masked, possible
 
 if TYPE_CHECKING:
-    from agent.agents.action_attention import ActionAttentionSettings
-    from agent.agents.action_attention.policy import Policy
+    from housequest.agent.agents.action_attention import ActionAttentionSettings
+    from housequest.agent.agents.action_attention.policy import Policy
 
 SHOWN = 3
 """Commands in a thought, the likeliest first."""

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from agent.agents.action_attention.words import MOST_NUMBER, Words
-from agent.models.embeddings import Embedder, Vector
-from agent.networks.layers import Floats, normed, silu
-from knowledge.selection import cosines
-from worlds.errors import ModelError
+from housequest.agent.agents.action_attention.words import MOST_NUMBER, Words
+from housequest.agent.models.embeddings import Embedder, Vector
+from housequest.agent.networks.layers import Floats, normed, silu
+from housequest.knowledge.selection import cosines
+from housequest.worlds.errors import ModelError
 
 NUMBERS = MOST_NUMBER + 1
 

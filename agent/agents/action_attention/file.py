@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.agents.action_attention.embedding import FrozenEmbedding, WordEmbedding, embedding_sizes, frozen_sizes
-from agent.agents.action_attention.network import Network, Shape
-from agent.agents.action_attention.words import Words
-from agent.models.embeddings import make_embedder
-from agent.networks.file import WeightsFormat, title
-from worlds.errors import ConfigurationError, shown
+from housequest.agent.agents.action_attention.embedding import FrozenEmbedding, WordEmbedding, embedding_sizes, frozen_sizes
+from housequest.agent.agents.action_attention.network import Network, Shape
+from housequest.agent.agents.action_attention.words import Words
+from housequest.agent.models.embeddings import make_embedder
+from housequest.agent.networks.file import WeightsFormat, title
+from housequest.worlds.errors import ConfigurationError, shown
 
 SHIPPED = Path(__file__).with_name("action-attention.weights")
 
 _MOST = {"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384}
 _REFUSAL = "has no weights of Action Attention"
-_WAY_OUT = "Export some with `python -m agent.training.attention export`."
+_WAY_OUT = "Export some with `python -m housequest.agent.training.attention export`."
 
 
 def _fits(shape: Shape) -> bool:

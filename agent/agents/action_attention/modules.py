@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from worlds.household.base import Household
-from worlds.household.belief import Belief, Receptacle, kind
-from worlds.household.counts import Counts
-from worlds.household.goals import ADJECTIVES, APPLIANCES, GoalStep
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief, Receptacle, kind
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, GoalStep
 
 
 def subgoals(goal: str, belief: Belief, household: Household) -> tuple[GoalStep, ...]:

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.networks.layers import Floats, layer_sizes, normed, shares, silu
+from housequest.agent.networks.layers import Floats, layer_sizes, normed, shares, silu
 
 ROLES = 5
 """Task, history, observation, query, command: what a vector stands for."""

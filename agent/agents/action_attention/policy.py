@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from agent.agents.action_attention.file import SHIPPED, read_weights
-from agent.agents.action_attention.network import Network
-from agent.networks.layers import Floats, shares, use_one_thread
+from housequest.agent.agents.action_attention.file import SHIPPED, read_weights
+from housequest.agent.agents.action_attention.network import Network
+from housequest.agent.networks.layers import Floats, shares, use_one_thread
 
 MOST_REMEMBERED = 20_000
 

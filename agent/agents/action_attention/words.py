@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from worlds.household.goals import SYNONYMS
+from housequest.worlds.household.goals import SYNONYMS
 
 UNKNOWN, BEGINNING = "<unknown>", "<beginning>"
 MOST_NUMBER = 63

@@ -7,12 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent.agents.spec import AgentParts, ExampleSettings
-from worlds.options import option
+from housequest.agent.agents.spec import AgentParts, ExampleSettings
+from housequest.worlds.options import option
 
 if TYPE_CHECKING:
-    from agent.agents.bodies.base import Body
-    from agent.skills.controller import PlannerSearch
+    from housequest.agent.agents.bodies.base import Body
+    from housequest.agent.skills.controller import PlannerSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class CameraSettings(ExampleSettings):
 def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
     """What an agent's skills move in its world; ``search`` is by what places are searched in text."""
     if parts.world.pictured:
-        from agent.agents.bodies.robot import RobotBody
+        from housequest.agent.agents.bodies.robot import RobotBody
 
         return RobotBody(parts)
-    from agent.agents.bodies.text import TextBody
+    from housequest.agent.agents.bodies.text import TextBody
 
     return TextBody(parts, search)

@@ -6,12 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agent.base import Emitter, Turn
-from agent.impression import Impression
-from agent.skills.controller import Outcome
-from agent.skills.skill import Skill
-from knowledge.rules import Rule
-from worlds.base import Observation, Transition
+from housequest.agent.base import Emitter, Turn
+from housequest.agent.impression import Impression
+from housequest.agent.skills.controller import Outcome
+from housequest.agent.skills.skill import Skill
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation, Transition
 
 
 @dataclass(frozen=True, slots=True)

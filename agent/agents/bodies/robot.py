@@ -1,7 +1,7 @@
 """ALFRED's robot as a body: skills become low-level actions by what its camera sees.
 
-Perception, the semantic maps and the deterministic action policy are `agent.seeing`. Prompts are told the kinds that perception
-has reported, what is in the hand, and how actions went: no name, no id and no coordinate.
+Perception, the semantic maps and the deterministic action policy are `housequest.agent.seeing`. Prompts are told the kinds that
+perception has reported, what is in the hand, and how actions went: no name, no id and no coordinate.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from dataclasses import dataclass, fields, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from agent.agents.bodies.base import Told
-from agent.agents.spec import AgentParts
-from agent.base import Emitter, Turn
-from agent.episodes import events
-from agent.impression import Impression
-from agent.roles.messages import emit_thought
-from agent.seeing.impression import impression_of
-from agent.seeing.narrate import found_kinds, held_kind, room_kind, seen_kinds
-from agent.seeing.oracle import sliced
-from agent.seeing.outcomes import before
-from agent.seeing.perception import Percept, kind_in
-from agent.seeing.policy import ActionPolicy
-from agent.seeing.primitives import ACTIONS, OPENABLE, UNRECOGNISED
-from agent.seeing.registry import make_perception
-from agent.seeing.state import Heuristics, LowLevelAction, SeeingState
-from agent.skills.controller import Execute, Failed, Outcome
-from agent.skills.naming import kinds_ending, resolve
-from agent.skills.skill import Skill
-from knowledge.rules import Rule
-from worlds.base import Observation, Transition
-from worlds.errors import Unsupported, shown
-from worlds.household.simulator import touched
-from worlds.registry import DEFAULT_WORLD, household
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import Pose
+from housequest.agent.agents.bodies.base import Told
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Emitter, Turn
+from housequest.agent.episodes import events
+from housequest.agent.impression import Impression
+from housequest.agent.roles.messages import emit_thought
+from housequest.agent.seeing.impression import impression_of
+from housequest.agent.seeing.narrate import found_kinds, held_kind, room_kind, seen_kinds
+from housequest.agent.seeing.oracle import sliced
+from housequest.agent.seeing.outcomes import before
+from housequest.agent.seeing.perception import Percept, kind_in
+from housequest.agent.seeing.policy import ActionPolicy
+from housequest.agent.seeing.primitives import ACTIONS, OPENABLE, UNRECOGNISED
+from housequest.agent.seeing.registry import make_perception
+from housequest.agent.seeing.state import Heuristics, LowLevelAction, SeeingState
+from housequest.agent.skills.controller import Execute, Failed, Outcome
+from housequest.agent.skills.naming import kinds_ending, resolve
+from housequest.agent.skills.skill import Skill
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import Unsupported, shown
+from housequest.worlds.household.simulator import touched
+from housequest.worlds.registry import DEFAULT_WORLD, household
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import Pose
 
 if TYPE_CHECKING:
-    from agent.agents.bodies import CameraSettings
+    from housequest.agent.agents.bodies import CameraSettings
 
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _NOTHING_HAPPENED = "Nothing happened yet."

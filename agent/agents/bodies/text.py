@@ -6,18 +6,18 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent.agents.bodies.base import Told
-from agent.agents.spec import AgentParts
-from agent.base import Emitter, Turn
-from agent.roles.household import found_items, held_text, here_text
-from agent.roles.messages import transcript
-from agent.skills.controller import ControllerState, Outcome, PlannerSearch
-from agent.skills.naming import resolve
-from agent.skills.searcher import SearchingController
-from agent.skills.skill import Skill
-from knowledge.rules import Rule
-from worlds.base import Observation, Transition
-from worlds.household.belief import Belief, kind
+from housequest.agent.agents.bodies.base import Told
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Emitter, Turn
+from housequest.agent.roles.household import found_items, held_text, here_text
+from housequest.agent.roles.messages import transcript
+from housequest.agent.skills.controller import ControllerState, Outcome, PlannerSearch
+from housequest.agent.skills.naming import resolve
+from housequest.agent.skills.searcher import SearchingController
+from housequest.agent.skills.skill import Skill
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.household.belief import Belief, kind
 
 
 class TextBody:

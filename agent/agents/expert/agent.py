@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent.base import Act, Decision, Emitter, GiveUp, Grants, Memory, Turn
-from agent.roles.messages import emit_thought
-from worlds.base import Observation, Policy
+from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Memory, Turn
+from housequest.agent.roles.messages import emit_thought
+from housequest.worlds.base import Observation, Policy
 
 
 class Expert:

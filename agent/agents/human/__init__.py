@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent.agents.spec import AgentParts, NoSettings, declare_agent
-from worlds.errors import ConfigurationError
+from housequest.agent.agents.spec import AgentParts, NoSettings, declare_agent
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 
 @declare_agent("human", "you, typing", needs_model=False, takes_rules=False)
 def human(parts: AgentParts[NoSettings]) -> Agent:
-    from agent.agents.human.agent import Human
+    from housequest.agent.agents.human.agent import Human
 
     if parts.asks is None:
         raise ConfigurationError("The agent 'human' needs a person to ask; it plays only in `housequest play`.")

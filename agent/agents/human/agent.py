@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agent.base import Act, AskPerson, Decision, Emitter, Grants, Leave, Turn
-from agent.roles.base import clean
-from agent.roles.messages import emit_rules
-from worlds.base import Observation
+from housequest.agent.base import Act, AskPerson, Decision, Emitter, Grants, Leave, Turn
+from housequest.agent.roles.base import clean
+from housequest.agent.roles.messages import emit_rules
+from housequest.worlds.base import Observation
 
 
 class Human:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agent.agents.bodies import CameraSettings
-from agent.agents.spec import AgentParts, declare_agent
-from agent.skills.controller import PlannerSearch
-from worlds.options import option
+from housequest.agent.agents.bodies import CameraSettings
+from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.agent.skills.controller import PlannerSearch
+from housequest.worlds.options import option
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 Wording = Literal["pairs", "lines"]
 """How plans are written in the prompt: all pairs on one line, or each on a numbered line of its own."""
@@ -49,6 +49,6 @@ class LlmPlannerSettings(CameraSettings):
     rerenders=True,
 )
 def llm_planner(parts: AgentParts[LlmPlannerSettings]) -> Agent:
-    from agent.agents.llm_planner.agent import LlmPlanner
+    from housequest.agent.agents.llm_planner.agent import LlmPlanner
 
     return LlmPlanner(parts)

@@ -16,22 +16,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
-from agent.agents.spec import AgentParts
-from agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
-from agent.models.base import Message
-from agent.models.forms import Choice, Form, Listed, Name
-from agent.roles.base import Role, ask, is_unheld, load_prompt
-from agent.roles.messages import additions, emit_rules
-from agent.roles.notes import note, noted
-from agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, names_in, read_subgoals
-from agent.roles.terms import planning
-from worlds.base import Observation
+from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
+from housequest.agent.models.base import Message
+from housequest.agent.models.forms import Choice, Form, Listed, Name
+from housequest.agent.roles.base import Role, ask, is_unheld, load_prompt
+from housequest.agent.roles.messages import additions, emit_rules
+from housequest.agent.roles.notes import note, noted
+from housequest.agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, names_in, read_subgoals
+from housequest.agent.roles.terms import planning
+from housequest.worlds.base import Observation
 
 if TYPE_CHECKING:
-    from agent.agents.llm_planner import LlmPlannerSettings, Wording
+    from housequest.agent.agents.llm_planner import LlmPlannerSettings, Wording
 
-PACKAGE = "agent.agents.llm_planner"
+PACKAGE = "housequest.agent.agents.llm_planner"
 _NAMES = tuple(PAIR_NAMES.values())
 UNREADABLE = f"{PLANNER} unreadable"
 """Noted of a model that wrote no plan; another one may, asked the same."""

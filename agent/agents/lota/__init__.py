@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agent.agents.spec import AgentParts, ModelSettings, Strategy, declare_agent
-from agent.skills.controller import PlannerSearch
-from worlds.errors import ConfigurationError
-from worlds.options import option
+from housequest.agent.agents.spec import AgentParts, ModelSettings, Strategy, declare_agent
+from housequest.agent.skills.controller import PlannerSearch
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import option
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class LotaSettings(SayCanSettings):
 
     ``asking=list`` is what the paper did with GPT-4 (appendix D): one reply lists all skills, which are carried out in turn.
     With more ``readings`` than one, a plan that did not end the game is followed by the likeliest other one
-    (`agent.agents.lota.readings`); it needs a model that scores given texts.
+    (`housequest.agent.agents.lota.readings`); it needs a model that scores given texts.
     """
 
     exact: bool = option(False, "choose by the probability of each skill, not by constrained decoding")
@@ -51,7 +51,7 @@ class LotaSettings(SayCanSettings):
     searches=True,
 )
 def lota(parts: AgentParts[LotaSettings]) -> Agent:
-    from agent.agents.lota.agent import Lota
+    from housequest.agent.agents.lota.agent import Lota
 
     if parts.settings.exact and parts.settings.asking == "list":
         raise ConfigurationError("exact=on scores single skills, and asking=list asks for a list; leave one of them out.")
@@ -70,6 +70,6 @@ def lota(parts: AgentParts[LotaSettings]) -> Agent:
     searches=True,
 )
 def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
-    from agent.agents.lota.agent import Lota
+    from housequest.agent.agents.lota.agent import Lota
 
     return Lota(parts, "each")

@@ -10,22 +10,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.agents.examples import make_example_selector
-from agent.agents.lota.carrying import ByWorld, Controlled, SkillCarrier
-from agent.agents.lota.readings import Readings, goes_round, read_anew
-from agent.agents.lota.selector import DONE, NAME, Chosen, Constrained, Prompted, Scored, said
-from agent.agents.spec import AgentParts
-from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
-from agent.models.base import Capabilities, Message
-from agent.roles.base import Answer, continues, is_unheld, load_prompt
-from agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, rules_after
-from agent.roles.terms import in_terms
-from agent.skills.controller import Done, Execute, Failed
-from worlds.base import Observation
-from worlds.errors import ModelError, Unsupported, shown
+from housequest.agent.agents.examples import make_example_selector
+from housequest.agent.agents.lota.carrying import ByWorld, Controlled, SkillCarrier
+from housequest.agent.agents.lota.readings import Readings, goes_round, read_anew
+from housequest.agent.agents.lota.selector import DONE, NAME, Chosen, Constrained, Prompted, Scored, said
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
+from housequest.agent.models.base import Capabilities, Message
+from housequest.agent.roles.base import Answer, continues, is_unheld, load_prompt
+from housequest.agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, rules_after
+from housequest.agent.roles.terms import in_terms
+from housequest.agent.skills.controller import Done, Execute, Failed
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import ModelError, Unsupported, shown
 
 if TYPE_CHECKING:
-    from agent.agents.lota import LotaSettings, SayCanSettings
+    from housequest.agent.agents.lota import LotaSettings, SayCanSettings
 
 MOST_AT_ONCE = 8
 """Skills in a turn that had nothing left to do; after so many the turn is used up, and after twice as many the game is."""
@@ -73,14 +73,15 @@ class Lota:
     there are skills (266); for ``list`` 1 an episode. ``exact`` and ``each`` need a model that scores given texts; one that
     scores them singly, as an endpoint does, takes a call for each skill and one for the prompt alone.
 
-    Who carries a skill out is a controller, or the world itself where its commands are skills (`agent.agents.lota.carrying`).
+    Who carries a skill out is a controller, or the world itself where its commands are skills
+    (`housequest.agent.agents.lota.carrying`).
 
     The prompt only grows, but where another reading begins. It holds the instruction and the skills before, never an
     observation; with ``replanning`` also why a skill failed, in our own words (section 6.2). The skills are the same in every
     house. The controller knows only what the text said, so ``find`` searches, where the paper's robot knows all places; it
     opens closed receptacles. A skill that fails before any command uses up its turn, as in the paper. One that is selected
-    again and again though it is done ends the game, unless the goal has more ``readings`` (`agent.agents.lota.readings`): those
-    are begun where skills go round in a circle.
+    again and again though it is done ends the game, unless the goal has more ``readings``
+    (`housequest.agent.agents.lota.readings`): those are begun where skills go round in a circle.
 
     If admissible commands are granted, a skill whose first command is among them has affordance 1; others have 0 and are not
     selected. If they are not, every skill has 1: ``saycan`` then decides by language score alone, and says so at the start.
@@ -98,7 +99,7 @@ class Lota:
         self._carrier: SkillCarrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         self._selection, self._replanning, self._readings = selection, parts.settings.replanning, readings
-        self._prompt = load_prompt("agent.agents.lota", "selector")
+        self._prompt = load_prompt("housequest.agent.agents.lota", "selector")
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if the model cannot do what the selection needs."""

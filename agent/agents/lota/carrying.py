@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent.agents.lota.selector import fixed_skills
-from agent.base import Emitter
-from agent.skills.controller import ControllerState, Done, Execute, Failed, Outcome
-from agent.skills.searcher import SearchingController
-from agent.skills.skill import Skill, example_skills
-from knowledge.examples import Example
-from knowledge.rules import Rule
-from worlds.base import Observation, Transition, World
-from worlds.household.goals import GoalStep
-from worlds.household.skills import NamedSkill, treating
+from housequest.agent.agents.lota.selector import fixed_skills
+from housequest.agent.base import Emitter
+from housequest.agent.skills.controller import ControllerState, Done, Execute, Failed, Outcome
+from housequest.agent.skills.searcher import SearchingController
+from housequest.agent.skills.skill import Skill, example_skills
+from housequest.knowledge.examples import Example
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation, Transition, World
+from housequest.worlds.household.goals import GoalStep
+from housequest.worlds.household.skills import NamedSkill, treating
 
 if TYPE_CHECKING:
-    from agent.agents.lota import LotaSettings, SayCanSettings
-    from agent.agents.spec import AgentParts
+    from housequest.agent.agents.lota import LotaSettings, SayCanSettings
+    from housequest.agent.agents.spec import AgentParts
 
 
 class SkillCarrier(Protocol):

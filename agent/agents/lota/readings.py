@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from operator import eq
 
-from agent.agents.lota.selector import DONE, Scored, Skills, said
-from agent.base import Emitter
-from agent.roles.base import Conversation, reply_message
+from housequest.agent.agents.lota.selector import DONE, Scored, Skills, said
+from housequest.agent.base import Emitter
+from housequest.agent.roles.base import Conversation, reply_message
 
 MOST_OTHERS = 3
 """How many other skills are kept for each place in a plan."""

@@ -16,11 +16,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from agent.base import Emitter
-from agent.episodes import events
-from agent.models.base import Completion, Message, Model, Request, Scores
-from agent.models.forms import Choice, Form, Listed
-from agent.roles.base import (
+from housequest.agent.base import Emitter
+from housequest.agent.episodes import events
+from housequest.agent.models.base import Completion, Message, Model, Request, Scores
+from housequest.agent.models.forms import Choice, Form, Listed
+from housequest.agent.roles.base import (
     Answer,
     Conversation,
     ReplyError,
@@ -32,11 +32,11 @@ from agent.roles.base import (
     found_unheld,
     reply_message,
 )
-from agent.skills.skill import Skill, Verb
-from worlds.errors import ModelError, shown
-from worlds.household.base import Household
-from worlds.household.belief import Belief
-from worlds.household.commands import Commands, verb_of
+from housequest.agent.skills.skill import Skill, Verb
+from housequest.worlds.errors import ModelError, shown
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.commands import Commands, verb_of
 
 NAME = "selector"
 DONE = "done"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agent.agents.bodies import CameraSettings, make_body
-from agent.agents.spec import AgentParts, declare_agent
-from agent.skills.controller import PlannerSearch
-from worlds.options import option
+from housequest.agent.agents.bodies import CameraSettings, make_body
+from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.agent.skills.controller import PlannerSearch
+from housequest.worlds.options import option
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class OpexSettings(CameraSettings):
 )
 def opex(parts: AgentParts[OpexSettings]) -> Agent:
     if parts.world.pictured and parts.settings.planner == "oracle":
-        from agent.agents.opex.oracle import OraclePlayer
+        from housequest.agent.agents.opex.oracle import OraclePlayer
 
         return OraclePlayer(parts)
-    from agent.agents.opex.agent import Opex
+    from housequest.agent.agents.opex.agent import Opex
 
     return Opex(parts, make_body(parts, parts.settings.search))

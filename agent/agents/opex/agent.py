@@ -2,9 +2,9 @@
 
 The planner writes subtasks once, by chain of thought and with examples of similar tasks. For each subtask the executor picks
 one skill after the other, each time from the observer's description of the state; its memory is the conversation about this
-subtask, and ``Finish`` ends the subtask and clears it. A body (`agent.agents.bodies`) carries a skill out, one command a
-turn without a call: in text by belief, by a camera as ALFRED's robot. The planner is asked again when the executor asks for it
-or says the same again and again, when the plan ends before the task is done, and when a person gives a hint.
+subtask, and ``Finish`` ends the subtask and clears it. A body (`housequest.agent.agents.bodies`) carries a skill out, one
+command a turn without a call: in text by belief, by a camera as ALFRED's robot. The planner is asked again when the executor
+asks for it or says the same again and again, when the plan ends before the task is done, and when a person gives a hint.
 
 The paper's agent sees pixels, and its skills become motions. By a camera they do here, too; in text, observations replace the
 detections, and text commands the motions. The paper's planner gets the task alone; this one also the kinds of receptacle in a
@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from agent.agents.bodies.base import Body, Told
-from agent.agents.examples import make_example_selector
-from agent.agents.opex.roles import (
+from housequest.agent.agents.bodies.base import Body, Told
+from housequest.agent.agents.examples import make_example_selector
+from housequest.agent.agents.opex.roles import (
     EXECUTOR,
     OBSERVER,
     PLANNER,
@@ -29,24 +29,24 @@ from agent.agents.opex.roles import (
     kinds_in,
     planner_form,
 )
-from agent.agents.spec import AgentParts
-from agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
-from agent.episodes import events
-from agent.impression import Impression
-from agent.models.base import Message
-from agent.roles.base import ask, load_prompt
-from agent.roles.household import NOTHING
-from agent.roles.messages import RoleMemory, emit_thought, numbered
-from agent.roles.terms import planning
-from agent.skills.controller import Done, Execute, Failed
-from agent.skills.skill import Skill, example_skills
-from knowledge.examples import Example
-from worlds.base import Observation, Transition
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
+from housequest.agent.episodes import events
+from housequest.agent.impression import Impression
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import ask, load_prompt
+from housequest.agent.roles.household import NOTHING
+from housequest.agent.roles.messages import RoleMemory, emit_thought, numbered
+from housequest.agent.roles.terms import planning
+from housequest.agent.skills.controller import Done, Execute, Failed
+from housequest.agent.skills.skill import Skill, example_skills
+from housequest.knowledge.examples import Example
+from housequest.worlds.base import Observation, Transition
 
 if TYPE_CHECKING:
-    from agent.agents.opex import OpexSettings
+    from housequest.agent.agents.opex import OpexSettings
 
-PACKAGE = "agent.agents.opex"
+PACKAGE = "housequest.agent.agents.opex"
 NOTHING_YET = "none yet"
 AFRESH = "none since the plan was made again"
 SURVEY = "explore the room to have a general idea of it"

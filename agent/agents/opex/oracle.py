@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agent.agents.bodies.robot import RobotBody, RobotState
-from agent.agents.spec import AgentParts
-from agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
-from agent.episodes import events
-from agent.impression import Impression
-from agent.seeing.oracle import skills_of
-from agent.skills.controller import Done, Execute, Failed
-from agent.skills.skill import Skill
-from worlds.base import Observation
-from worlds.errors import ConfigurationError
+from housequest.agent.agents.bodies.robot import RobotBody, RobotState
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
+from housequest.agent.episodes import events
+from housequest.agent.impression import Impression
+from housequest.agent.seeing.oracle import skills_of
+from housequest.agent.skills.controller import Done, Execute, Failed
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from agent.agents.opex import OpexSettings
+    from housequest.agent.agents.opex import OpexSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)

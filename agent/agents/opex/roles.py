@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Words
-from agent.roles.base import ReplyError, Role
-from agent.roles.reading import ACTIONS, THOUGHTS, bounded, items, json_fields, labelled, thought
-from agent.skills.skill import Skill, Verb
-from worlds.base import World
+from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Words
+from housequest.agent.roles.base import ReplyError, Role
+from housequest.agent.roles.reading import ACTIONS, THOUGHTS, bounded, items, json_fields, labelled, thought
+from housequest.agent.skills.skill import Skill, Verb
+from housequest.worlds.base import World
 
 # The planner (section 3, "LLM-based Planner", figure 3): the kind of task, a thought, and a numbered plan.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agent.agents.react import react
-from agent.agents.reasoner_actor import ReasonerActorSettings, reasoner_actor
-from agent.agents.spec import AgentParts, Strategy, declare_agent
-from worlds.errors import ConfigurationError
-from worlds.options import option
+from housequest.agent.agents.react import react
+from housequest.agent.agents.reasoner_actor import ReasonerActorSettings, reasoner_actor
+from housequest.agent.agents.spec import AgentParts, Strategy, declare_agent
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import option
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class PetSettings(ReasonerActorSettings):
     rerenders=True,
 )
 def pet(parts: AgentParts[PetSettings]) -> Agent:
-    from agent.agents.pet.agent import Pet
+    from housequest.agent.agents.pet.agent import Pet
 
     return Pet(parts, _ACTING[parts.settings.acting](parts))
 
 
 def _attention(parts: AgentParts[PetSettings]) -> Agent:
     """Action Attention without modules of its own."""
-    from agent.agents.registry import make_agent
+    from housequest.agent.agents.registry import make_agent
 
     given = parts.settings
     own = {"plan": False, "eliminate": False, "again": given.again, "weights": given.weights, "embedder": given.embedder}

@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
-from agent.agents.pet.roles import (
+from housequest.agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
+from housequest.agent.agents.pet.roles import (
     ALTERNATIVES,
     CONTEXT,
     ELIMINATOR,
@@ -30,22 +30,22 @@ from agent.agents.pet.roles import (
     plan_question,
     probability,
 )
-from agent.agents.pet.thresholds import Thresholds, read_thresholds
-from agent.agents.spec import AgentParts
-from agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
-from agent.episodes import events
-from agent.models.base import Timing
-from agent.roles.base import Answer, ReplyError, Role, ask, continues, load_prompt
-from agent.roles.messages import additions, emit_rules, numbered, system_message, transcript
-from knowledge.examples import subtasks, tasks_of
-from worlds.base import Observation, Transition
-from worlds.errors import ConfigurationError, Unsupported, shown
-from worlds.household.belief import Belief
-from worlds.household.masking import masked, possible
-from worlds.paths import given_path
+from housequest.agent.agents.pet.thresholds import Thresholds, read_thresholds
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
+from housequest.agent.episodes import events
+from housequest.agent.models.base import Timing
+from housequest.agent.roles.base import Answer, ReplyError, Role, ask, continues, load_prompt
+from housequest.agent.roles.messages import additions, emit_rules, numbered, system_message, transcript
+from housequest.knowledge.examples import subtasks, tasks_of
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import ConfigurationError, Unsupported, shown
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.masking import masked, possible
+from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:
-    from agent.agents.pet import PetSettings
+    from housequest.agent.agents.pet import PetSettings
 
 T = TypeVar("T")
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from agent.models.forms import Choice, Form, Listed, Name
-from agent.roles.base import ReplyError, Role, load_prompt
-from agent.roles.reading import json_fields
+from housequest.agent.models.forms import Choice, Form, Listed, Name
+from housequest.agent.roles.base import ReplyError, Role, load_prompt
+from housequest.agent.roles.reading import json_fields
 
-PACKAGE = "agent.agents.pet"
+PACKAGE = "housequest.agent.agents.pet"
 
 # Yes-or-no questions: how the answer is read, and how sure the model was.
 

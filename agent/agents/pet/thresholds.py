@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import atomic_write, given_path, read_file
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import atomic_write, given_path, read_file
 
 Way = Literal["probability", "answer"]
 """A way of scoring."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.agents.spec import AgentParts, ModelSettings, declare_agent
-from worlds.errors import ConfigurationError
-from worlds.options import option
+from housequest.agent.agents.spec import AgentParts, ModelSettings, declare_agent
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import option
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,15 @@ class ReactSettings(ModelSettings):
 def react(parts: AgentParts[Any]) -> Agent:
     # PET plays through it with settings of its own, which know no exemplars.
     if getattr(parts.settings, "exemplars", ""):
-        from agent.agents.react.exemplars.agent import FewShotReact
+        from housequest.agent.agents.react.exemplars.agent import FewShotReact
 
         return FewShotReact(parts)
     if getattr(parts.settings, "window", 0):
-        from agent.agents.react.window.agent import WindowReact
+        from housequest.agent.agents.react.window.agent import WindowReact
 
         return WindowReact(parts)
     if getattr(parts.settings, "window_prompt", ""):
         raise ConfigurationError("window_prompt is for prompts of the last steps alone; give window too, 2 as verl-agent has.")
-    from agent.agents.react.agent import React
+    from housequest.agent.agents.react.agent import React
 
     return React(parts)

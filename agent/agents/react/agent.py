@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from agent.agents.spec import AgentParts, ModelSettings
-from agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
-from agent.roles.base import Role, load_prompt
-from agent.roles.commands import acting_form, command_value, seen_after
-from agent.roles.messages import RoleMemory, emit_thought, opening_text, system_message, transcript
-from agent.roles.reading import read_command
-from worlds.base import Observation
-from worlds.household.belief import Belief
+from housequest.agent.agents.spec import AgentParts, ModelSettings
+from housequest.agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
+from housequest.agent.roles.base import Role, load_prompt
+from housequest.agent.roles.commands import acting_form, command_value, seen_after
+from housequest.agent.roles.messages import RoleMemory, emit_thought, opening_text, system_message, transcript
+from housequest.agent.roles.reading import read_command
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class React:
 
     def __init__(self, parts: AgentParts[ModelSettings]) -> None:
         self._model, self._sampling, self._world = parts.model, parts.sampling, parts.world
-        self._prompt = load_prompt("agent.agents.react", "react")
+        self._prompt = load_prompt("housequest.agent.agents.react", "react")
         self._system = system_message(self._prompt, parts.world, plans=True, manual=parts.world.manual)
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> ReactMemory:

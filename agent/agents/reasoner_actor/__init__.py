@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent.agents.spec import AgentParts, ModelSettings, declare_agent
-from worlds.options import option
+from housequest.agent.agents.spec import AgentParts, ModelSettings, declare_agent
+from housequest.worlds.options import option
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +17,9 @@ class ReasonerActorSettings(ModelSettings):
     """When the reasoner is asked again.
 
     ``stuck_after``: so many commands in a row were refused, or were the same command with the same answer; with short prompts
-    (`agent.roles.brief`), so many replies under a plan would have taught nothing. Unless it is 0, the actor may also say that
-    it is stuck. ``on_hint``: the actor sees hints in any case; with short prompts only the reasoner does, and is always asked.
+    (`housequest.agent.roles.brief`), so many replies under a plan would have taught nothing. Unless it is 0, the actor may also
+    say that it is stuck. ``on_hint``: the actor sees hints in any case; with short prompts only the reasoner does, and is
+    always asked.
     """
 
     on_subgoal: bool = option(True, "ask the reasoner when the actor moves on to another step")
@@ -36,6 +37,6 @@ class ReasonerActorSettings(ModelSettings):
     builtin=True,
 )
 def reasoner_actor(parts: AgentParts[ReasonerActorSettings]) -> Agent:
-    from agent.agents.reasoner_actor.agent import ReasonerActor
+    from housequest.agent.agents.reasoner_actor.agent import ReasonerActor
 
     return ReasonerActor(parts)

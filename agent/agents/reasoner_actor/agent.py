@@ -10,18 +10,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent.agents.reasoner_actor.prompting import PACKAGE, BriefPrompting, ChatPrompting, PlanMemory
-from agent.agents.reasoner_actor.roles import ACTOR, REASONER
-from agent.agents.spec import AgentParts
-from agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
-from agent.episodes import events
-from agent.roles.base import load_prompt
-from agent.roles.messages import RoleMemory, emit_thought, system_message
-from worlds.base import Observation
-from worlds.errors import Unsupported
+from housequest.agent.agents.reasoner_actor.prompting import PACKAGE, BriefPrompting, ChatPrompting, PlanMemory
+from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
+from housequest.agent.episodes import events
+from housequest.agent.roles.base import load_prompt
+from housequest.agent.roles.messages import RoleMemory, emit_thought, system_message
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import Unsupported
 
 if TYPE_CHECKING:
-    from agent.agents.reasoner_actor import ReasonerActorSettings
+    from housequest.agent.agents.reasoner_actor import ReasonerActorSettings
 
 
 class ReasonerActor:

@@ -11,20 +11,20 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from agent.agents.reasoner_actor.roles import ACTOR, MOST_HELD, REASONER, STUCK, ActorReply, ReasonerReply
-from agent.base import Emitter, Grants, Turn
-from agent.episodes.events import Thought
-from agent.models.base import Message, Model, Request
-from agent.roles import brief
-from agent.roles.base import Answer, ReplyError, Sampling, ask, call_event, load_prompt
-from agent.roles.commands import acting_form, command_value, planning_form, seen_after
-from agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
-from agent.roles.messages import RoleMemory, emit_rules, numbered, opening_text, transcript
-from worlds.base import Observation, Transition, World
-from worlds.household.base import Household
-from worlds.household.belief import Belief
+from housequest.agent.agents.reasoner_actor.roles import ACTOR, MOST_HELD, REASONER, STUCK, ActorReply, ReasonerReply
+from housequest.agent.base import Emitter, Grants, Turn
+from housequest.agent.episodes.events import Thought
+from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.roles import brief
+from housequest.agent.roles.base import Answer, ReplyError, Sampling, ask, call_event, load_prompt
+from housequest.agent.roles.commands import acting_form, command_value, planning_form, seen_after
+from housequest.agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
+from housequest.agent.roles.messages import RoleMemory, emit_rules, numbered, opening_text, transcript
+from housequest.worlds.base import Observation, Transition, World
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief
 
-PACKAGE = "agent.agents.reasoner_actor"
+PACKAGE = "housequest.agent.agents.reasoner_actor"
 READINGS = 24
 """How often a small model reads a goal again once its plan has failed; the plans are tried in the order of how often it gave
 them.
@@ -141,12 +141,13 @@ class ChatPrompting:
 
 @dataclass(frozen=True, slots=True)
 class BriefPrompting:
-    """One short message for each call (`agent.roles.brief`), rendered from belief.
+    """One short message for each call (`housequest.agent.roles.brief`), rendered from belief.
 
     The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads the
     goal several times, and what it gave most often is tried next (self-consistency, Wang et al., 2023). Hints that say in plain
-    words where to go or what to do are followed without it (`agent.roles.directions`). If a command was already given with the
-    same knowledge, was declined, or is not admissible where that is granted, the actor chooses another one from a list.
+    words where to go or what to do are followed without it (`housequest.agent.roles.directions`). If a command was already
+    given with the same knowledge, was declined, or is not admissible where that is granted, the actor chooses another one from
+    a list.
     """
 
     model: Model

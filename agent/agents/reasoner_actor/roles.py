@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from agent.roles.base import Role
-from agent.roles.reading import bounded, items, json_fields, labelled, read_command, thought
+from housequest.agent.roles.base import Role
+from housequest.agent.roles.reading import bounded, items, json_fields, labelled, read_command, thought
 
 _EXACT = re.compile(r"Thought:(?P<thought>.*)\nPlan:(?: keep|(?P<steps>(?:\n\d{1,2}\. \S.*)+))")
 _PLAN = re.compile(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from agent.agents.bodies import CameraSettings
-from agent.agents.spec import AgentParts, declare_agent
-from agent.skills.controller import PlannerSearch
-from worlds.options import option
+from housequest.agent.agents.bodies import CameraSettings
+from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.agent.skills.controller import PlannerSearch
+from housequest.worlds.options import option
 
 if TYPE_CHECKING:
-    from agent.base import Agent
+    from housequest.agent.base import Agent
 
 Decomposition = Literal["questions", "chain-of-thought", "none"]
 """How a task is decomposed before it is planned: by the method's questions, or as one of its ablations in table 3."""
@@ -46,6 +46,6 @@ class SocraticSettings(CameraSettings):
     takes_images=True,
 )
 def socratic(parts: AgentParts[SocraticSettings]) -> Agent:
-    from agent.agents.socratic.agent import Socratic
+    from housequest.agent.agents.socratic.agent import Socratic
 
     return Socratic(parts)

@@ -16,8 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
-from agent.agents.socratic.roles import (
+from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
+from housequest.agent.agents.socratic.roles import (
     CAUSE,
     DECOMPOSER,
     PACKAGE,
@@ -30,18 +30,18 @@ from agent.agents.socratic.roles import (
     planner_instructions,
     revised_form,
 )
-from agent.agents.spec import AgentParts
-from agent.base import Decision, Emitter, Grants, ParseFailure, Turn
-from agent.models.base import Message
-from agent.roles.base import Conversation, Role, ask, load_prompt
-from agent.roles.messages import additions, emit_rules, emit_thought, rules_after
-from agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, names_in, without_navigation
-from agent.roles.terms import planning
-from knowledge.rules import Rule
-from worlds.base import Observation
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Decision, Emitter, Grants, ParseFailure, Turn
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import Conversation, Role, ask, load_prompt
+from housequest.agent.roles.messages import additions, emit_rules, emit_thought, rules_after
+from housequest.agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, names_in, without_navigation
+from housequest.agent.roles.terms import planning
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation
 
 if TYPE_CHECKING:
-    from agent.agents.socratic import SocraticSettings
+    from housequest.agent.agents.socratic import SocraticSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from agent.models.forms import LONGEST_THOUGHT, Choice, Either, Form, Listed, Name, Words
-from agent.roles.base import ReplyError, Role, load_prompt
-from agent.roles.reading import thought
-from agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, read_subgoals
+from housequest.agent.models.forms import LONGEST_THOUGHT, Choice, Either, Form, Listed, Name, Words
+from housequest.agent.roles.base import ReplyError, Role, load_prompt
+from housequest.agent.roles.reading import thought
+from housequest.agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, read_subgoals
 
-PACKAGE = "agent.agents.socratic"
+PACKAGE = "housequest.agent.agents.socratic"
 
 # The questioner (section 3.3): asks itself questions about a task and answers them.
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
-from agent.evaluation.analysis.metrics import Extras, Summary
-from agent.evaluation.analysis.paths import Watcher
-from agent.evaluation.analysis.published import Measured
-from agent.evaluation.analysis.series import SeriesReport
-from agent.evaluation.render.report import RunReport, notes, pick
-from agent.evaluation.render.table import Table, many, percent, percents
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, SelectedTask, total
-from agent.evaluation.runs.sweep import SweepFolder
-from agent.evaluation.runs.timing import EpisodeTiming
-from worlds.errors import ConfigurationError
+from housequest.agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
+from housequest.agent.evaluation.analysis.metrics import Extras, Summary
+from housequest.agent.evaluation.analysis.paths import Watcher
+from housequest.agent.evaluation.analysis.published import Measured
+from housequest.agent.evaluation.analysis.series import SeriesReport
+from housequest.agent.evaluation.render.report import RunReport, notes, pick
+from housequest.agent.evaluation.render.table import Table, many, percent, percents
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result, SelectedTask, total
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.agent.evaluation.runs.timing import EpisodeTiming
+from housequest.worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True)

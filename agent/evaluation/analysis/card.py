@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agent.agents.registry import WEIGHTS, agent_spec, learned_prior
-from agent.evaluation.runs.selection import MANY, selection_text
-from agent.evaluation.runs.spec import Manifest, RunConfig
-from agent.protocols import PROTOCOLS
-from worlds.base import World
-from worlds.errors import ConfigurationError, unquoted
-from worlds.registry import DEFAULT_WORLD, world_class
+from housequest.agent.agents.registry import WEIGHTS, agent_spec, learned_prior
+from housequest.agent.evaluation.runs.selection import MANY, selection_text
+from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
+from housequest.agent.protocols import PROTOCOLS
+from housequest.worlds.base import World
+from housequest.worlds.errors import ConfigurationError, unquoted
+from housequest.worlds.registry import DEFAULT_WORLD, world_class
 
 _PRIORS: Mapping[object, str] = {
     "llm": "the agent's own model",
@@ -21,7 +21,7 @@ _PRIORS: Mapping[object, str] = {
 
 
 def card(manifest: Manifest, asked: str) -> dict[str, str]:
-    """The conditions of a run by name; ``asked`` is how its model was asked (`agent.evaluation.analysis.metrics.Figures`)."""
+    """The conditions of a run by name; ``asked`` is how its model was asked, as its `Figures` say."""
     config = manifest.configuration
     told = config.settings.get("exemplars") and config.settings.get("thoughts") in ("turns", "none")
     counted = ", thoughts among them" if told else ""

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought, TurnSpent
-from worlds.base import Observation
-from worlds.household.belief import Belief, Item, kind
-from worlds.household.goals import TYPES, Goal, Treatment
-from worlds.registry import household, shows_pictures
+from housequest.agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought, TurnSpent
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief, Item, kind
+from housequest.worlds.household.goals import TYPES, Goal, Treatment
+from housequest.worlds.registry import household, shows_pictures
 
 REPLANNING = "replanning"
-"""The error mode of a plan that was made again (`agent.seeing.state.ErrorMode`)."""
+"""The error mode of a plan that was made again (`housequest.agent.seeing.state.ErrorMode`)."""
 _BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name in TYPES.values()}
 
 

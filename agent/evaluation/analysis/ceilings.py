@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from agent.agents.registry import learned_prior
-from agent.evaluation.analysis.paths import Watcher, expert_turns, world_of_run
-from agent.evaluation.runs.files import LARGEST_INDEX, lines_of, parsed, read_bytes
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Frozen, Number, SelectedTask
-from agent.evaluation.runs.spec import Manifest, RunConfig
-from worlds.errors import ConfigurationError, HousequestError
-from worlds.paths import atomic_write
+from housequest.agent.agents.registry import learned_prior
+from housequest.agent.evaluation.analysis.paths import Watcher, expert_turns, world_of_run
+from housequest.agent.evaluation.runs.files import LARGEST_INDEX, lines_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Frozen, Number, SelectedTask
+from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
+from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.paths import atomic_write
 
 PRIORS = ("counts", "random", "name")
 """The priors that the expert can search by too."""

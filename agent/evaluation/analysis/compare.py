@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from agent.config import Prices, changed_options
-from agent.evaluation.analysis.card import card, card_differences
-from agent.evaluation.analysis.ceilings import CeilingFigures, ceiling_of
-from agent.evaluation.analysis.failures import FailureKind
-from agent.evaluation.analysis.metrics import Extras, PlayedTask, Summary, summarise
-from agent.evaluation.analysis.paths import Watcher, paths_of
-from agent.evaluation.analysis.statistics import (
+from housequest.agent.config import Prices, changed_options
+from housequest.agent.evaluation.analysis.card import card, card_differences
+from housequest.agent.evaluation.analysis.ceilings import CeilingFigures, ceiling_of
+from housequest.agent.evaluation.analysis.failures import FailureKind
+from housequest.agent.evaluation.analysis.metrics import Extras, PlayedTask, Summary, summarise
+from housequest.agent.evaluation.analysis.paths import Watcher, paths_of
+from housequest.agent.evaluation.analysis.statistics import (
     Interval,
     PairedCounts,
     bootstrap_mean,
@@ -27,14 +27,14 @@ from agent.evaluation.analysis.statistics import (
     paired_interval,
     ratio,
 )
-from agent.evaluation.runs.files import flattened
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, SelectedTask
-from agent.evaluation.runs.spec import Manifest, RunConfig
-from agent.evaluation.runs.timing import timings_of
-from worlds.errors import ConfigurationError, HousequestError, shown
-from worlds.metrics import Metric
-from worlds.registry import make_world
+from housequest.agent.evaluation.runs.files import flattened
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
+from housequest.agent.evaluation.runs.timing import timings_of
+from housequest.worlds.errors import ConfigurationError, HousequestError, shown
+from housequest.worlds.metrics import Metric
+from housequest.worlds.registry import make_world
 
 PriceList = Callable[[str], Prices | None]
 """Gives the prices of a model by name; None where none are set."""

@@ -5,8 +5,8 @@ that applies gives the class, in this order:
 
 1. What broke (``model``, ``world``, ...), and ``stopped``.
 2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little; or such replies filled the
-   model's context.
-   A robot that sees (`agent.seeing`) says itself what went wrong: what its last skill failed for, else what happened most.
+   model's context. A robot that sees (`housequest.agent.seeing`) says itself what went wrong: what its last skill failed for,
+   else what happened most.
 3. Mistakes that still stood at the end, the first link of the chain object, step, place first: ``wrong_object``, ``forgot_*``,
    ``wrong_place``. They say more than how the episode ended: after delivering a cold egg a player may wander, repeat commands
    or give up.
@@ -30,13 +30,13 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Self
 
-from agent.episodes.ending import FILLED
-from agent.episodes.events import Ended, Event, branch
-from agent.evaluation.analysis.case import REPLANNING, EpisodeCase, ObjectHistory
-from agent.evaluation.render.table import many
-from worlds.errors import unquoted
-from worlds.household.belief import kind
-from worlds.household.goals import Goal, Treatment
+from housequest.agent.episodes.ending import FILLED
+from housequest.agent.episodes.events import Ended, Event, branch
+from housequest.agent.evaluation.analysis.case import REPLANNING, EpisodeCase, ObjectHistory
+from housequest.agent.evaluation.render.table import many
+from housequest.worlds.errors import unquoted
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.goals import Goal, Treatment
 
 
 class FailureKind(StrEnum):
@@ -91,7 +91,7 @@ _MODES = {
     "planner's fault": FailureKind.PLANNER,
     REPLANNING: FailureKind.REPLANNED,
 }
-"""The class of each error mode of a robot that sees (`agent.seeing.state.ErrorMode`)."""
+"""The class of each error mode of a robot that sees (`housequest.agent.seeing.state.ErrorMode`)."""
 _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
 
 

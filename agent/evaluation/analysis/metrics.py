@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
 
-from agent.config import Prices
-from agent.evaluation.analysis.ceilings import Ceiling, CeilingFigures
-from agent.evaluation.analysis.failures import FailureKind
-from agent.evaluation.analysis.paths import PathLengths
-from agent.evaluation.analysis.statistics import Interval, bootstrap_mean, bootstrap_ratio, clustered, ratio, wilson
-from agent.evaluation.runs.cost import Tokens, cost
-from agent.evaluation.runs.result import Result, SelectedTask, total
-from agent.evaluation.runs.timing import EpisodeTiming
-from worlds.metrics import Metric, Played
+from housequest.agent.config import Prices
+from housequest.agent.evaluation.analysis.ceilings import Ceiling, CeilingFigures
+from housequest.agent.evaluation.analysis.failures import FailureKind
+from housequest.agent.evaluation.analysis.paths import PathLengths
+from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_mean, bootstrap_ratio, clustered, ratio, wilson
+from housequest.agent.evaluation.runs.cost import Tokens, cost
+from housequest.agent.evaluation.runs.result import Result, SelectedTask, total
+from housequest.agent.evaluation.runs.timing import EpisodeTiming
+from housequest.worlds.metrics import Metric, Played
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ class Figures:
 
     @property
     def repeated(self) -> int:
-        """Repeated commands, as `agent.evaluation.runs.result.repeats` counts them."""
+        """Repeated commands, as `housequest.agent.evaluation.runs.result.repeats` counts them."""
         return sum(result.repeated or 0 for result in self.results)
 
     @property
@@ -360,7 +360,7 @@ class Figures:
 
     @property
     def cost(self) -> Sample:
-        """The cost of finished episodes at the user's prices, in their currency (`agent.evaluation.runs.cost.cost`)."""
+        """The cost of finished episodes at the user's prices, in their currency (`runs.cost.cost`)."""
         return _sample(each.cost for each in self.played if each.result is not None)
 
 

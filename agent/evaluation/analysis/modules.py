@@ -1,6 +1,6 @@
 """What PET's modules did in recorded episodes, following the paper's section 4.4.
 
-Planned sub-tasks are compared with those that the task's goal consists of (`agent.evaluation.analysis.subtasks`).
+Planned sub-tasks are compared with those that the task's goal consists of (`housequest.agent.evaluation.analysis.subtasks`).
 
 Relevance is compared with what an expert touched: the names in its accepted commands. A name judged for several sub-tasks
 counts with its highest score, which decides whether it was ever shown.
@@ -15,12 +15,12 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.agents.pet.agent import Pet, PetMemory
-from agent.agents.pet.roles import SUBTASKS
-from agent.base import Grants, Turn
-from agent.episodes.events import Body, Judged, ParseFailed, Planned, Progressed, Started, Stepped, branch
-from agent.episodes.record import read_episode
-from agent.evaluation.analysis.subtasks import (
+from housequest.agent.agents.pet.agent import Pet, PetMemory
+from housequest.agent.agents.pet.roles import SUBTASKS
+from housequest.agent.base import Grants, Turn
+from housequest.agent.episodes.events import Body, Judged, ParseFailed, Planned, Progressed, Started, Stepped, branch
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.subtasks import (
     Likeness,
     PlannedSubtasks,
     SubtaskFigures,
@@ -28,14 +28,14 @@ from agent.evaluation.analysis.subtasks import (
     by_words,
     subtask_figures,
 )
-from agent.evaluation.render.table import Column, Report, Section, Table, named_lines, percent, plain_data, wrapped
-from agent.evaluation.runs.batch import run_workers
-from agent.evaluation.runs.folder import RunFolder
-from agent.models.base import Timing
-from knowledge.examples import played
-from worlds.base import Observation, Transition, World
-from worlds.errors import ConfigurationError, shown
-from worlds.household.masking import names
+from housequest.agent.evaluation.render.table import Column, Report, Section, Table, named_lines, percent, plain_data, wrapped
+from housequest.agent.evaluation.runs.batch import run_workers
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.models.base import Timing
+from housequest.knowledge.examples import played
+from housequest.worlds.base import Observation, Transition, World
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.household.masking import names
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,15 @@ from typing import Any
 
 from pydantic import Field
 
-from agent.config import changed_options
-from agent.evaluation.runs.files import LARGEST_INDEX, lines_of, parsed, read_bytes
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Frozen, Number, SelectedTask
-from agent.evaluation.runs.spec import Manifest
-from worlds.base import Task, World
-from worlds.errors import ConfigurationError, HousequestError, Unsupported
-from worlds.paths import atomic_write
-from worlds.registry import make_world
+from housequest.agent.config import changed_options
+from housequest.agent.evaluation.runs.files import LARGEST_INDEX, lines_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Frozen, Number, SelectedTask
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.worlds.base import Task, World
+from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported
+from housequest.worlds.paths import atomic_write
+from housequest.worlds.registry import make_world
 
 Watcher = Callable[[int, int], None]
 

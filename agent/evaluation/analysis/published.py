@@ -14,12 +14,12 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.analysis.statistics import Interval
-from agent.evaluation.render.table import Report, Section, one_line, percent, percents, plain_data, wrapped
-from agent.evaluation.runs.result import Frozen
-from agent.evaluation.runs.selection import selection_text
-from agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.analysis.statistics import Interval
+from housequest.agent.evaluation.render.table import Report, Section, one_line, percent, percents, plain_data, wrapped
+from housequest.agent.evaluation.runs.result import Frozen
+from housequest.agent.evaluation.runs.selection import selection_text
+from housequest.agent.evaluation.runs.spec import Manifest
 
 FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendered houses or other tasks."
 
@@ -27,7 +27,7 @@ FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendere
 class PublishedFigure(Frozen):
     """One published figure: ``success`` in per cent, ``split`` None where not stated, ``trials`` in words.
 
-    ``protocol`` is the one of `agent.protocols` under which it was measured, None where there is none of it.
+    ``protocol`` is the one of `housequest.agent.protocols` under which it was measured, None where there is none of it.
     """
 
     method: str

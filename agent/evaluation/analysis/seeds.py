@@ -10,16 +10,16 @@ from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
 
-from agent.evaluation.analysis.card import arms_card, card, shared_card
-from agent.evaluation.analysis.ceilings import ceiling_of
-from agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
-from agent.evaluation.analysis.metrics import Extras, Figures, PlayedTask, Summary, joined, summarise
-from agent.evaluation.analysis.paths import Watcher
-from agent.evaluation.analysis.published import Measured
-from agent.evaluation.analysis.series import SeriesReport
-from agent.evaluation.analysis.statistics import Interval, Mean, bootstrap_mean, deviation, mean_over_seeds, pass_at
-from agent.evaluation.render.report import RunReport, definitions, notes, pick, shares
-from agent.evaluation.render.table import (
+from housequest.agent.evaluation.analysis.card import arms_card, card, shared_card
+from housequest.agent.evaluation.analysis.ceilings import ceiling_of
+from housequest.agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
+from housequest.agent.evaluation.analysis.metrics import Extras, Figures, PlayedTask, Summary, joined, summarise
+from housequest.agent.evaluation.analysis.paths import Watcher
+from housequest.agent.evaluation.analysis.published import Measured
+from housequest.agent.evaluation.analysis.series import SeriesReport
+from housequest.agent.evaluation.analysis.statistics import Interval, Mean, bootstrap_mean, deviation, mean_over_seeds, pass_at
+from housequest.agent.evaluation.render.report import RunReport, definitions, notes, pick, shares
+from housequest.agent.evaluation.render.table import (
     Column,
     Report,
     Section,
@@ -32,13 +32,13 @@ from agent.evaluation.render.table import (
     plain_data,
     wrapped,
 )
-from agent.evaluation.runs.cost import money
-from agent.evaluation.runs.files import differences
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import Manifest
-from agent.evaluation.runs.sweep import SweepFolder
-from agent.evaluation.runs.timing import timings_of
-from worlds.errors import ConfigurationError
+from housequest.agent.evaluation.runs.cost import money
+from housequest.agent.evaluation.runs.files import differences
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.agent.evaluation.runs.timing import timings_of
+from housequest.worlds.errors import ConfigurationError
 
 
 def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Run]:
@@ -114,7 +114,8 @@ _OF_TASK: Mapping[str, Callable[[PlayedTask], float | None]] = {
 def over_tasks(runs: Sequence[Run]) -> dict[str, Interval]:
     """The 95 % interval of each figure's mean over tasks like these, as far as every run has it of the same tasks.
 
-    A task counts once, with its mean over the runs (bootstrap); success as `agent.evaluation.analysis.statistics.clustered`.
+    A task counts once, with its mean over the runs (bootstrap); success as
+    `housequest.agent.evaluation.analysis.statistics.clustered`.
     """
     found = {"success": joined([run.summary for run in runs]).overall.interval}
     if not same_tasks(runs):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 
-from agent.evaluation.analysis.compare import Run
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.analysis.published import Measured
-from agent.evaluation.render.report import behind, ceilings_by_type, details, heading
-from agent.evaluation.render.table import Report, Section, Table, named_lines, wrapped
+from housequest.agent.evaluation.analysis.compare import Run
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.analysis.published import Measured
+from housequest.agent.evaluation.render.report import behind, ceilings_by_type, details, heading
+from housequest.agent.evaluation.render.table import Report, Section, Table, named_lines, wrapped
 
 
 class SeriesReport(Report):

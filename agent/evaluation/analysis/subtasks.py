@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from agent.models.embeddings import Embedder
-from knowledge.examples import in_words
-from knowledge.selection import cosines
-from worlds.base import World
-from worlds.errors import TaskNotFound
+from housequest.agent.models.embeddings import Embedder
+from housequest.knowledge.examples import in_words
+from housequest.knowledge.selection import cosines
+from housequest.worlds.base import World
+from housequest.worlds.errors import TaskNotFound
 
 _WORD = re.compile(r"[a-z0-9]+")
 _LITTLE = frozenset({"a", "an", "the", "in", "on", "or"})

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.episodes.events import (
+from housequest.agent.episodes.events import (
     Ended,
     Event,
     Intervened,
@@ -24,8 +24,8 @@ from agent.episodes.events import (
     TurnSpent,
     branch,
 )
-from agent.episodes.record import read_episode
-from agent.evaluation.render.table import many
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.render.table import many
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import BinaryIO, ParamSpec
 
-from agent.evaluation.cluster.messages import (
+from housequest.agent.evaluation.cluster.messages import (
     Answer,
     Begin,
     Clocked,
@@ -38,16 +38,16 @@ from agent.evaluation.cluster.messages import (
     Unfit,
     Wrote,
 )
-from agent.evaluation.runs.budget import BudgetTracker, Caller, RunHalted, Stopped
-from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.player import Player, SetAside
-from agent.evaluation.runs.result import Result, SelectedTask
-from agent.evaluation.runs.spec import RunSpec
-from agent.models.base import Completion
-from agent.models.openai.keys import load_keys
-from agent.models.openai.rate_limiter import Call, RateLimiter
-from worlds.base import Task
-from worlds.paths import IrregularFile, alfworld_data, open_file, read_file, refuse_irregular
+from housequest.agent.evaluation.runs.budget import BudgetTracker, Caller, RunHalted, Stopped
+from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
+from housequest.agent.evaluation.runs.player import Player, SetAside
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.models.base import Completion
+from housequest.agent.models.openai.keys import load_keys
+from housequest.agent.models.openai.rate_limiter import Call, RateLimiter
+from housequest.worlds.base import Task
+from housequest.worlds.paths import IrregularFile, alfworld_data, open_file, read_file, refuse_irregular
 
 P = ParamSpec("P")
 

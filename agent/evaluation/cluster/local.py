@@ -15,9 +15,9 @@ from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from agent.evaluation.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
-from agent.evaluation.cluster.player import RemotePlayer
-from agent.evaluation.runs.budget import Stopped
+from housequest.agent.evaluation.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.evaluation.cluster.player import RemotePlayer
+from housequest.agent.evaluation.runs.budget import Stopped
 
 _GRACE = 3.0
 """Seconds that players have to end by themselves, once they are left."""

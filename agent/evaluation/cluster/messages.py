@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent.evaluation.runs.result import Result, SelectedTask
-from agent.evaluation.runs.spec import Manifest, RunRequest
-from agent.models.base import Timing, Usage
-from agent.models.openai.keys import KeyRing
-from agent.models.openai.rate_limiter import Verdict
-from worlds.errors import HousequestError
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.spec import Manifest, RunRequest
+from housequest.agent.models.base import Timing, Usage
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.openai.rate_limiter import Verdict
+from housequest.worlds.errors import HousequestError
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 
-from agent.evaluation.cluster.local import ProcessCluster
-from agent.evaluation.cluster.on_ray import RayCluster
-from agent.models.processors import processors
-from worlds.errors import ConfigurationError, shown
+from housequest.agent.evaluation.cluster.local import ProcessCluster
+from housequest.agent.evaluation.cluster.on_ray import RayCluster
+from housequest.agent.models.processors import processors
+from housequest.worlds.errors import ConfigurationError, shown
 
 
 def read_cluster(text: str) -> RayCluster | ProcessCluster:

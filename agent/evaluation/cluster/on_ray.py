@@ -9,10 +9,10 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from agent.evaluation.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
-from agent.evaluation.cluster.player import RemotePlayer
-from agent.training.processes import MOST_LOST, Pool
-from worlds.errors import ConfigurationError, HousequestError, shown
+from housequest.agent.evaluation.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.evaluation.cluster.player import RemotePlayer
+from housequest.agent.training.processes import MOST_LOST, Pool
+from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 
 _LONGEST = 200
 """Characters of Ray's reason for a loss that are told."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from agent.evaluation.cluster.messages import (
+from housequest.agent.evaluation.cluster.messages import (
     Answer,
     Clocked,
     Failed,
@@ -24,16 +24,16 @@ from agent.evaluation.cluster.messages import (
     Unfit,
     Wrote,
 )
-from agent.evaluation.cluster.scratch import scratch_folder
-from agent.evaluation.cluster.shared import Line, SharedLimiter, SharedTracker
-from agent.evaluation.runs.budget import MeteredModel, RunHalted, Stopped
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.player import LocalPlayer, rare_collections
-from agent.evaluation.runs.result import SelectedTask
-from agent.models.base import Model
-from agent.setup import Setup
-from worlds.errors import ConfigurationError, HousequestError
-from worlds.paths import open_file
+from housequest.agent.evaluation.cluster.scratch import scratch_folder
+from housequest.agent.evaluation.cluster.shared import Line, SharedLimiter, SharedTracker
+from housequest.agent.evaluation.runs.budget import MeteredModel, RunHalted, Stopped
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.player import LocalPlayer, rare_collections
+from housequest.agent.evaluation.runs.result import SelectedTask
+from housequest.agent.models.base import Model
+from housequest.agent.setup import Setup
+from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.paths import open_file
 
 BEAT = 1.0
 """Seconds between two looks at what was recorded: what a player that dies loses at most, with the step that it is at."""

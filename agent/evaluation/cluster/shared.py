@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
-from agent.config import Prices
-from agent.evaluation.cluster.messages import Answer, Begin, End, Enter, FromPlayer, IsEarly, Leave, Stop
-from agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped
-from agent.models.base import Completion
-from agent.models.openai.rate_limiter import Call, Limiter, Verdict
-from worlds.errors import HousequestError
+from housequest.agent.config import Prices
+from housequest.agent.evaluation.cluster.messages import Answer, Begin, End, Enter, FromPlayer, IsEarly, Leave, Stop
+from housequest.agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped
+from housequest.agent.models.base import Completion
+from housequest.agent.models.openai.rate_limiter import Call, Limiter, Verdict
+from housequest.worlds.errors import HousequestError
 
 
 class Line:

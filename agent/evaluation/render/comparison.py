@@ -6,12 +6,12 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from agent.evaluation.analysis.card import shared_card
-from agent.evaluation.analysis.ceilings import CeilingFigures, prior_of
-from agent.evaluation.analysis.compare import Comparison, PairedMean, Run, TaskPair, reference_of
-from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
-from agent.evaluation.render.report import ceiling_data, ceiling_words, first_lines
-from agent.evaluation.render.table import (
+from housequest.agent.evaluation.analysis.card import shared_card
+from housequest.agent.evaluation.analysis.ceilings import CeilingFigures, prior_of
+from housequest.agent.evaluation.analysis.compare import Comparison, PairedMean, Run, TaskPair, reference_of
+from housequest.agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
+from housequest.agent.evaluation.render.report import ceiling_data, ceiling_words, first_lines
+from housequest.agent.evaluation.render.table import (
     WIDTH,
     Report,
     Section,
@@ -27,10 +27,10 @@ from agent.evaluation.render.table import (
     points,
     wrapped,
 )
-from agent.evaluation.runs.cost import money
-from agent.evaluation.runs.result import Result
-from worlds.errors import shown
-from worlds.text import printable
+from housequest.agent.evaluation.runs.cost import money
+from housequest.agent.evaluation.runs.result import Result
+from housequest.worlds.errors import shown
+from housequest.worlds.text import printable
 
 _NAMED = 3
 """Tasks left out that are named."""

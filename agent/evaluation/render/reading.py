@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.evaluation.analysis.attempts import AttemptsReport, read_attempts
-from agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
-from agent.evaluation.analysis.paths import Watcher
-from agent.evaluation.analysis.seeds import SeedsReport, SweepReport, read_arms, read_repeats, read_seeds
-from agent.evaluation.analysis.series import SeriesReport
-from agent.evaluation.render.repeats import Side
-from agent.evaluation.render.report import RunReport, read_summary
-from agent.evaluation.render.table import Report
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.sweep import SweepFolder
-from agent.plans.report import PlansReport
-from agent.plans.sweep import PlanSweepReport, plans_swept, read_plan_arms
-from agent.plans.work import begun, read_manifest, read_rows
-from worlds.errors import ConfigurationError
+from housequest.agent.evaluation.analysis.attempts import AttemptsReport, read_attempts
+from housequest.agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
+from housequest.agent.evaluation.analysis.paths import Watcher
+from housequest.agent.evaluation.analysis.seeds import SeedsReport, SweepReport, read_arms, read_repeats, read_seeds
+from housequest.agent.evaluation.analysis.series import SeriesReport
+from housequest.agent.evaluation.render.repeats import Side
+from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.render.table import Report
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.agent.plans.report import PlansReport
+from housequest.agent.plans.sweep import PlanSweepReport, plans_swept, read_plan_arms
+from housequest.agent.plans.work import begun, read_manifest, read_rows
+from housequest.worlds.errors import ConfigurationError
 
 
 def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | None = None) -> Report:

@@ -7,15 +7,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from agent.evaluation.analysis.card import card_differences, shared_card
-from agent.evaluation.analysis.compare import KINDS, SHARES, PairedMean, Run, refuse_unlike
-from agent.evaluation.analysis.metrics import PlayedTask
-from agent.evaluation.analysis.statistics import bootstrap_mean
-from agent.evaluation.render.comparison import figure_cells, unlike_lines
-from agent.evaluation.render.report import first_lines
-from agent.evaluation.render.table import Report, Section, Table, many, one_line, percent, plain_data, points, wrapped
-from agent.evaluation.runs.result import Result, SelectedTask
-from worlds.errors import ConfigurationError
+from housequest.agent.evaluation.analysis.card import card_differences, shared_card
+from housequest.agent.evaluation.analysis.compare import KINDS, SHARES, PairedMean, Run, refuse_unlike
+from housequest.agent.evaluation.analysis.metrics import PlayedTask
+from housequest.agent.evaluation.analysis.statistics import bootstrap_mean
+from housequest.agent.evaluation.render.comparison import figure_cells, unlike_lines
+from housequest.agent.evaluation.render.report import first_lines
+from housequest.agent.evaluation.render.table import (
+    Report,
+    Section,
+    Table,
+    many,
+    one_line,
+    percent,
+    plain_data,
+    points,
+    wrapped,
+)
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.worlds.errors import ConfigurationError
 
 WON = "success"
 """The key of the figure that is compared first."""

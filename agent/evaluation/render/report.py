@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from agent.evaluation.analysis.card import card, counted_prior
-from agent.evaluation.analysis.ceilings import CeilingFigures, named_by_model, prior_of
-from agent.evaluation.analysis.compare import PriceList, read_for_comparison
-from agent.evaluation.analysis.failures import FailureKind
-from agent.evaluation.analysis.lota_classes import of_games, told
-from agent.evaluation.analysis.metrics import Figures, Sample, Summary
-from agent.evaluation.analysis.paths import Watcher
-from agent.evaluation.render.table import (
+from housequest.agent.evaluation.analysis.card import card, counted_prior
+from housequest.agent.evaluation.analysis.ceilings import CeilingFigures, named_by_model, prior_of
+from housequest.agent.evaluation.analysis.compare import PriceList, read_for_comparison
+from housequest.agent.evaluation.analysis.failures import FailureKind
+from housequest.agent.evaluation.analysis.lota_classes import of_games, told
+from housequest.agent.evaluation.analysis.metrics import Figures, Sample, Summary
+from housequest.agent.evaluation.analysis.paths import Watcher
+from housequest.agent.evaluation.render.table import (
     Column,
     Report,
     Section,
@@ -29,13 +29,13 @@ from agent.evaluation.render.table import (
     plain_data,
     wrapped,
 )
-from agent.evaluation.runs.cost import money
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result
-from agent.evaluation.runs.selection import MANY
-from agent.evaluation.runs.spec import Manifest
-from worlds.metrics import Metric
-from worlds.text import cut_at_word, printable
+from housequest.agent.evaluation.runs.cost import money
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result
+from housequest.agent.evaluation.runs.selection import MANY
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.worlds.metrics import Metric
+from housequest.worlds.text import cut_at_word, printable
 
 MOST_NAMED = 20
 """How many episodes a report names per cause; the JSON has all."""
@@ -44,7 +44,7 @@ EXAMPLES = 2
 
 
 def read_summary(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> tuple[Manifest, Summary]:
-    """The manifest and the figures of `agent.evaluation.analysis.compare.read_for_comparison`."""
+    """The manifest and the figures of `housequest.agent.evaluation.analysis.compare.read_for_comparison`."""
     found = read_for_comparison(run, prices, watcher)
     return found.manifest, found.summary
 

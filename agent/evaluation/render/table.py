@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from agent.evaluation.analysis.statistics import Interval
-from worlds.text import percentage, printable
+from housequest.agent.evaluation.analysis.statistics import Interval
+from housequest.worlds.text import percentage, printable
 
 R = TypeVar("R")
 

@@ -11,24 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from agent.base import Agent, RequiresCapabilities
-from agent.episodes.record import cut_off_end
-from agent.evaluation.analysis.metrics import Summary, summarise
-from agent.evaluation.runs.budget import BudgetTracker, Caller, MeteredModel, RunHalted, Stopped, used_before
-from agent.evaluation.runs.files import Fault
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.player import LocalPlayer, Player, rare_collections
-from agent.evaluation.runs.result import Result
-from agent.evaluation.runs.shard import Shard, begin_shard
-from agent.evaluation.runs.spec import RunSpec
-from agent.models.base import Model
-from agent.models.openai.rate_limiter import RateLimiter
-from agent.setup import Setup
-from worlds.base import Task
-from worlds.paths import open_file
+from housequest.agent.base import Agent, RequiresCapabilities
+from housequest.agent.episodes.record import cut_off_end
+from housequest.agent.evaluation.analysis.metrics import Summary, summarise
+from housequest.agent.evaluation.runs.budget import BudgetTracker, Caller, MeteredModel, RunHalted, Stopped, used_before
+from housequest.agent.evaluation.runs.files import Fault
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.player import LocalPlayer, Player, rare_collections
+from housequest.agent.evaluation.runs.result import Result
+from housequest.agent.evaluation.runs.shard import Shard, begin_shard
+from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.models.base import Model
+from housequest.agent.models.openai.rate_limiter import RateLimiter
+from housequest.agent.setup import Setup
+from housequest.worlds.base import Task
+from housequest.worlds.paths import open_file
 
 if TYPE_CHECKING:
-    from agent.evaluation.cluster.messages import Cluster
+    from housequest.agent.evaluation.cluster.messages import Cluster
 
 T = TypeVar("T")
 
@@ -205,7 +205,7 @@ class _Batch:
         if cluster is None or not waiting:
             yield LocalPlayer(self._run, self._spec.setup, self._agent, self._model, self._tracker, clock, self._set_aside)
             return
-        from agent.evaluation.cluster.driver import ClusterPlayer
+        from housequest.agent.evaluation.cluster.driver import ClusterPlayer
 
         most = min(self._options.workers, waiting)
         limiter = RateLimiter(self._model.most if self._model else None)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from worlds.errors import ModelError
+from housequest.worlds.errors import ModelError
 
 T = TypeVar("T")
 

@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from agent.config import Prices
-from agent.episodes.events import ModelCall
-from agent.episodes.record import read_episode
-from agent.evaluation.runs.breaker import CircuitBreaker
-from agent.evaluation.runs.cost import Tokens, cost
-from agent.evaluation.runs.cost import money as amount
-from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import Result, SelectedTask
-from agent.evaluation.runs.timing import timings_of
-from agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores
-from agent.models.openai.rate_limiter import Limiter, RateLimiter
-from worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
+from housequest.agent.config import Prices
+from housequest.agent.episodes.events import ModelCall
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.runs.breaker import CircuitBreaker
+from housequest.agent.evaluation.runs.cost import Tokens, cost
+from housequest.agent.evaluation.runs.cost import money as amount
+from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.timing import timings_of
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores
+from housequest.agent.models.openai.rate_limiter import Limiter, RateLimiter
+from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
 
 T = TypeVar("T")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent.config import Prices
+from housequest.agent.config import Prices
 
 
 @dataclass(frozen=True, slots=True)

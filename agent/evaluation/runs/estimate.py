@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 from pathlib import Path
 
-from agent.evaluation.runs.cost import Tokens, cost, money
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result
-from agent.evaluation.runs.spec import RunSpec
-from worlds.errors import ConfigurationError
+from housequest.agent.evaluation.runs.cost import Tokens, cost, money
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result
+from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.worlds.errors import ConfigurationError
 
 MOST_LOOKED_AT = 1_000
 """How many folders are searched for a similar run."""

@@ -9,9 +9,9 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from agent.episodes.digests import LENGTH_OF_END, with_digest, without_digest
-from worlds.errors import ConfigurationError, shown, unquoted
-from worlds.paths import atomic_write, read_file
+from housequest.agent.episodes.digests import LENGTH_OF_END, with_digest, without_digest
+from housequest.worlds.errors import ConfigurationError, shown, unquoted
+from housequest.worlds.paths import atomic_write, read_file
 
 T = TypeVar("T", bound=BaseModel)
 

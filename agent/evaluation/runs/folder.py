@@ -26,9 +26,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from agent.episodes.digests import Damaged, sha256_of, without_digest
-from agent.episodes.record import read_episode
-from agent.evaluation.runs.files import (
+from housequest.agent.episodes.digests import Damaged, sha256_of, without_digest
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.runs.files import (
     LARGEST_INDEX,
     LARGEST_MANIFEST,
     Fault,
@@ -39,10 +39,10 @@ from agent.evaluation.runs.files import (
     read_bytes,
     words_of,
 )
-from agent.evaluation.runs.result import Result, SelectedTask, result_of
-from agent.evaluation.runs.spec import SCHEMA, Manifest, slug
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import (
+from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
+from housequest.agent.evaluation.runs.spec import SCHEMA, Manifest, slug
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import (
     IrregularFile,
     atomic_write,
     open_file,
@@ -50,7 +50,7 @@ from worlds.paths import (
     remove_unfinished,
     sync_folder,
 )
-from worlds.text import printable
+from housequest.worlds.text import printable
 
 APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
 """Files that are written line by line; all others are replaced as a whole."""

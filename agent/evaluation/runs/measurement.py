@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
-from agent.agents.registry import agent_names, agent_spec
-from agent.config import Configuration
-from agent.episodes.events import RulesShown
-from agent.episodes.record import read_episode
-from agent.evaluation.analysis.compare import Comparison, PriceList, compare, read_for_comparison
-from agent.evaluation.runs.spec import make_run_spec, slug
-from agent.evaluation.runs.sweep import ArmRun, SweepFolder
-from agent.setup import frozen_rules
-from knowledge.library import library
-from knowledge.rules import Rule, accepted
-from worlds.errors import ConfigurationError, unquoted
+from housequest.agent.agents.registry import agent_names, agent_spec
+from housequest.agent.config import Configuration
+from housequest.agent.episodes.events import RulesShown
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.compare import Comparison, PriceList, compare, read_for_comparison
+from housequest.agent.evaluation.runs.spec import make_run_spec, slug
+from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder
+from housequest.agent.setup import frozen_rules
+from housequest.knowledge.library import library
+from housequest.knowledge.rules import Rule, accepted
+from housequest.worlds.errors import ConfigurationError, unquoted
 
 USUAL_AGENT = "reasoner-actor"
 WITHOUT, WITH = "without", "with"

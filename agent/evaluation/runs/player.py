@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from agent.base import Agent, AskPerson, Decision, Emitter, Grants, Memory, Seeing, Turn
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import run_episode
-from agent.episodes.record import EpisodeRecorder, read_episode
-from agent.episodes.resume import resume_episode
-from agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted, Stopped
-from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import Result, SelectedTask, result_of
-from agent.models.base import Model
-from agent.setup import Setup
-from worlds.base import Observation, Step, Task
-from worlds.errors import ConfigurationError, ModelError
-from worlds.paths import IrregularFile, refuse_irregular
-from worlds.wrappers import Wrapper
+from housequest.agent.base import Agent, AskPerson, Decision, Emitter, Grants, Memory, Seeing, Turn
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted, Stopped
+from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
+from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
+from housequest.agent.models.base import Model
+from housequest.agent.setup import Setup
+from housequest.worlds.base import Observation, Step, Task
+from housequest.worlds.errors import ConfigurationError, ModelError
+from housequest.worlds.paths import IrregularFile, refuse_irregular
+from housequest.worlds.wrappers import Wrapper
 
 SetAside = Callable[[Path, str], None]
 """Renames a record that cannot be used, and says why."""

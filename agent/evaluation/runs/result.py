@@ -7,10 +7,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agent.episodes.events import Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
-from agent.evaluation.analysis.failures import Failure, failure_of
-from worlds.base import Task
-from worlds.errors import Boundary
+from housequest.agent.episodes.events import Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
+from housequest.agent.evaluation.analysis.failures import Failure, failure_of
+from housequest.worlds.base import Task
+from housequest.worlds.errors import Boundary
 
 _LARGEST = 1 << 53
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from worlds.base import Task, World
-from worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.base import Task, World
+from housequest.worlds.errors import ConfigurationError, nearest, shown
 
 MANY = 1_000_000
 """A split with more tasks than this counts as endless and is never enumerated."""

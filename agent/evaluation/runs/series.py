@@ -10,16 +10,16 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from agent.base import Attempt
-from agent.config import Configuration, Settings
-from agent.episodes.events import ParseFailed, Stepped, Thought, branch
-from agent.episodes.record import read_episode
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, SelectedTask
-from agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec
-from agent.evaluation.runs.sweep import ArmRun, SeriesKind, SweepFolder
-from worlds.base import Observation, Transition
-from worlds.errors import ConfigurationError
+from housequest.agent.base import Attempt
+from housequest.agent.config import Configuration, Settings
+from housequest.agent.episodes.events import ParseFailed, Stepped, Thought, branch
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec
+from housequest.agent.evaluation.runs.sweep import ArmRun, SeriesKind, SweepFolder
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import ConfigurationError
 
 REFLECTION = "reflection"
 """The role whose thought says what went wrong in the attempt before."""

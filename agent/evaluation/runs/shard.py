@@ -15,12 +15,12 @@ from typing import TypeVar
 
 from pydantic import Field
 
-from agent.evaluation.runs.files import LARGEST_MANIFEST, differences, file_of, parsed, read_bytes
-from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import Frozen, Result, SelectedTask
-from agent.evaluation.runs.sweep import SweepFolder
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import atomic_write, read_file
+from housequest.agent.evaluation.runs.files import LARGEST_MANIFEST, differences, file_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
+from housequest.agent.evaluation.runs.result import Frozen, Result, SelectedTask
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import atomic_write, read_file
 
 T = TypeVar("T")
 

@@ -17,18 +17,18 @@ from pathlib import Path
 
 from pydantic import Field
 
-from agent.base import Attempt
-from agent.config import Configuration, Grant, Scalar, Settings, check_habits
-from agent.episodes.loop import VIEW
-from agent.evaluation.runs.files import differences
-from agent.evaluation.runs.result import Frozen, SelectedTask
-from agent.evaluation.runs.selection import Selection, select
-from agent.models.registry import file_digest
-from agent.protocols import PROTOCOLS
-from agent.setup import HUMAN, FrozenRules, Setup, set_up
-from worlds.base import World
-from worlds.errors import ConfigurationError
-from worlds.paths import given_path, read_file
+from housequest.agent.base import Attempt
+from housequest.agent.config import Configuration, Grant, Scalar, Settings, check_habits
+from housequest.agent.episodes.loop import VIEW
+from housequest.agent.evaluation.runs.files import differences
+from housequest.agent.evaluation.runs.result import Frozen, SelectedTask
+from housequest.agent.evaluation.runs.selection import Selection, select
+from housequest.agent.models.registry import file_digest
+from housequest.agent.protocols import PROTOCOLS
+from housequest.agent.setup import HUMAN, FrozenRules, Setup, set_up
+from housequest.worlds.base import World
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import given_path, read_file
 
 SCHEMA = 1
 LARGEST = 1 << 27
@@ -113,8 +113,8 @@ class Manifest(Frozen):
     @property
     def unused_templates(self) -> frozenset[str]:
         """The prompt templates that cannot reach the model of this run: those of other agents."""
-        from agent.agents.registry import agent_names, prompt_hashes, used_prompts
-        from agent.models.registry import reads_brief_prompts
+        from housequest.agent.agents.registry import agent_names, prompt_hashes, used_prompts
+        from housequest.agent.models.registry import reads_brief_prompts
 
         agent, model = self.configuration.agent, self.configuration.model
         if agent not in agent_names():  # The package it came from is no longer installed.
@@ -213,7 +213,8 @@ FIRST = Place()
 def make_run_spec(
     configuration: Configuration, *, curiosity: float | None = None, rules: FrozenRules | None = None, place: Place = FIRST
 ) -> RunSpec:
-    """Resolve every choice that ``configuration`` leaves open; ``curiosity`` and ``rules`` are those of `agent.setup.set_up`.
+    """Resolve every choice that ``configuration`` leaves open; ``curiosity`` and ``rules`` are those of
+    `housequest.agent.setup.set_up`.
 
     A ``place`` in a series changes the seed of models and agents, and not that of draws of tasks.
 
@@ -266,15 +267,15 @@ def make_run_spec(
 
 def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...]) -> Manifest:
     """The manifest of a run of ``tasks`` on this machine."""
-    from agent.agents.examples import store_digests
-    from agent.agents.pet.thresholds import threshold_digests
-    from agent.agents.react.exemplars import exemplar_digests
-    from agent.agents.registry import prompt_hashes, weights_digests
-    from agent.roles.base import template_hashes
+    from housequest.agent.agents.examples import store_digests
+    from housequest.agent.agents.pet.thresholds import threshold_digests
+    from housequest.agent.agents.react.exemplars import exemplar_digests
+    from housequest.agent.agents.registry import prompt_hashes, weights_digests
+    from housequest.agent.roles.base import template_hashes
 
     # Runs that see nothing are as they were before something could be seen.
     about = {"camera" if world.pictured else "eyes"} if VIEW in config.grants else frozenset[str]()
-    seen = {name: digest for name, digest in template_hashes("agent.episodes").items() if name in about}
+    seen = {name: digest for name, digest in template_hashes("housequest.agent.episodes").items() if name in about}
     return Manifest(
         housequest=installed_version("housequest") or "0",
         configuration=config,

@@ -31,13 +31,13 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
-from agent.config import Configuration, SettingsSource, configure
-from agent.evaluation.runs.files import file_of, parsed, read_bytes
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Frozen
-from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.paths import atomic_write, remove_unfinished
+from housequest.agent.config import Configuration, SettingsSource, configure
+from housequest.agent.evaluation.runs.files import file_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Frozen
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.paths import atomic_write, remove_unfinished
 
 LARGEST_FILE = 1 << 18
 MOST_RUNS = 1_000
@@ -90,7 +90,7 @@ class ArmRecord(Frozen):
 
 
 SeriesKind = Literal["repeats", "attempts"]
-"""What the runs of a series are (`agent.evaluation.runs.series`)."""
+"""What the runs of a series are (`housequest.agent.evaluation.runs.series`)."""
 
 
 class SweepManifest(Frozen):

@@ -10,11 +10,11 @@ from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from agent.episodes.record import LONGEST_LINE
-from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import Number, SelectedTask, total
-from worlds.errors import ConfigurationError
-from worlds.paths import open_file
+from housequest.agent.episodes.record import LONGEST_LINE
+from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
+from housequest.agent.evaluation.runs.result import Number, SelectedTask, total
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import open_file
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent.episodes.record import read_episode
-from agent.evaluation.analysis.ceilings import CeilingLine
-from agent.evaluation.analysis.paths import PathLine
-from agent.evaluation.runs.files import LARGEST_INDEX, Fault, faults_of
-from agent.evaluation.runs.folder import MANIFEST_WAY_OUT, RunFolder, fault_of
-from agent.evaluation.runs.sweep import SweepFolder
-from worlds.errors import ConfigurationError
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.ceilings import CeilingLine
+from housequest.agent.evaluation.analysis.paths import PathLine
+from housequest.agent.evaluation.runs.files import LARGEST_INDEX, Fault, faults_of
+from housequest.agent.evaluation.runs.folder import MANIFEST_WAY_OUT, RunFolder, fault_of
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)

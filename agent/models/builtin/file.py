@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.models.builtin.network import Network, Shape
-from agent.models.builtin.vocabulary import Vocabulary
-from agent.networks.file import WeightsFormat
-from agent.networks.layers import layer_sizes
+from housequest.agent.models.builtin.network import Network, Shape
+from housequest.agent.models.builtin.vocabulary import Vocabulary
+from housequest.agent.networks.file import WeightsFormat
+from housequest.agent.networks.layers import layer_sizes
 
 SHIPPED = Path(__file__).with_name("weights") / "builtin.weights"
 
@@ -41,7 +41,7 @@ FORMAT = WeightsFormat(
     words=lambda vocabulary: vocabulary.tokens,
     sizes=_sizes,
     refusal="is no built-in model",
-    way_out="Export one with `python -m agent.training export`.",
+    way_out="Export one with `python -m housequest.agent.training export`.",
 )
 
 

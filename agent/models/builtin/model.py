@@ -21,13 +21,13 @@ from zlib import crc32
 
 import numpy as np
 
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
-from agent.models.builtin.file import SHIPPED, BuiltinFile, read_builtin
-from agent.models.builtin.network import BLOCK, Cache, Reading
-from agent.models.text import shared_prefix, stop_at
-from agent.networks.layers import Floats, use_one_thread
-from agent.roles.brief import is_brief_prompt
-from worlds.errors import ModelError, Unsupported
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
+from housequest.agent.models.builtin.file import SHIPPED, BuiltinFile, read_builtin
+from housequest.agent.models.builtin.network import BLOCK, Cache, Reading
+from housequest.agent.models.text import shared_prefix, stop_at
+from housequest.agent.networks.layers import Floats, use_one_thread
+from housequest.agent.roles.brief import is_brief_prompt
+from housequest.worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class _Call:
 
 
 class BuiltinModel(Model):
-    """Replies only to the prompts of `agent.roles.brief`, on which it was trained.
+    """Replies only to the prompts of `housequest.agent.roles.brief`, on which it was trained.
 
     If a conversation ends with an assistant's message, the reply continues it.
     """

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agent.networks.layers import Floats, normed, silu
+from housequest.agent.networks.layers import Floats, normed, silu
 
 BLOCK = 32
 """Tokens of a sequence, from a multiple of it on, that look back together; a cache is shared by whole blocks."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.models.base import Model
-from agent.models.provider import CallOptions, ModelProvider, file_name
-from worlds.paths import given_path
+from housequest.agent.models.base import Model
+from housequest.agent.models.provider import CallOptions, ModelProvider, file_name
+from housequest.worlds.paths import given_path
 
 
 class BuiltinProvider(ModelProvider):
@@ -21,7 +21,7 @@ class BuiltinProvider(ModelProvider):
 
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
         del options
-        from agent.models.builtin.model import load_builtin
+        from housequest.agent.models.builtin.model import load_builtin
 
         return load_builtin(given_path(rest) if rest else None, name=name)
 
@@ -29,8 +29,8 @@ class BuiltinProvider(ModelProvider):
         return Path(rest).name
 
     def digest(self, rest: str) -> str:
-        from agent.models.builtin.file import SHIPPED
-        from agent.networks.file import digest
+        from housequest.agent.models.builtin.file import SHIPPED
+        from housequest.agent.networks.file import digest
 
         return digest(given_path(rest) if rest else SHIPPED)
 

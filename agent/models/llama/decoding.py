@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage
-from agent.models.llama.library import CANDIDATES, Library, Logits, Sampler, lib
-from agent.models.llama.provider import LlamaOptions
-from agent.models.llama.shared import grammar_for, too_long
-from agent.models.text import shared_prefix
-from worlds.workers import Refused
+from housequest.agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage
+from housequest.agent.models.llama.library import CANDIDATES, Library, Logits, Sampler, lib
+from housequest.agent.models.llama.provider import LlamaOptions
+from housequest.agent.models.llama.shared import grammar_for, too_long
+from housequest.agent.models.text import shared_prefix
+from housequest.worlds.workers import Refused
 
 
 @dataclass(slots=True)

@@ -11,8 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import open_file
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import open_file
 
 MOST_KEYS = 10_000
 LONGEST_KEY = 1 << 16

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.models.base import Message, Request
-from agent.models.llama.provider import LlamaOptions
-from agent.models.llama.shared import LESS_MEMORY, empty_prompt, load_template, said_threads, usual_threads
-from worlds.workers import Refused
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.llama.provider import LlamaOptions
+from housequest.agent.models.llama.shared import LESS_MEMORY, empty_prompt, load_template, said_threads, usual_threads
+from housequest.worlds.workers import Refused
 
 CANDIDATES = 64
 """Texts that are scored in one batch; more take several."""

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from agent.models.llama.gguf import Header, check_adapter, read_header
-from agent.models.text import encodable, printable_line
-from worlds.errors import ConfigurationError, ModelError, Unsupported
-from worlds.paths import given_path
-from worlds.workers import Refused, Worker, WorkerError
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from housequest.agent.models.llama.gguf import Header, check_adapter, read_header
+from housequest.agent.models.text import encodable, printable_line
+from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
+from housequest.worlds.paths import given_path
+from housequest.worlds.workers import Refused, Worker, WorkerError
 
 if TYPE_CHECKING:
-    from agent.models.llama.provider import LlamaOptions
+    from housequest.agent.models.llama.provider import LlamaOptions
 
 CONTEXT = 8_192
 """The default context of a slot, in tokens: at most what an episode of 50 turns with its rules needs."""
@@ -28,7 +28,7 @@ CONTEXT = 8_192
 CHATML_MARKS = ("<|im_end|>", "<|im_start|>")
 """Where a turn of ChatML ends: a model without tokens for these marks writes them as text, and would go on without end."""
 
-WORKER = "agent.models.llama.worker"
+WORKER = "housequest.agent.models.llama.worker"
 _COMPLETION, _SCORES = TypeAdapter(Completion), TypeAdapter(Scores)
 STARTS = 3
 """How often the process is started before the model is given up."""

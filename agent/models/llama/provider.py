@@ -9,11 +9,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from agent.models.base import Model
-from agent.models.provider import CallOptions, ModelProvider, file_name, split_options, with_options
-from worlds.errors import ConfigurationError
-from worlds.options import option
-from worlds.paths import given_path
+from housequest.agent.models.base import Model
+from housequest.agent.models.provider import CallOptions, ModelProvider, file_name, split_options, with_options
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import option
+from housequest.worlds.paths import given_path
 
 RuntimeName = Literal["auto", "llama-cpp-python", "xllamacpp"]
 
@@ -55,7 +55,7 @@ class LlamaProvider(ModelProvider):
         return with_options(file_name(path), options)
 
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
-        from agent.models.llama.model import LlamaModel
+        from housequest.agent.models.llama.model import LlamaModel
 
         path, how = read_llama_name(rest)
         how = replace(how, runtime=chosen_runtime(how))
@@ -73,9 +73,9 @@ class LlamaProvider(ModelProvider):
 
     def digest(self, rest: str) -> str:
         """A digest of the model's file and its adapter; looks at the template, too, so that no run begins without its files."""
-        from agent.models.llama.gguf import check_adapter, fingerprint, read_header
-        from agent.models.llama.shared import load_template
-        from worlds.workers import Refused
+        from housequest.agent.models.llama.gguf import check_adapter, fingerprint, read_header
+        from housequest.agent.models.llama.shared import load_template
+        from housequest.worlds.workers import Refused
 
         path, options = read_llama_name(rest)
         header = read_header(given_path(path))
@@ -92,7 +92,7 @@ class LlamaProvider(ModelProvider):
         return sha256(f"{digest} {fingerprint(given_path(options.lora))}".encode()).hexdigest()
 
     def computes(self, rest: str) -> str | None:
-        from agent.models.llama.shared import said_threads, usual_threads
+        from housequest.agent.models.llama.shared import said_threads, usual_threads
 
         if read_llama_name(rest)[1].threads is not None:
             return None

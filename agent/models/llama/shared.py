@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.models.base import Request
-from agent.models.forms import Choice, grammar_of
-from agent.models.processors import processors
-from worlds.paths import read_file
-from worlds.workers import Refused
+from housequest.agent.models.base import Request
+from housequest.agent.models.forms import Choice, grammar_of
+from housequest.agent.models.processors import processors
+from housequest.worlds.paths import read_file
+from housequest.worlds.workers import Refused
 
 LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
 LARGEST = 1 << 20

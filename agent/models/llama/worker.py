@@ -1,4 +1,4 @@
-"""The process in which a GGUF model runs: ``python -m agent.models.llama.worker``; see `worlds.workers`.
+"""The process in which a GGUF model runs: ``python -m housequest.agent.models.llama.worker``; see `housequest.worlds.workers`.
 
 If the model crashes it (out of memory, a fault in compiled code), the app and the run go on.
 """
@@ -10,9 +10,9 @@ from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
-from agent.models.base import Message, Request
-from agent.models.llama.provider import LlamaOptions
-from worlds.workers import Asking, Handler, Refused, serve
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.llama.provider import LlamaOptions
+from housequest.worlds.workers import Asking, Handler, Refused, serve
 
 
 def start(first: Any) -> tuple[str, Handler]:
@@ -27,11 +27,11 @@ def start(first: Any) -> tuple[str, Handler]:
         try:
             # Before NumPy: one compiled for CUDA, with C++ code of its own, crashed if NumPy was loaded first.
             import_module("llama_cpp")
-            from agent.models.llama.decoding import LlamaCpp as Runtime
+            from housequest.agent.models.llama.decoding import LlamaCpp as Runtime
         except (ImportError, OSError) as error:
             raise Refused(f"llama-cpp-python cannot be imported ({error})", "Install it, or name ?runtime=xllamacpp.") from None
     else:
-        from agent.models.llama.xllama import Xllama as Runtime
+        from housequest.agent.models.llama.xllama import Xllama as Runtime
     runtime: Any = Runtime(first["path"], first["context"], options)
 
     def answer(asked: Any, asking: Asking) -> dict[str, Any] | int:

@@ -16,9 +16,9 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any, cast
 
-from agent.models.base import Completion, Message, Request, Timing, TokenChoice, Usage
-from agent.models.llama.provider import LlamaOptions
-from agent.models.llama.shared import (
+from housequest.agent.models.base import Completion, Message, Request, Timing, TokenChoice, Usage
+from housequest.agent.models.llama.provider import LlamaOptions
+from housequest.agent.models.llama.shared import (
     LESS_MEMORY,
     empty_prompt,
     grammar_for,
@@ -27,7 +27,7 @@ from agent.models.llama.shared import (
     too_long,
     usual_threads,
 )
-from worlds.workers import Refused
+from housequest.worlds.workers import Refused
 
 CACHE_MIB = 1_024
 """Memory for what idle conversations have evaluated, beyond the slots themselves."""

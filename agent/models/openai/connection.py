@@ -14,9 +14,9 @@ from typing import Any, cast
 import httpx2
 from openai import AsyncOpenAI
 
-from agent.models.openai.keys import Endpoint
-from agent.models.openai.streaming import HEAR, LARGEST_STREAM, StreamedReply
-from agent.models.openai.wire import NotACompletion
+from housequest.agent.models.openai.keys import Endpoint
+from housequest.agent.models.openai.streaming import HEAR, LARGEST_STREAM, StreamedReply
+from housequest.agent.models.openai.wire import NotACompletion
 
 LARGEST_ANSWER = 1 << 20
 """Bytes of an answer that are read; a reply of 512 tokens has some thousand."""

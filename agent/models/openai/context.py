@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from agent.models.base import believed
-from agent.models.openai.wire import at, listed
+from housequest.agent.models.base import believed
+from housequest.agent.models.openai.wire import at, listed
 
 _STEP = 1_024
 

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.paths import config_folder, read_file
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.paths import config_folder, read_file
 
 OFFICIAL_URL = "https://api.openai.com/v1"
 OFFICIAL_KEY = "OPENAI_API_KEY"

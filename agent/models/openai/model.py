@@ -14,12 +14,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
-from agent.models.forms import Choice, grammar_of
-from agent.models.openai.attempts import EMPTY_BODY, LONGEST_WAIT, OVERFLOW, Attempts, Failure, FailureReader, of_images
-from agent.models.openai.context import room_at
-from agent.models.openai.keys import load_keys
-from agent.models.openai.probes import (
+from housequest.agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
+from housequest.agent.models.forms import Choice, grammar_of
+from housequest.agent.models.openai.attempts import (
+    EMPTY_BODY,
+    LONGEST_WAIT,
+    OVERFLOW,
+    Attempts,
+    Failure,
+    FailureReader,
+    of_images,
+)
+from housequest.agent.models.openai.context import room_at
+from housequest.agent.models.openai.keys import load_keys
+from housequest.agent.models.openai.probes import (
     PROBE_TOKENS,
     READY,
     extra_parameters,
@@ -30,19 +38,19 @@ from agent.models.openai.probes import (
     score_gain,
     scoring_parameters,
 )
-from agent.models.openai.rate_limiter import Call, Limiter, RateLimiter, Verdict
-from agent.models.openai.redaction import Redactor
-from agent.models.openai.streaming import HEAR, STREAMED
-from agent.models.openai.wire import PROMPT_TOKENS, Dialect, NotACompletion, chat, read_completion
-from agent.models.provider import CallOptions
-from agent.models.text import encodable, printable_line
-from worlds.errors import ModelError
+from housequest.agent.models.openai.rate_limiter import Call, Limiter, RateLimiter, Verdict
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.openai.streaming import HEAR, STREAMED
+from housequest.agent.models.openai.wire import PROMPT_TOKENS, Dialect, NotACompletion, chat, read_completion
+from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.text import encodable, printable_line
+from housequest.worlds.errors import ModelError
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-    from agent.models.openai.connection import Clients
-    from agent.models.openai.provider import EndpointName
+    from housequest.agent.models.openai.connection import Clients
+    from housequest.agent.models.openai.provider import EndpointName
 
 LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
@@ -111,7 +119,7 @@ class OpenAIModel(Model):
         self._offered: Capabilities | None = None
 
     async def capabilities(self) -> Capabilities:
-        """What this server can do, found out by small calls the first time; see `agent.models.openai.probes`."""
+        """What this server can do, found out by small calls the first time; see `housequest.agent.models.openai.probes`."""
         await self._connected()
         async with self._probing:
             if self._offered is None:
@@ -354,7 +362,7 @@ class OpenAIModel(Model):
 
     def _connect(self) -> Clients:
         # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
-        from agent.models.openai.connection import Clients
+        from housequest.agent.models.openai.connection import Clients
 
         return Clients(self._endpoint, self._key, self._calls.timeout)
 
@@ -379,7 +387,7 @@ class OpenAIModel(Model):
     async def _attempt(self, client: AsyncOpenAI, body: Mapping[str, Any]) -> Completion | Failure:
         import openai
 
-        from agent.models.openai.connection import post
+        from housequest.agent.models.openai.connection import post
 
         HEAR.set(self._hear if "stream" in body else None)
         try:

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from agent.models.base import Capabilities, Completion, Image, Message, PromptToken, Request
-from agent.models.forms import Choice, grammar_of
-from agent.models.openai.wire import MOST_ALTERNATIVES, at
-from agent.models.text import shared_prefix
+from housequest.agent.models.base import Capabilities, Completion, Image, Message, PromptToken, Request
+from housequest.agent.models.forms import Choice, grammar_of
+from housequest.agent.models.openai.wire import MOST_ALTERNATIVES, at
+from housequest.agent.models.text import shared_prefix
 
 _WORDS = ("axolotl", "quetzal")
 
@@ -144,7 +144,7 @@ def _shared(one: Sequence[PromptToken], other: Sequence[PromptToken]) -> int:
 
 def picture_question() -> Message:
     """A question that only somebody who sees its picture can answer: servers may pass over a picture as over a parameter."""
-    from worlds.rooms.frame import png_file
+    from housequest.worlds.rooms.frame import png_file
 
     rows = b"".join((b"\0" + bytes([colour]) * _PIXELS) * (_PIXELS // 2) for colour in range(len(_COLOURS)))
     palette = b"".join(map(bytes, _COLOURS.values()))

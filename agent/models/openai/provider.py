@@ -11,11 +11,11 @@ import os
 import re
 from dataclasses import dataclass
 
-from agent.models.base import Model
-from agent.models.openai.keys import OFFICIAL_KEY, OFFICIAL_URL, Endpoint, load_keys, parse_endpoint
-from agent.models.provider import CallOptions, ModelProvider, split_options, with_options
-from worlds.errors import ConfigurationError, shown
-from worlds.options import option
+from housequest.agent.models.base import Model
+from housequest.agent.models.openai.keys import OFFICIAL_KEY, OFFICIAL_URL, Endpoint, load_keys, parse_endpoint
+from housequest.agent.models.provider import CallOptions, ModelProvider, split_options, with_options
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.options import option
 
 LONGEST_NAME = 200
 _FORGOTTEN_SCHEME = re.compile(r"@(localhost|\[[0-9a-f:.]+\]|[\w.-]+:\d+)", re.IGNORECASE)
@@ -55,7 +55,7 @@ class OpenAIProvider(ModelProvider):
         return str(read_openai_name(rest))
 
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
-        from agent.models.openai.model import OpenAIModel
+        from housequest.agent.models.openai.model import OpenAIModel
 
         return OpenAIModel(read_openai_name(rest), name=name, calls=options)
 

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any, cast
 from weakref import WeakSet
 
-from agent.models.openai.keys import PLACEHOLDER
-from agent.models.text import encodable
+from housequest.agent.models.openai.keys import PLACEHOLDER
+from housequest.agent.models.text import encodable
 
 SHORTEST_SECRET = 16
 """Shorter keys stay in replies, since they could be ordinary words; error messages never hold them."""

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from agent.models.openai.wire import NotACompletion, at, listed
-from agent.models.text import encodable
+from housequest.agent.models.openai.wire import NotACompletion, at, listed
+from housequest.agent.models.text import encodable
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 """The parameters that ask for a reply in pieces, and for its count of tokens."""

@@ -12,9 +12,9 @@ from email.utils import parsedate_to_datetime
 from itertools import zip_longest
 from typing import Any, TypeGuard, cast
 
-from agent.models.base import Completion, Message, PromptToken, Request, Timing, TokenChoice, Usage, believed
-from agent.models.openai.redaction import Redactor
-from agent.models.text import encodable, printable_line
+from housequest.agent.models.base import Completion, Message, PromptToken, Request, Timing, TokenChoice, Usage, believed
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.text import encodable, printable_line
 
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0

@@ -11,15 +11,15 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from agent.agents.action_attention import ActionAttentionSettings
-from agent.agents.action_attention.agent import ActionAttention
-from agent.agents.action_attention.modules import finished, relevance, subgoals
-from agent.agents.action_attention.policy import load_policy
-from agent.training.evaluate import game_sets
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Task
-from worlds.household.masking import names
+from housequest.agent.agents.action_attention import ActionAttentionSettings
+from housequest.agent.agents.action_attention.agent import ActionAttention
+from housequest.agent.agents.action_attention.modules import finished, relevance, subgoals
+from housequest.agent.agents.action_attention.policy import load_policy
+from housequest.agent.training.evaluate import game_sets
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Task
+from housequest.worlds.household.masking import names
 
 SETS = ("seen", "human", "houses", "habits")
 """The games of ``valid_seen`` with the templates' goals and with those of each annotator, and made-up houses of two kinds."""

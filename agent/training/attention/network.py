@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from agent.agents.action_attention.embedding import NUMBERS, embedding_sizes
-from agent.agents.action_attention.network import CONTEXT, Shape
+from housequest.agent.agents.action_attention.embedding import NUMBERS, embedding_sizes
+from housequest.agent.agents.action_attention.network import CONTEXT, Shape
 
 
 class TorchEmbedding(nn.Module):
-    """Texts to vectors, as `agent.agents.action_attention.embedding`."""
+    """Texts to vectors, as `housequest.agent.agents.action_attention.embedding`."""
 
     words: nn.Parameter
     left: nn.Parameter
@@ -56,7 +56,8 @@ class TorchEmbedding(nn.Module):
 
 
 class TorchFrozen(nn.Module):
-    """Vectors of an embedding model less their mean, as `agent.agents.action_attention.embedding`. Nothing of it is learned."""
+    """Vectors of an embedding model less their mean, as `housequest.agent.agents.action_attention.embedding`. Nothing of it is
+    learned."""
 
     middle: Tensor
 

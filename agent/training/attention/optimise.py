@@ -17,12 +17,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from agent.agents.action_attention.file import FORMAT, FROZEN
-from agent.agents.action_attention.network import Shape
-from agent.training.attention.network import TorchEmbedding, TorchFrozen, TorchNetwork
-from agent.training.attention.plays import Plays, load_embedder, load_words
-from agent.training.corpus import spread
-from agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
+from housequest.agent.agents.action_attention.file import FORMAT, FROZEN
+from housequest.agent.agents.action_attention.network import Shape
+from housequest.agent.training.attention.network import TorchEmbedding, TorchFrozen, TorchNetwork
+from housequest.agent.training.attention.plays import Plays, load_embedder, load_words
+from housequest.agent.training.corpus import spread
+from housequest.agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
 
 _POOL = 8
 _BY_MUON = ("layers/", "wide", "narrow", "inner.query", "inner.key", "enter")
@@ -168,7 +168,8 @@ class Model(Learner):
 
 
 def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None = None) -> Model:
-    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `agent.training.loop.train_network` does.
+    """Train on the plays in ``folder``, in ``run_folder`` and with ``until`` as `housequest.agent.training.loop.train_network`
+    does.
 
     Where the plays have vectors of an embedding model, texts are these and nothing of them is learned.
     """

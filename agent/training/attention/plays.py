@@ -21,17 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent.agents.action_attention.embedding import PROBE, scaled
-from agent.agents.action_attention.words import Token, Words
-from agent.models.embeddings import Embedder, model_alone
-from agent.roles.messages import opening_text
-from agent.training.corpus import TrainingGame
-from knowledge.examples import subtasks_of_goal
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.expert import make_expert
-from worlds.alfworld.text.goals import goal_sentences
-from worlds.household.belief import Belief
-from worlds.household.goals import ADJECTIVES, Goal
+from housequest.agent.agents.action_attention.embedding import PROBE, scaled
+from housequest.agent.agents.action_attention.words import Token, Words
+from housequest.agent.models.embeddings import Embedder, model_alone
+from housequest.agent.roles.messages import opening_text
+from housequest.agent.training.corpus import TrainingGame
+from housequest.knowledge.examples import subtasks_of_goal
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.expert import make_expert
+from housequest.worlds.alfworld.text.goals import goal_sentences
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import ADJECTIVES, Goal
 
 MISSTEPS = 0.12
 MOST_STEPS = 40

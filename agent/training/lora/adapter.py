@@ -16,7 +16,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from worlds.errors import ConfigurationError
+from housequest.worlds.errors import ConfigurationError
 
 _ARCHITECTURES: Mapping[str, tuple[gguf.MODEL_ARCH, bool]] = {
     "llama": (gguf.MODEL_ARCH.LLAMA, True),

@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from agent.models.llama.gguf import fingerprint, read_header
-from worlds.errors import ConfigurationError, shown
+from housequest.agent.models.llama.gguf import fingerprint, read_header
+from housequest.worlds.errors import ConfigurationError, shown
 
 _READ = ("config.json", "tokenizer.json", "tokenizer_config.json", "*.safetensors", "*.bin")
 

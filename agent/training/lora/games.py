@@ -12,27 +12,27 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from agent.agents.registry import make_agent, resolve_settings
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM
-from agent.evaluation.runs.player import rare_collections
-from agent.evaluation.runs.shard import Shard
-from agent.evaluation.runs.spec import installed_version
-from agent.export.conversations import Conversation, joined
-from agent.export.episode import ExportedEpisode, PlayedStep
-from agent.training.lora.knowing import Knowing, watched
-from agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
-from agent.training.lora.worked import worked_examples
-from agent.training.processes import Pool, in_processes
-from worlds.alfworld.data.annotations import sentences_of
-from worlds.alfworld.data.tasks import EXAMPLE, GENERATED, TRAJECTORY_FILE
-from worlds.alfworld.text.goals import read_goal
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Task
-from worlds.errors import ConfigurationError, shown
-from worlds.household.goals import Goal
-from worlds.options import Scalar
-from worlds.paths import alfworld_data
+from housequest.agent.agents.registry import make_agent, resolve_settings
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM
+from housequest.agent.evaluation.runs.player import rare_collections
+from housequest.agent.evaluation.runs.shard import Shard
+from housequest.agent.evaluation.runs.spec import installed_version
+from housequest.agent.export.conversations import Conversation, joined
+from housequest.agent.export.episode import ExportedEpisode, PlayedStep
+from housequest.agent.training.lora.knowing import Knowing, watched
+from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
+from housequest.agent.training.lora.worked import worked_examples
+from housequest.agent.training.processes import Pool, in_processes
+from housequest.worlds.alfworld.data.annotations import sentences_of
+from housequest.worlds.alfworld.data.tasks import EXAMPLE, GENERATED, TRAJECTORY_FILE
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.household.goals import Goal
+from housequest.worlds.options import Scalar
+from housequest.worlds.paths import alfworld_data
 
 DEFAULT_HOUSES = 1_000
 """Made-up houses that are played if no number is given."""

@@ -7,17 +7,17 @@ from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
-from agent.models.base import Request
-from agent.roles import brief
-from agent.training.demonstrations import STUCK, Lesson, taught
-from knowledge.examples import subtasks_of_goal
-from worlds.alfworld.expert import make_expert
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Env, Observation, Step, Transition, World
-from worlds.errors import ModelError
-from worlds.household.belief import Belief, Item, kind
-from worlds.household.goals import ADJECTIVES, APPLIANCES, Goal, GoalStep
-from worlds.wrappers import Wrapper
+from housequest.agent.models.base import Request
+from housequest.agent.roles import brief
+from housequest.agent.training.demonstrations import STUCK, Lesson, taught
+from housequest.knowledge.examples import subtasks_of_goal
+from housequest.worlds.alfworld.expert import make_expert
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Env, Observation, Step, Transition, World
+from housequest.worlds.errors import ModelError
+from housequest.worlds.household.belief import Belief, Item, kind
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal, GoalStep
+from housequest.worlds.wrappers import Wrapper
 
 RARE = 0.02
 """A place where a thing lies less often than this does not matter for finding it."""

@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from agent.models.processors import processors
-from agent.training.lora.recipe import CHECKPOINT, Recipe
-from agent.training.lora.tokens import Sample
-from worlds.errors import ConfigurationError
+from housequest.agent.models.processors import processors
+from housequest.agent.training.lora.recipe import CHECKPOINT, Recipe
+from housequest.agent.training.lora.tokens import Sample
+from housequest.worlds.errors import ConfigurationError
 
 peft: Any = import_module("peft")
 

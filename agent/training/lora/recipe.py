@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import atomic_write
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import atomic_write
 
 CONVERSATIONS, RECIPE, RECORD = "conversations.jsonl", "recipe.json", "record.jsonl"
 CHECKPOINT, ADAPTER, CARD = "checkpoint.pt", "adapter.gguf", "README.md"

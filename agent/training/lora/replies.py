@@ -11,24 +11,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
-from agent.agents.llm_planner.agent import prompted_plan
-from agent.agents.lota.carrying import listed_skill
-from agent.agents.lota.selector import DONE, said
-from agent.agents.opex.agent import SURVEY, objective, planned_steps
-from agent.agents.opex.agent import planned as answered_plan
-from agent.agents.opex.roles import kinds_in
-from agent.agents.socratic.roles import Exchange, dialogue_text, numbered_subgoals
-from agent.models.base import Request
-from agent.roles.base import load_prompt
-from agent.roles.subgoals import as_subgoal, without_navigation
-from agent.skills.skill import Skill, as_skill
-from agent.training.demonstrations import STUCK, plan_of, planned
-from agent.training.lora.knowing import Knowing, with_ways
-from agent.training.wordings import SearchOrder
-from knowledge.examples import subtask_words, subtasks_of_goal
-from knowledge.exemplars import ANSWER, THINK
-from worlds.errors import ModelError
-from worlds.household.goals import GoalStep
+from housequest.agent.agents.llm_planner.agent import prompted_plan
+from housequest.agent.agents.lota.carrying import listed_skill
+from housequest.agent.agents.lota.selector import DONE, said
+from housequest.agent.agents.opex.agent import SURVEY, objective, planned_steps
+from housequest.agent.agents.opex.agent import planned as answered_plan
+from housequest.agent.agents.opex.roles import kinds_in
+from housequest.agent.agents.socratic.roles import Exchange, dialogue_text, numbered_subgoals
+from housequest.agent.models.base import Request
+from housequest.agent.roles.base import load_prompt
+from housequest.agent.roles.subgoals import as_subgoal, without_navigation
+from housequest.agent.skills.skill import Skill, as_skill
+from housequest.agent.training.demonstrations import STUCK, plan_of, planned
+from housequest.agent.training.lora.knowing import Knowing, with_ways
+from housequest.agent.training.wordings import SearchOrder
+from housequest.knowledge.examples import subtask_words, subtasks_of_goal
+from housequest.knowledge.exemplars import ANSWER, THINK
+from housequest.worlds.errors import ModelError
+from housequest.worlds.household.goals import GoalStep
 
 LOOKS = 2
 """How often the expert looks into the room for a general idea of it."""
@@ -101,7 +101,7 @@ def _reasoner(knows: Knowing, request: Request) -> Reply:
 
 def _selector(knows: Knowing, request: Request) -> Reply:
     """The skill that comes next, ``done`` after the last; all of them where the whole list is asked for."""
-    whole = load_prompt("agent.agents.lota", "selector").sections["whole"].rpartition("$skills")[2].strip()
+    whole = load_prompt("housequest.agent.agents.lota", "selector").sections["whole"].rpartition("$skills")[2].strip()
     if whole in request.messages[0].content:
         return Reply(", ".join((*_listed(knows.left()), DONE)))
     skills, at = _listed(knows.whole), sum(message.role == "assistant" for message in request.messages)
@@ -114,14 +114,14 @@ def _listed(parts: tuple[GoalStep, ...]) -> list[str]:
 
 
 def _opex_planner(knows: Knowing, request: Request) -> Reply:
-    survey = not _begun(request) and load_prompt("agent.agents.opex", "opex_planner").sections["survey"].strip()
+    survey = not _begun(request) and load_prompt("housequest.agent.agents.opex", "opex_planner").sections["survey"].strip()
     steps = planned_steps(_skills(knows), survey=bool(survey) and str(survey) in request.messages[0].content)
     answer = answered_plan(kinds_in(knows.world)[knows.goal.type], steps)
     return Reply(f"Task type: {answer['kind']}\nThought: {answer['thought']}\nPlan:\n{answer['plan']}")
 
 
 def _llm_planner(knows: Knowing, request: Request) -> Reply:
-    lines = load_prompt("agent.agents.llm_planner", "llm_planner").render("lines") in request.messages[0].content
+    lines = load_prompt("housequest.agent.agents.llm_planner", "llm_planner").render("lines") in request.messages[0].content
     plan = tuple(map(as_subgoal, with_ways(knows.left())))
     return Reply(prompted_plan(plan, "lines" if lines else "pairs").strip())
 
@@ -288,24 +288,24 @@ def _sentence(words: str) -> str:
 
 
 _ROLES: Mapping[tuple[str, str], Answering] = {
-    ("agent.agents.react", "react"): _react,
-    ("agent.agents.react.window", "window"): _window,
-    ("agent.agents.react.exemplars", "frame"): _line,
-    ("agent.agents.reasoner_actor", "reasoner"): _reasoner,
-    ("agent.agents.reasoner_actor", "actor"): _actor,
-    ("agent.agents.lota", "selector"): _selector,
-    ("agent.agents.opex", "opex_planner"): _opex_planner,
-    ("agent.agents.opex", "opex_observer"): _observer,
-    ("agent.agents.opex", "opex_executor"): _executor,
-    ("agent.agents.pet", "subtasks"): _subtasks,
-    ("agent.agents.pet", "tracker"): _tracker,
-    ("agent.agents.pet", "eliminator"): _eliminator,
-    ("agent.agents.llm_planner", "llm_planner"): _llm_planner,
-    ("agent.agents.socratic", "socratic_questioner"): _questioner,
-    ("agent.agents.socratic", "socratic_decomposer"): _decomposer,
-    ("agent.agents.socratic", "socratic_planner"): _socratic_planner,
-    ("agent.agents.socratic", "socratic_advisor"): _advisor,
-    ("agent.skills", "searcher"): _searcher,
+    ("housequest.agent.agents.react", "react"): _react,
+    ("housequest.agent.agents.react.window", "window"): _window,
+    ("housequest.agent.agents.react.exemplars", "frame"): _line,
+    ("housequest.agent.agents.reasoner_actor", "reasoner"): _reasoner,
+    ("housequest.agent.agents.reasoner_actor", "actor"): _actor,
+    ("housequest.agent.agents.lota", "selector"): _selector,
+    ("housequest.agent.agents.opex", "opex_planner"): _opex_planner,
+    ("housequest.agent.agents.opex", "opex_observer"): _observer,
+    ("housequest.agent.agents.opex", "opex_executor"): _executor,
+    ("housequest.agent.agents.pet", "subtasks"): _subtasks,
+    ("housequest.agent.agents.pet", "tracker"): _tracker,
+    ("housequest.agent.agents.pet", "eliminator"): _eliminator,
+    ("housequest.agent.agents.llm_planner", "llm_planner"): _llm_planner,
+    ("housequest.agent.agents.socratic", "socratic_questioner"): _questioner,
+    ("housequest.agent.agents.socratic", "socratic_decomposer"): _decomposer,
+    ("housequest.agent.agents.socratic", "socratic_planner"): _socratic_planner,
+    ("housequest.agent.agents.socratic", "socratic_advisor"): _advisor,
+    ("housequest.agent.skills", "searcher"): _searcher,
 }
 """The replies to each template of a prompt, by its package and name."""
 

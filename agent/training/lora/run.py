@@ -13,15 +13,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from agent.episodes.moments import digest
-from agent.export.conversations import Conversation, load, save
-from agent.export.recorded import RecordedEpisodes
-from agent.roles.brief import is_brief_prompt
-from agent.training.lora.base_model import BaseModel
-from agent.training.lora.games import Lessons, demonstrated, of_houses
-from agent.training.lora.recipe import ADAPTER, CARD, CHECKPOINT, CONVERSATIONS, RECORD, AdapterFolder, Recipe
-from agent.training.processes import Pool
-from worlds.errors import ConfigurationError, KnowledgeError, shown
+from housequest.agent.episodes.moments import digest
+from housequest.agent.export.conversations import Conversation, load, save
+from housequest.agent.export.recorded import RecordedEpisodes
+from housequest.agent.roles.brief import is_brief_prompt
+from housequest.agent.training.lora.base_model import BaseModel
+from housequest.agent.training.lora.games import Lessons, demonstrated, of_houses
+from housequest.agent.training.lora.recipe import ADAPTER, CARD, CHECKPOINT, CONVERSATIONS, RECORD, AdapterFolder, Recipe
+from housequest.agent.training.processes import Pool
+from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 
 _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
 
@@ -215,8 +215,8 @@ def train_all(
 
     They differ in their houses alone, and the last has most. Raises ``ConfigurationError``.
     """
-    from agent.training.lora import optimise
-    from agent.training.lora.tokens import encode
+    from housequest.agent.training.lora import optimise
+    from housequest.agent.training.lora.tokens import encode
 
     # What may be refused at once is looked at before the games are played.
     for each in planned:
@@ -252,7 +252,7 @@ def _check_network(base: BaseModel, where: Any, listener: Listener) -> None:
 
     Raises ``ConfigurationError``.
     """
-    from agent.training.lora.adapter import UnknownArchitecture, check_architecture
+    from housequest.agent.training.lora.adapter import UnknownArchitecture, check_architecture
 
     try:
         check_architecture(base.network(where.dtype).config)
@@ -269,8 +269,8 @@ def _trained(
     listener: Listener,
 ) -> dict[str, Any]:
     """Make an adapter of ``conversations``, and return what is recorded of it."""
-    from agent.training.lora import optimise
-    from agent.training.lora.tokens import encoded
+    from housequest.agent.training.lora import optimise
+    from housequest.agent.training.lora.tokens import encoded
 
     samples, cut = encoded(conversations, tokenizer, training.recipe.context)
     if not samples:
@@ -342,8 +342,8 @@ LoRA of rank {recipe.rank}, {made["steps"]:,} steps, {made["tokens"]:,} tokens o
 
 def _gguf(adapted: Any, recipe: Recipe, file: Path, listener: Listener) -> dict[str, str]:
     """Write llama.cpp's file, or say why there is none."""
-    from agent.training.lora.adapter import UnknownArchitecture, write_adapter
-    from agent.training.lora.optimise import peft
+    from housequest.agent.training.lora.adapter import UnknownArchitecture, write_adapter
+    from housequest.agent.training.lora.optimise import peft
 
     try:
         digest = write_adapter(peft.get_peft_model_state_dict(adapted), adapted.config, recipe.alpha, file)

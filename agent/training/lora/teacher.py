@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from agent.agents.registry import agent_names, agent_spec
-from agent.export.conversations import Call
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, TokenChoice
-from agent.roles.base import plain_text
-from agent.roles.completion import as_chat
-from agent.training.lora.knowing import Knowing
-from agent.training.lora.replies import TAUGHT, reply
-from worlds.errors import ConfigurationError, ModelError, shown
+from housequest.agent.agents.registry import agent_names, agent_spec
+from housequest.agent.export.conversations import Call
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, TokenChoice
+from housequest.agent.roles.base import plain_text
+from housequest.agent.roles.completion import as_chat
+from housequest.agent.training.lora.knowing import Knowing
+from housequest.agent.training.lora.replies import TAUGHT, reply
+from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
 MOST_STEPS = 50
 _NEVER = -30.0

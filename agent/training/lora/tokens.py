@@ -10,10 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent.export.conversations import Conversation
-from agent.models.base import Message
-from agent.roles.base import plain_text
-from worlds.errors import ConfigurationError
+from housequest.agent.export.conversations import Conversation
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import plain_text
+from housequest.worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,22 +8,22 @@ from functools import lru_cache
 from random import Random
 from threading import Lock
 
-from agent.agents.registry import agent_spec, make_agent
-from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.prompts import whole_prompts
-from agent.episodes.splits import EVALUATION_SEEDS
-from agent.models.base import Capabilities
-from agent.roles.completion import Exchange
-from agent.training.lora.knowing import Knowing, watched
-from agent.training.lora.replies import TAUGHT
-from agent.training.lora.teacher import MOST_STEPS, Teacher
-from worlds.alfworld.data.tasks import GENERATED
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.alfworld.text.goals import read_goal
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import World
-from worlds.options import Scalar
+from housequest.agent.agents.registry import agent_spec, make_agent
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.prompts import whole_prompts
+from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.models.base import Capabilities
+from housequest.agent.roles.completion import Exchange
+from housequest.agent.training.lora.knowing import Knowing, watched
+from housequest.agent.training.lora.replies import TAUGHT
+from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher
+from housequest.worlds.alfworld.data.tasks import GENERATED
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import World
+from housequest.worlds.options import Scalar
 
 HOUSES = range(EVALUATION_SEEDS - 1, EVALUATION_SEEDS - 9, -1)
 """Houses whose games are shown, in this order: nobody is evaluated in them, and training comes to them last."""

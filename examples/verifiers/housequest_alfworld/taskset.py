@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import verifiers.v1 as vf
 
+from housequest.worlds.registry import make_world
 from housequest_alfworld.servers.tools import AlfworldTools
 from housequest_alfworld.state import GameData, GameState
-from worlds.registry import make_world
 
 INSTRUCTIONS = (
     "You are in a household, which you know by its texts. Do the task by calling tools, one step at a time, until you are told "

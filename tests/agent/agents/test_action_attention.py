@@ -13,32 +13,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.agents.action_attention import ActionAttentionSettings
-from agent.agents.action_attention.agent import ActionAttention
-from agent.agents.action_attention.embedding import WordEmbedding, embedding_sizes
-from agent.agents.action_attention.file import SHIPPED, read_weights
-from agent.agents.action_attention.modules import finished, relevance, subgoals
-from agent.agents.action_attention.network import Network, Shape
-from agent.agents.action_attention.policy import Policy, load_policy
-from agent.agents.action_attention.words import BEGINNING, UNKNOWN, Words
-from agent.agents.checking import check_agent
-from agent.agents.pet.roles import bare
-from agent.agents.registry import make_agent
-from agent.base import Grants
-from agent.config import configure
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.networks.layers import Floats
-from agent.setup import set_up
-from knowledge.examples import subtask_words
+from housequest.agent.agents.action_attention import ActionAttentionSettings
+from housequest.agent.agents.action_attention.agent import ActionAttention
+from housequest.agent.agents.action_attention.embedding import WordEmbedding, embedding_sizes
+from housequest.agent.agents.action_attention.file import SHIPPED, read_weights
+from housequest.agent.agents.action_attention.modules import finished, relevance, subgoals
+from housequest.agent.agents.action_attention.network import Network, Shape
+from housequest.agent.agents.action_attention.policy import Policy, load_policy
+from housequest.agent.agents.action_attention.words import BEGINNING, UNKNOWN, Words
+from housequest.agent.agents.checking import check_agent
+from housequest.agent.agents.pet.roles import bare
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Grants
+from housequest.agent.config import configure
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.networks.layers import Floats
+from housequest.agent.setup import set_up
+from housequest.knowledge.examples import subtask_words
+from housequest.worlds.base import Env, Observation, Task, World
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.household.goals import SYNONYMS, GoalStep
+from housequest.worlds.household.masking import masked, names, possible
+from housequest.worlds.registry import make_world
 from tests.agent.golden import Answering
 from tests.backends.policy import Solver
-from worlds.base import Env, Observation, Task, World
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.household.goals import SYNONYMS, GoalStep
-from worlds.household.masking import masked, names, possible
-from worlds.registry import make_world
 
 HOUSES = ("example:1", "example:2", "example:3")
 SMALL = Shape(embedded=8, width=8, layers=2, heads=2, hidden=6)

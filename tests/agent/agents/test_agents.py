@@ -10,18 +10,18 @@ from textwrap import dedent
 
 import pytest
 
-from agent.agents.registry import agent_names, agent_spec, make_agent, resolve_settings
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Proceed, Unattended
-from agent.models.base import Message
-from agent.models.registry import make_model
-from agent.roles.base import load_prompt, reply_message
-from agent.roles.messages import system_message
-from knowledge.choosing import RuleBudget
-from worlds.errors import ConfigurationError
-from worlds.registry import make_world
+from housequest.agent.agents.registry import agent_names, agent_spec, make_agent, resolve_settings
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Proceed, Unattended
+from housequest.agent.models.base import Message
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles.base import load_prompt, reply_message
+from housequest.agent.roles.messages import system_message
+from housequest.knowledge.choosing import RuleBudget
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
 
 ROUTE = ("go to study", "take key", "go to hall", "go to cellar", "unlock box", "take coin")
 
@@ -244,7 +244,7 @@ def test_a_model_that_has_nothing_to_say_is_an_errored_episode(tmp_path: Path) -
 
 @pytest.mark.parametrize(("package", "name"), [("react", "react"), ("reasoner_actor", "reasoner"), ("pet", "subtasks")])
 def test_advice_about_houses_stays_in_houses(package: str, name: str) -> None:
-    prompt = load_prompt(f"agent.agents.{package}", name)
+    prompt = load_prompt(f"housequest.agent.agents.{package}", name)
     at_home, elsewhere = (
         system_message(prompt, make_world(world), manual="look").content for world in ("alfworld", "scripted")
     )

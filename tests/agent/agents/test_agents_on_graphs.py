@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-import agent
-from agent.episodes.events import Judged, ModelCall, Planned, Stepped
-from agent.roles.terms import EXPLAINED, SEVERAL_ROOMS, TWO_HANDS, UNTREATED
+from housequest import agent
+from housequest.agent.episodes.events import Judged, ModelCall, Planned, Stepped
+from housequest.agent.roles.terms import EXPLAINED, SEVERAL_ROOMS, TWO_HANDS, UNTREATED
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.agent.playing import Played, play
 from tests.backends.graphs import GraphSolver
 from tests.backends.server import serve
 from tests.worlds.graphs.tables import task, written
-from worlds.base import World
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

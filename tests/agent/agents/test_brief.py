@@ -12,25 +12,25 @@ from typing import Any
 
 import pytest
 
-from agent.agents.reasoner_actor.prompting import PATIENCE, READINGS
-from agent.agents.registry import make_agent
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Proceed, Unattended
-from agent.models.base import Capabilities, Completion, Model, Request
-from agent.models.builtin.model import load_builtin
-from agent.models.registry import make_model
-from agent.roles import brief
-from agent.roles.reading import LONGEST_THOUGHT
-from knowledge.choosing import RuleBudget
-from knowledge.mining import mine_table
-from knowledge.rules import Rule
+from housequest.agent.agents.reasoner_actor.prompting import PATIENCE, READINGS
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Proceed, Unattended
+from housequest.agent.models.base import Capabilities, Completion, Model, Request
+from housequest.agent.models.builtin.model import load_builtin
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles import brief
+from housequest.agent.roles.reading import LONGEST_THOUGHT
+from housequest.knowledge.choosing import RuleBudget
+from housequest.knowledge.mining import mine_table
+from housequest.knowledge.rules import Rule
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import COMMANDS, reader
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.registry import make_world
 from tests.agent.models.builtin.tiny import write_tiny
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text import COMMANDS, reader
-from worlds.base import Observation, Transition
-from worlds.registry import make_world
 
 OPENING = Observation(
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 2, a cabinet 1, a desk 1, and a fridge 1."

@@ -7,14 +7,14 @@ from itertools import pairwise
 
 import pytest
 
-from agent.agents.reasoner_actor.prompting import READINGS
-from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.resume import resume_episode
-from agent.models.registry import make_model
+from housequest.agent.agents.reasoner_actor.prompting import READINGS
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.models.registry import make_model
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_brief import goes_on_otherwise
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

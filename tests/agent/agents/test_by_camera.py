@@ -13,25 +13,25 @@ from shutil import copyfile, copytree
 
 import pytest
 
-from agent.agents.bodies import CameraSettings
-from agent.agents.bodies.robot import RobotBody, RobotState
-from agent.agents.spec import AgentParts
-from agent.base import Turn
-from agent.config import configure
-from agent.episodes import events
-from agent.episodes.impressions import glimpses
-from agent.evaluation.runs.spec import make_run_spec
-from agent.seeing.oracle import sliced
-from agent.seeing.state import SeeingState
-from agent.skills.controller import Execute
-from agent.skills.skill import Skill
+from housequest.agent.agents.bodies import CameraSettings
+from housequest.agent.agents.bodies.robot import RobotBody, RobotState
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Turn
+from housequest.agent.config import configure
+from housequest.agent.episodes import events
+from housequest.agent.episodes.impressions import glimpses
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.seeing.oracle import sliced
+from housequest.agent.seeing.state import SeeingState
+from housequest.agent.skills.controller import Execute
+from housequest.agent.skills.skill import Skill
+from housequest.tui.cli import main
+from housequest.worlds.base import Observation, Pictured, Transition, World
+from housequest.worlds.registry import DEFAULT_WORLD, household, make_world
+from housequest.worlds.rooms.poses import Pose
 from tests.agent.playing import Played, play
 from tests.backends.demonstrator import demonstrator
 from tests.backends.server import Server, serve
-from tui.cli import main
-from worlds.base import Observation, Pictured, Transition, World
-from worlds.registry import DEFAULT_WORLD, household, make_world
-from worlds.rooms.poses import Pose
 
 pytestmark = pytest.mark.heavy
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from agent.agents.checking import check_agent
-from agent.agents.registry import SHIPPED, agent_names, agent_spec
-from agent.agents.spec import AgentParts, declare_agent
-from agent.base import Act, Decision, Emitter, Grants, Turn
-from agent.models.base import Message, Request
+from housequest.agent.agents.checking import check_agent
+from housequest.agent.agents.registry import SHIPPED, agent_names, agent_spec
+from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
+from housequest.agent.models.base import Message, Request
+from housequest.worlds.base import Observation
+from housequest.worlds.registry import make_world
 from tests.agent.golden import SCENES, Answering, Scene
-from worlds.base import Observation
-from worlds.registry import make_world
 
 
 @pytest.mark.parametrize("scene", SCENES, ids=[scene.name for scene in SCENES])

@@ -9,26 +9,26 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.config import Settings
-from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
-from agent.episodes.loop import EpisodeConfig
-from agent.episodes.prompts import whole_prompts
-from agent.episodes.resume import resume_episode
-from agent.export.formats import FORMATS
-from agent.export.recorded import RecordedEpisodes
-from agent.models.base import Message
-from agent.models.registry import make_model
-from agent.roles.base import FORM, plain_text
-from agent.roles.completion import MESSAGE, REPLY, as_continued
-from agent.setup import set_up
-from agent.training.lora.worked import worked_examples
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.config import Settings
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
+from housequest.agent.episodes.loop import EpisodeConfig
+from housequest.agent.episodes.prompts import whole_prompts
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.export.formats import FORMATS
+from housequest.agent.export.recorded import RecordedEpisodes
+from housequest.agent.models.base import Message
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles.base import FORM, plain_text
+from housequest.agent.roles.completion import MESSAGE, REPLY, as_continued
+from housequest.agent.setup import set_up
+from housequest.agent.training.lora.worked import worked_examples
+from housequest.worlds.errors import Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.playing import CHATTING, Played, play
 from tests.backends.completing import AFTER, Completing
 from tests.backends.policy import Solver
 from tests.backends.server import Server
-from worlds.errors import Unsupported
-from worlds.registry import make_world
 
 WORLD = make_world("alfworld")
 COMPLETION = {"form": "completion"}

@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.registry import make_agent
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Accept, Again, Another, ProposalAnswer, Stop, Unattended
-from agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Accept, Again, Another, ProposalAnswer, Stop, Unattended
+from housequest.agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
+from housequest.worlds.alfworld.text import COMMANDS, reader
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.graphs.household import HOUSEHOLD as GRAPHS
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_brief import Parrot, acts, planned
-from worlds.alfworld.text import COMMANDS, reader
-from worlds.base import Observation, Transition
-from worlds.graphs.household import HOUSEHOLD as GRAPHS
-from worlds.household.belief import Belief
-from worlds.registry import make_world
 
 OPENING = Observation(
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 3, a cabinet 2, a cabinet 1, "

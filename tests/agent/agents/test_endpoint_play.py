@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes import events
-from agent.roles.base import reply_message
+from housequest.agent.episodes import events
+from housequest.agent.roles.base import reply_message
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.agent.playing import AGENTS, CHATTING, EVERY, PLANNERS, Played, in_turn, one_of_each_type, play
 from tests.backends import server as backend
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Messages, Server
-from worlds.base import World
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from agent.agents.examples import ExampleSelector, make_example_selector, recorded_examples
-from agent.agents.lota import SayCanSettings
-from agent.config import configure
-from agent.evaluation.runs.spec import make_run_spec
-from agent.skills.skill import example_skills
-from knowledge.examples import shipped, written
+from housequest.agent.agents.examples import ExampleSelector, make_example_selector, recorded_examples
+from housequest.agent.agents.lota import SayCanSettings
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.skills.skill import example_skills
+from housequest.knowledge.examples import shipped, written
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.errors import ConfigurationError, HousequestError, KnowledgeError, ModelError
+from housequest.worlds.options import read_options
+from housequest.worlds.registry import make_world
 from tests.agent.playing import play
 from tests.backends.server import Server, raw, status
-from worlds.alfworld.world import AlfworldWorld
-from worlds.errors import ConfigurationError, HousequestError, KnowledgeError, ModelError
-from worlds.options import read_options
-from worlds.registry import make_world
 
 GOAL = "put a hot potato in fridge."
 

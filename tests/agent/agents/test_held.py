@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from agent.agents.registry import make_agent
-from agent.episodes.ending import FILLED
-from agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed, Stepped, Thought
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Proceed, SwitchModel, TurnAnswer, Unattended
-from agent.episodes.resume import resume_episode
-from agent.evaluation.analysis.failures import failure_of
-from agent.models.base import Capabilities, Completion, Model, Request
-from agent.models.registry import make_model
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.ending import FILLED
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed, Stepped, Thought
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Proceed, SwitchModel, TurnAnswer, Unattended
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.evaluation.analysis.failures import failure_of
+from housequest.agent.models.base import Capabilities, Completion, Model, Request
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ModelError, Unsupported
+from housequest.worlds.registry import make_world
 from tests.backends import server as backend
 from tests.backends.server import Policy, Recorded, Server, serve
-from worlds.errors import ModelError, Unsupported
-from worlds.registry import make_world
 
 TURNS = 3
 WORLD = make_world("alfworld")
@@ -276,8 +276,8 @@ def test_who_insists_is_told_where_a_model_cannot_be_held() -> None:
 
 
 def _errors(model: Model, settings: Mapping[str, str]) -> Iterator[Exception]:
-    from agent.config import Settings
-    from agent.setup import set_up
+    from housequest.agent.config import Settings
+    from housequest.agent.setup import set_up
 
     setup = set_up(Settings(set=dict(settings), model="openai:x@http://127.0.0.1:1/v1"), WORLD, "react")
     try:

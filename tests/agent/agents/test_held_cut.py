@@ -10,17 +10,18 @@ from typing import Any
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.base import AgentEvent
-from agent.episodes.emitter import SEVERAL, EventEmitter
-from agent.episodes.ending import FILLED
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ModelFailed, ParseFailed, Stepped, Thought
-from agent.episodes.loop import run_episode
-from agent.episodes.overseer import Proceed, Stop
-from agent.episodes.resume import resume_episode
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Timing, Usage
-from agent.models.forms import THOUGHT, Choice, Form, Listed, Words
-from agent.roles.base import ROOM_WITHOUT_THOUGHT, Role, Sampling, ask
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import AgentEvent
+from housequest.agent.episodes.emitter import SEVERAL, EventEmitter
+from housequest.agent.episodes.ending import FILLED
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ModelFailed, ParseFailed, Stepped, Thought
+from housequest.agent.episodes.loop import run_episode
+from housequest.agent.episodes.overseer import Proceed, Stop
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Timing, Usage
+from housequest.agent.models.forms import THOUGHT, Choice, Form, Listed, Words
+from housequest.agent.roles.base import ROOM_WITHOUT_THOUGHT, Role, Sampling, ask
+from housequest.worlds.errors import ModelError
 from tests.agent.agents.test_held import (
     BY_GRAMMAR,
     BY_SCHEMA,
@@ -36,7 +37,6 @@ from tests.agent.agents.test_held import (
     terms,
 )
 from tests.agent.episodes.attending import Person
-from worlds.errors import ModelError
 
 PLACES = Choice(tuple(f"go to cabinet {number}" for number in range(1, 40)))
 LONG = Form((("list", Listed(PLACES, 200, between=", ")),))

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import agent_spec, make_agent
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, TurnSpent
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.record import EpisodeRecorder, read_episode
-from agent.evaluation.analysis.failures import FailureKind, failure_of
-from agent.models.base import Capabilities, Message, Scores
+from housequest.agent.agents.registry import agent_spec, make_agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, TurnSpent
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.evaluation.analysis.failures import FailureKind, failure_of
+from housequest.agent.models.base import Capabilities, Message, Scores
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.agent.golden import Answering
 from tests.backends.server import Messages
-from worlds.base import World
-from worlds.registry import make_world
 
 TURNS = 12
 MEGABYTE = 1 << 20

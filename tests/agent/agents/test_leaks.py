@@ -15,17 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.lota.selector import DONE, fixed_skills, said
-from agent.episodes import events
+from housequest.agent.agents.lota.selector import DONE, fixed_skills, said
+from housequest.agent.episodes import events
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.engine.game import load_game
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Observation, Task, World
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.registry import make_world
 from tests.agent.playing import EVERY, LOOKING, Played, in_turn, one_of_each_type, play
 from tests.backends.policy import Solver
 from tests.backends.server import Recorded, Server
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.engine.game import load_game
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Observation, Task, World
-from worlds.household.goals import TASK_TYPES
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

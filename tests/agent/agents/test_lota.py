@@ -15,33 +15,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.lota.selector import DONE, MOST_CANDIDATES, fixed_skills, reader_of, said
-from agent.agents.registry import make_agent
-from agent.base import Agent
-from agent.config import configure
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.resume import resume_episode
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
-from agent.models.registry import make_model
-from agent.roles.base import ReplyError
-from agent.skills.skill import Skill
-from knowledge.choosing import RuleBudget
+from housequest.agent.agents.lota.selector import DONE, MOST_CANDIDATES, fixed_skills, reader_of, said
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Agent
+from housequest.agent.config import configure
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles.base import ReplyError
+from housequest.agent.skills.skill import Skill
+from housequest.knowledge.choosing import RuleBudget
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.base import World
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.agents import test_leaks as leaks
 from tests.agent.agents.test_agents import ended, prompts, steps
 from tests.agent.playing import one_of_each_type, play
 from tests.backends import server as backend
 from tests.backends.lota import Lister
 from tests.backends.server import Server
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.alfworld.text.reader import begin
-from worlds.base import World
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import make_world
 
 HOUSES = ("example:1", "example:2", "example:3")
 SET = fixed_skills(HOUSEHOLD)

@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.base import Agent
-from agent.config import configure
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped, Thought
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.spec import make_run_spec
-from agent.models.registry import make_model
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Agent
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped, Thought
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.models.registry import make_model
+from housequest.worlds.base import World
+from housequest.worlds.errors import Unsupported
+from housequest.worlds.household.skills import putting, taking, treating
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_lota import Liking
 from tests.backends.knowing import Knowing
 from tests.backends.server import serve
-from worlds.base import World
-from worlds.errors import Unsupported
-from worlds.household.skills import putting, taking, treating
-from worlds.registry import make_world
 
 HOT_EGG = tuple(map(str, (*taking("egg"), *treating("heat", "egg"), *putting("egg", "diningtable"))))
 

@@ -7,24 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.base import Agent
-from agent.config import configure
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.evaluation.analysis.compare import Run, compare, read_for_comparison
-from agent.evaluation.render.pages.render import comparison_page
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
-from agent.models.registry import make_model
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Agent
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.evaluation.analysis.compare import Run, compare, read_for_comparison
+from housequest.agent.evaluation.render.pages.render import comparison_page
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.models.registry import make_model
+from housequest.worlds.base import World
+from housequest.worlds.errors import Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_lota import Liking
 from tests.backends.knowing import Knowing
 from tests.backends.server import serve
 from tests.worlds.graphs.tables import task, written
-from worlds.base import World
-from worlds.errors import Unsupported
-from worlds.registry import make_world
 
 TASK = "example:2"
 

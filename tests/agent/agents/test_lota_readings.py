@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.lota.readings import goes_round
-from agent.agents.lota.selector import DONE, said
-from agent.agents.registry import make_agent
-from agent.base import Agent
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Proceed, Unattended
-from agent.episodes.resume import resume_episode
-from agent.export.recorded import exported
-from agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from knowledge.choosing import RuleBudget
-from knowledge.rules import Rule
+from housequest.agent.agents.lota.readings import goes_round
+from housequest.agent.agents.lota.selector import DONE, said
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Proceed, Unattended
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.export.recorded import exported
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
+from housequest.knowledge.choosing import RuleBudget
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import World
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import Scalar
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_agents import ended, prompts, steps
-from worlds.base import World
-from worlds.errors import ConfigurationError
-from worlds.options import Scalar
-from worlds.registry import make_world
 
 HOUSE = "example:1"
 RIGHT = ("find an egg", "pick up the egg", "find a microwave", "heat the egg", "find a diningtable", "put down the egg")

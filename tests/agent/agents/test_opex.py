@@ -13,24 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SkillCall, TaskPlan
-from agent.agents.registry import make_agent
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Overseer, Play, Proceed, Replace
-from agent.models.base import Model
-from agent.models.registry import make_model
-from agent.roles.base import ReplyError
-from agent.skills.skill import Skill
-from knowledge.choosing import RuleBudget
+from housequest.agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SkillCall, TaskPlan
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Overseer, Play, Proceed, Replace
+from housequest.agent.models.base import Model
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles.base import ReplyError
+from housequest.agent.skills.skill import Skill
+from housequest.knowledge.choosing import RuleBudget
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
 from tests.agent.episodes.attending import Person
 from tests.agent.golden import Answering
 from tests.backends.policy import Solver
 from tests.backends.server import Messages
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import make_world
 
 HOUSE = "example:1"  # heat some egg and put it in diningtable
 PLAN = "Task type: heat\nThought: it must be hot\nPlan:\n0. Find an egg.\n1. Heat it.\n2. Put it on the diningtable."

@@ -9,21 +9,21 @@ from hashlib import sha256
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.config import Settings
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Overseer, Play, Proceed
-from agent.models.base import Model
-from agent.setup import set_up
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.config import Settings
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Overseer, Play, Proceed
+from housequest.agent.models.base import Model
+from housequest.agent.setup import set_up
+from housequest.worlds.alfred.world import AlfredWorld
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_agents import ended
 from tests.agent.agents.test_opex import FINISH, PLAN, play, roles
 from tests.agent.episodes.attending import Person
-from worlds.alfred.world import AlfredWorld
-from worlds.base import Task
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 HOUSE = "example:1"  # heat some egg and put it in diningtable

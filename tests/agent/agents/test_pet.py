@@ -14,26 +14,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.pet import roles
-from agent.agents.pet.agent import VERDICT_TOKENS
-from agent.agents.pet.roles import MOST_SUBTASKS, SUBTASKS, bare
-from agent.agents.registry import make_agent
-from agent.base import RequiresCapabilities
-from agent.episodes import events
-from agent.episodes.events import Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.record import EpisodeRecorder, read_episode
-from agent.episodes.resume import resume_episode
-from agent.models.base import Capabilities, Completion, Model, Request, TokenChoice
-from agent.models.registry import make_model
-from agent.roles.base import ReplyError
+from housequest.agent.agents.pet import roles
+from housequest.agent.agents.pet.agent import VERDICT_TOKENS
+from housequest.agent.agents.pet.roles import MOST_SUBTASKS, SUBTASKS, bare
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import RequiresCapabilities
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.models.base import Capabilities, Completion, Model, Request, TokenChoice
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles.base import ReplyError
+from housequest.worlds.base import World
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.playing import play
 from tests.backends.pet import PetPolicy
 from tests.backends.policy import Solver
 from tests.backends.server import Server
-from worlds.base import World
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import make_world
 
 
 @pytest.fixture(scope="module")

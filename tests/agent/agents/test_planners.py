@@ -11,17 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.examples import make_example_selector
-from agent.agents.llm_planner import LlmPlannerSettings
-from agent.agents.registry import make_agent
-from agent.base import Agent
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event, branch
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Proceed, Unattended
-from agent.evaluation.analysis.failures import failure_of
-from agent.models.base import Capabilities, Completion, Model, Request
-from agent.models.registry import make_model
+from housequest.agent.agents.examples import make_example_selector
+from housequest.agent.agents.llm_planner import LlmPlannerSettings
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event, branch
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Proceed, Unattended
+from housequest.agent.evaluation.analysis.failures import failure_of
+from housequest.agent.models.base import Capabilities, Completion, Model, Request
+from housequest.agent.models.registry import make_model
+from housequest.worlds.base import World
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
 from tests.agent.episodes.attending import Back, Other, Person, Wish
 from tests.agent.golden import SCENES, Answering, Scene, conversation
@@ -29,9 +32,6 @@ from tests.agent.playing import PLANNERS, Played, play
 from tests.backends import server as backend
 from tests.backends.policy import Solver
 from tests.backends.server import Server
-from worlds.base import World
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import make_world
 
 HOUSES = ("example:1", "example:2", "example:3")
 ZERO = {"shots": "0"}

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.llm_planner.agent import LLM_PLANNER
-from agent.agents.llm_planner.agent import prompted_plan as as_line
-from agent.agents.opex.roles import EXECUTOR, OBSERVER
-from agent.agents.opex.roles import PLANNER as OPEX_PLANNER
-from agent.agents.pet.roles import SUBTASKS
-from agent.agents.reasoner_actor.roles import REASONER
-from agent.agents.socratic.roles import (
+from housequest.agent.agents.llm_planner.agent import LLM_PLANNER
+from housequest.agent.agents.llm_planner.agent import prompted_plan as as_line
+from housequest.agent.agents.opex.roles import EXECUTOR, OBSERVER
+from housequest.agent.agents.opex.roles import PLANNER as OPEX_PLANNER
+from housequest.agent.agents.pet.roles import SUBTASKS
+from housequest.agent.agents.reasoner_actor.roles import REASONER
+from housequest.agent.agents.socratic.roles import (
     CAUSE,
     DECOMPOSER,
     LONGEST_REASONING,
@@ -25,11 +25,11 @@ from agent.agents.socratic.roles import (
     Exchange,
     SubgoalPlan,
 )
-from agent.agents.socratic.roles import dialogue_text as as_dialogue
-from agent.agents.socratic.roles import numbered_subgoals as as_lines
-from agent.explorer.judges import ARBITER
-from agent.roles.base import LONGEST_REPLY, ReplyError, Role
-from agent.roles.subgoals import (
+from housequest.agent.agents.socratic.roles import dialogue_text as as_dialogue
+from housequest.agent.agents.socratic.roles import numbered_subgoals as as_lines
+from housequest.agent.explorer.judges import ARBITER
+from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
+from housequest.agent.roles.subgoals import (
     LONGEST_NAME,
     MOST_SUBGOALS,
     PAIR_NAMES,
@@ -39,7 +39,7 @@ from agent.roles.subgoals import (
     same_plan,
     without_navigation,
 )
-from knowledge.examples import shipped
+from housequest.knowledge.examples import shipped
 
 NAMES = tuple(PAIR_NAMES.values())
 FETCH = (Subgoal("navigate", "fridge"), Subgoal("open", "fridge"), Subgoal("pick", "egg"))

@@ -9,14 +9,14 @@ from itertools import pairwise
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Completion, Message, Model, Request
-from knowledge.choosing import RuleBudget
-from knowledge.rules import Rule
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.models.base import Completion, Message, Model, Request
+from housequest.knowledge.choosing import RuleBudget
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.backends.policy import Solver
-from worlds.base import World
-from worlds.registry import make_world
 
 HOUSES = tuple(f"generated:{seed}" for seed in range(20, 22))
 

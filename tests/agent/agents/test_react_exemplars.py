@@ -11,25 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.base import RequiresCapabilities
-from agent.config import configure
-from agent.episodes import events
-from agent.episodes.events import Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Capabilities
-from knowledge.examples import shipped
-from knowledge.exemplars import exemplars_of, written_exemplars
-from knowledge.rules import Rule
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import RequiresCapabilities
+from housequest.agent.config import configure
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.models.base import Capabilities
+from housequest.knowledge.examples import shipped
+from housequest.knowledge.exemplars import exemplars_of, written_exemplars
+from housequest.knowledge.rules import Rule
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Task, World
+from housequest.worlds.errors import ConfigurationError, KnowledgeError, Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.golden import Answering
 from tests.agent.playing import one_of_each_type, play
 from tests.backends.few_shot import Continuing, episode_of, put, text_of
 from tests.backends.server import Messages, Server
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Task, World
-from worlds.errors import ConfigurationError, KnowledgeError, Unsupported
-from worlds.registry import make_world
 
 OWN = exemplars_of(shipped(), HOUSEHOLD)
 CONTINUES = Capabilities(completions=True)

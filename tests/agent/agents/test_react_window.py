@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.config import configure
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.config import configure
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.worlds.base import World
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
 from tests.agent.golden import Answering
 from tests.backends.server import Messages, Policy
 from tests.backends.windowed import Windowed
-from worlds.base import World
-from worlds.errors import ConfigurationError
-from worlds.registry import make_world
 
 
 @pytest.fixture(scope="module")

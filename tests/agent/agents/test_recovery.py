@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.episodes import events
-from agent.episodes.events import Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.skills.controller import Controller, Done, Failed
-from agent.skills.skill import Skill
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.skills.controller import Controller, Done, Failed
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.base import Observation, World
+from housequest.worlds.household.goals import SYNONYMS
+from housequest.worlds.registry import household, make_world
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
 from tests.agent.agents.test_planners import ASKS, EGG, PLANS, QUESTIONS, WON, asked, episode, replies, thoughts
 from tests.agent.golden import Answering
 from tests.agent.skills.carrying import House
 from tests.backends.erring import ERRORS, Erring, Error
-from worlds.base import Observation, World
-from worlds.household.goals import SYNONYMS
-from worlds.registry import household, make_world
 
 
 @pytest.fixture(scope="module")

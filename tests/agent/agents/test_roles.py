@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.react.agent import REACT, ReactReply
-from agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
-from agent.agents.registry import SHIPPED, agent_spec, prompt_hashes
-from agent.agents.spec import AgentParts
-from agent.models.base import Completion, Model, Request
-from agent.roles.base import LONGEST_REPLY, ReplyError, Sampling, ask, clean, load_prompt, template_hashes
-from agent.roles.reading import LONGEST_COMMAND
-from worlds.registry import make_world
+from housequest.agent.agents.react.agent import REACT, ReactReply
+from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
+from housequest.agent.agents.registry import SHIPPED, agent_spec, prompt_hashes
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.models.base import Completion, Model, Request
+from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Sampling, ask, clean, load_prompt, template_hashes
+from housequest.agent.roles.reading import LONGEST_COMMAND
+from housequest.worlds.registry import make_world
 
 
 @pytest.mark.parametrize(
@@ -149,15 +149,15 @@ def test_clean_text_is_bounded() -> None:
 
 
 def test_what_is_filled_in_is_never_a_template() -> None:
-    rendered = load_prompt("agent.roles", "again").render("user", reason="$reason ${x} $$")
+    rendered = load_prompt("housequest.agent.roles", "again").render("user", reason="$reason ${x} $$")
     assert "$reason ${x} $$" in rendered
 
 
 def test_prompts_hold_sections_that_are_templates() -> None:
     assert {"react", "reasoner", "actor", "additions", "again"} <= set(prompt_hashes())
-    assert set(template_hashes("agent.explorer")) == {"distiller", "judge"}
+    assert set(template_hashes("housequest.agent.explorer")) == {"distiller", "judge"}
     shipped = {agent_spec(name).prompts or "" for name in SHIPPED} - {""}
-    for package in {"agent.roles", "agent.plans", "agent.explorer", *shipped}:
+    for package in {"housequest.agent.roles", "housequest.agent.plans", "housequest.agent.explorer", *shipped}:
         for name in template_hashes(package):
             sections = load_prompt(package, name).sections
             assert sections

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from agent.agents.registry import agent_names, agent_spec, default_agent, model_for, shipped_model
-from agent.config import configure
-from agent.evaluation.analysis.card import card, card_differences
-from agent.evaluation.analysis.ceilings import prior_of
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
-from worlds.errors import ConfigurationError
+from housequest.agent.agents.registry import agent_names, agent_spec, default_agent, model_for, shipped_model
+from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.card import card, card_differences
+from housequest.agent.evaluation.analysis.ceilings import prior_of
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.worlds.errors import ConfigurationError
 
 CHAT = "as a chat"
 """How each model was asked."""
@@ -34,7 +34,7 @@ def test_the_model_that_ships_plays_where_nothing_is_named() -> None:
 
 
 def test_a_file_like_it_is_another_model(tmp_path: Path) -> None:
-    from agent.models.builtin.file import SHIPPED
+    from housequest.agent.models.builtin.file import SHIPPED
 
     copy = tmp_path / "mine.weights"
     copy.write_bytes(SHIPPED.read_bytes()[:-2] + b"\0\0")
@@ -53,7 +53,7 @@ ACTING: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("agent", ACTING)
 def test_a_network_of_the_same_name_is_another_run(tmp_path: Path, agent: str) -> None:
-    from agent.agents.action_attention.file import SHIPPED
+    from housequest.agent.agents.action_attention.file import SHIPPED
 
     flags = {"split": "example", "grant": ("admissible",), **ACTING[agent]}
     content = SHIPPED.read_bytes()
@@ -75,7 +75,7 @@ def test_a_network_of_the_same_name_is_another_run(tmp_path: Path, agent: str) -
 
 
 def test_the_digest_of_the_model_that_ships_stands_on_the_card() -> None:
-    from agent.models.builtin.file import SHIPPED
+    from housequest.agent.models.builtin.file import SHIPPED
 
     manifest = make_run_spec(configure({"split": "example"})).manifest
     assert card(manifest, CHAT)["weights"] == sha256(SHIPPED.read_bytes()).hexdigest()[:12]
@@ -118,7 +118,7 @@ def test_nor_a_world_whose_texts_nobody_reads() -> None:
 
 
 def test_it_cannot_distil() -> None:
-    from agent.explorer.plan import ExploreOptions, plan_exploration
+    from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
 
     mined = plan_exploration(configure({"split": "generated", "model": "builtin"}), ExploreOptions(episodes=2))
     assert mined.model is None

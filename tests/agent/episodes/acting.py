@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent.episodes.events import Body, Event, Started, Stepped
-from worlds.base import Task, World
-from worlds.registry import make_world
+from housequest.agent.episodes.events import Body, Event, Started, Stepped
+from housequest.worlds.base import Task, World
+from housequest.worlds.registry import make_world
 
 
 def acted(world: World, task: Task, commands: Sequence[str], /, **changes: object) -> list[Event]:

@@ -8,9 +8,9 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.base import Agent
-from agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, TurnSpent
-from agent.episodes.overseer import (
+from housequest.agent.base import Agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, TurnSpent
+from housequest.agent.episodes.overseer import (
     Accept,
     Again,
     Another,
@@ -23,8 +23,8 @@ from agent.episodes.overseer import (
     SwitchModel,
     TurnAnswer,
 )
-from agent.models.base import Completion, Message, Model, Request, Usage
-from worlds.errors import ModelError
+from housequest.agent.models.base import Completion, Message, Model, Request, Usage
+from housequest.worlds.errors import ModelError
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ import asyncio
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, branch
-from agent.episodes.loop import EpisodeConfig, is_random_turn, random_command, run_episode
-from agent.models.registry import make_model
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, branch
+from housequest.agent.episodes.loop import EpisodeConfig, is_random_turn, random_command, run_episode
+from housequest.agent.models.registry import make_model
+from housequest.worlds.base import World
+from housequest.worlds.errors import Unsupported
+from housequest.worlds.registry import make_world
 from tests.backends.server import Server, serve
-from worlds.base import World
-from worlds.errors import Unsupported
-from worlds.registry import make_world
 
 
 @pytest.fixture

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import pytest
 
-from agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode, scenes
-from agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
-from agent.episodes.goals import goal_kinds
+from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode, scenes
+from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
+from housequest.agent.episodes.goals import goal_kinds
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Env, Observation, Step, Task, Transition, World
+from housequest.worlds.errors import GameError, Unsupported
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import Wrapper
 from tests.agent.episodes.acting import acted
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Env, Observation, Step, Task, Transition, World
-from worlds.errors import GameError, Unsupported
-from worlds.household.belief import Belief
-from worlds.registry import make_world
-from worlds.wrappers import Wrapper
 
 EGG = ("go to fridge 1", "open fridge 1", "take egg 2 from fridge 1", "go to microwave 1")
 
@@ -195,12 +195,12 @@ def test_of_another_goal_the_words_count() -> None:
 def test_making_scenes_imports_no_numpy() -> None:
     code = """
 import sys
-from agent.episodes.drawing import draw_episode
-from agent.episodes.events import Started
-from agent.episodes.goals import goal_kinds
+from housequest.agent.episodes.drawing import draw_episode
+from housequest.agent.episodes.events import Started
+from housequest.agent.episodes.goals import goal_kinds
 from tests.agent.episodes.acting import acted
-from worlds.base import Observation
-from worlds.registry import make_world
+from housequest.worlds.base import Observation
+from housequest.worlds.registry import make_world
 world = make_world("alfworld")
 task = world.task("example:1")
 opening = world.open(task).reset().observation.text

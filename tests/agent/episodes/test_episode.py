@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.base import Act, Agent, Decision, Emitter, Grants, ParseFailure, Turn
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, play, run_episode
-from agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
-from agent.roles.messages import emit_rules
-from worlds.base import Env, Observation, Step, World
-from worlds.errors import ModelError
-from worlds.registry import make_world
-from worlds.wrappers import Wrapper
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Act, Agent, Decision, Emitter, Grants, ParseFailure, Turn
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
+from housequest.agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
+from housequest.agent.roles.messages import emit_rules
+from housequest.worlds.base import Env, Observation, Step, World
+from housequest.worlds.errors import ModelError
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import Wrapper
 
 
 @pytest.fixture

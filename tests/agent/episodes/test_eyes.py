@@ -11,30 +11,30 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.base import AskPerson
-from agent.config import configure
-from agent.episodes import events
-from agent.episodes.eyes import SIZE
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.loop import play as play_openly
-from agent.episodes.resume import resume_episode
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.explorer.ledger import Ledger, LedgerModel
-from agent.models.base import Image, Message, Model, Request
-from agent.models.scripted import ReplyRule, ScriptedModel
-from agent.setup import set_up
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import AskPerson
+from housequest.agent.config import configure
+from housequest.agent.episodes import events
+from housequest.agent.episodes.eyes import SIZE
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.loop import play as play_openly
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.explorer.ledger import Ledger, LedgerModel
+from housequest.agent.models.base import Image, Message, Model, Request
+from housequest.agent.models.scripted import ReplyRule, ScriptedModel
+from housequest.agent.setup import set_up
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Observation, Task, World
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import make_world
+from housequest.worlds.rooms.room import Room, believed
+from housequest.worlds.rooms.view import draw, gaze
 from tests.agent.playing import LOOKING, Played, play
 from tests.backends.policy import Solver
 from tests.backends.server import Server, decoded, saying, seeing
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Observation, Task, World
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import make_world
-from worlds.rooms.room import Room, believed
-from worlds.rooms.view import draw, gaze
 
 pytestmark = pytest.mark.heavy
 

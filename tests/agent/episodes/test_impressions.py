@@ -10,17 +10,17 @@ from functools import cache
 import numpy as np
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent
-from agent.episodes.impressions import glimpses
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Play, Proceed, Stop
-from agent.impression import Glimpse, Impression
-from agent.models.base import Capabilities, Completion, Model, ModelWrapper, Request
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent
+from housequest.agent.episodes.impressions import glimpses
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Play, Proceed, Stop
+from housequest.agent.impression import Glimpse, Impression
+from housequest.agent.models.base import Capabilities, Completion, Model, ModelWrapper, Request
+from housequest.worlds.errors import ModelError, Unsupported
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_opex import PLAN, play, roles
 from tests.agent.episodes.attending import Back, Person
-from worlds.errors import ModelError, Unsupported
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

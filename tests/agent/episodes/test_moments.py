@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
-from agent.episodes.moments import episode_files, moments, recorded_moments
-from agent.episodes.record import EpisodeRecorder, read_episode
-from knowledge.checks import parse_check
-from knowledge.judging import examine
-from knowledge.rules import Rule
+from housequest.agent.episodes.events import Body, Ended, Event, Intervened, Started, Stepped, Thought
+from housequest.agent.episodes.moments import episode_files, moments, recorded_moments
+from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.judging import examine
+from housequest.knowledge.rules import Rule
+from housequest.worlds.errors import ConfigurationError
 from tests.tui.recorded import play
-from worlds.errors import ConfigurationError
 
 OPENING = "Looking quickly around you, you see a desk 1, and a bed 1.\n\nYour task is to: put pen in bed."
 

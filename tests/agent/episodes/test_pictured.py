@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from agent.episodes.drawing import draw_episode
-from agent.episodes.events import Started
-from worlds.base import Env, Pictured, Task, Transition, World
-from worlds.registry import make_world
+from housequest.agent.episodes.drawing import draw_episode
+from housequest.agent.episodes.events import Started
+from housequest.worlds.base import Env, Pictured, Task, Transition, World
+from housequest.worlds.registry import make_world
 
 COMMANDS = ("RotateLeft", "RotateLeft", "MoveAhead", "RotateLeft")
 

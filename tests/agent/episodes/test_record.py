@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Ended, Event, Thought
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.record import EpisodeRecorder, read_clocks, read_episode, read_played
-from agent.roles.base import clean
-from worlds.errors import ConfigurationError
-from worlds.registry import make_world
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Thought
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.record import EpisodeRecorder, read_clocks, read_episode, read_played
+from housequest.agent.roles.base import clean
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
 
 
 def recorded(path: Path) -> list[Event]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.base import Act, Agent, AskPerson, Turn
-from agent.episodes.events import (
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import Act, Agent, AskPerson, Turn
+from housequest.agent.episodes.events import (
     CallTiming,
     Ended,
     Event,
@@ -22,23 +22,23 @@ from agent.episodes.events import (
     Thought,
     TurnSpent,
 )
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Again, Another, Play, Proceed, Replace, Stop
-from agent.episodes.record import EpisodeRecorder, read_episode
-from agent.episodes.resume import resume_episode
-from agent.models.base import Model
-from agent.models.registry import make_model
-from knowledge.choosing import RuleBudget
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Again, Another, Play, Proceed, Replace, Stop
+from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.models.base import Model
+from housequest.agent.models.registry import make_model
+from housequest.knowledge.choosing import RuleBudget
+from housequest.worlds.base import Env, Step, World
+from housequest.worlds.errors import ConfigurationError, WorldError
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import Wrapper
 from tests.agent.agents.test_agents import FIRST, KEEP, WON, planned, react_script
 from tests.agent.episodes.attending import Back, Moody, Other, Person
 from tests.agent.episodes.test_episode import Reciter
 from tests.agent.playing import ANYWHERE, CHATTING, EVERY, PLANNERS, SCORING
 from tests.backends.policy import Solver
 from tests.backends.server import Messages, Server, answer
-from worlds.base import Env, Step, World
-from worlds.errors import ConfigurationError, WorldError
-from worlds.registry import make_world
-from worlds.wrappers import Wrapper
 
 RULES = ("keys lie in studies", "coins are round")
 

@@ -8,23 +8,23 @@ from itertools import pairwise
 
 import pytest
 
-from agent.agents.registry import agent_spec, make_agent
-from agent.base import Act, Agent, Decision, Emitter, GiveUp, Turn
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, Stepped, branch
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Again, Play, Proceed, Replace, Rewind, Stop, SwitchModel
-from agent.models.base import Message
-from agent.models.registry import make_model
-from knowledge.choosing import RuleBudget
+from housequest.agent.agents.registry import agent_spec, make_agent
+from housequest.agent.base import Act, Agent, Decision, Emitter, GiveUp, Turn
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, Stepped, branch
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Again, Play, Proceed, Replace, Rewind, Stop, SwitchModel
+from housequest.agent.models.base import Message
+from housequest.agent.models.registry import make_model
+from housequest.knowledge.choosing import RuleBudget
+from housequest.worlds.base import Env, Step, World
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import Wrapper
 from tests.agent.episodes.attending import Back, Moody, Other, Person
 from tests.agent.episodes.test_episode import Reciter, of_kind
 from tests.agent.playing import CHATTING, PLANNERS
 from tests.backends.policy import Solver
 from tests.backends.server import Server
-from worlds.base import Env, Step, World
-from worlds.registry import make_world
-from worlds.wrappers import Wrapper
 
 RULES = ("keys lie in studies",)
 

@@ -8,26 +8,26 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.config import configure
-from agent.episodes.events import CallTiming, Event, ModelCall, RulesShown, Started
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.record import read_episode
-from agent.episodes.resume import resume_episode
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.spec import Manifest, RunSpec, make_run_spec
-from agent.models.registry import make_model
-from agent.models.scripted import load_script
-from agent.roles.brief import LONGEST_LINE
-from agent.setup import read_rules
-from knowledge.rules import Rule
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall, RulesShown, Started
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.episodes.resume import resume_episode
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.spec import Manifest, RunSpec, make_run_spec
+from housequest.agent.models.registry import make_model
+from housequest.agent.models.scripted import load_script
+from housequest.agent.roles.brief import LONGEST_LINE
+from housequest.agent.setup import read_rules
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Env, Task, World
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import Wrapper
 from tests.agent.episodes.attending import Moody
 from tests.backends.policy import Solver
 from tests.trusting import trust
-from worlds.base import Env, Task, World
-from worlds.errors import ConfigurationError
-from worlds.registry import make_world
-from worlds.wrappers import Wrapper
 
 BOOK = """\
 - One thing is carried at a time.
@@ -197,7 +197,7 @@ def test_a_manifest_from_before_rules_were_chosen_is_read(tmp_path: Path) -> Non
 
 
 def test_rules_are_named_by_a_book_or_not_at_all(tmp_path: Path) -> None:
-    from knowledge.library import library
+    from housequest.knowledge.library import library
 
     own = library().own
     own.mkdir(parents=True)

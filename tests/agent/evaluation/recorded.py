@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from agent.episodes.digests import without_digest
-from agent.episodes.events import (
+from housequest.agent.episodes.digests import without_digest
+from housequest.agent.episodes.events import (
     Body,
     Ended,
     Event,
@@ -25,11 +25,11 @@ from agent.episodes.events import (
     Thought,
     TurnSpent,
 )
-from agent.episodes.record import EpisodeRecorder
-from agent.evaluation.analysis.compare import Run, read_for_comparison
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import SelectedTask, result_of
-from agent.evaluation.runs.spec import Manifest, RunConfig, Versions
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.evaluation.analysis.compare import Run, read_for_comparison
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import SelectedTask, result_of
+from housequest.agent.evaluation.runs.spec import Manifest, RunConfig, Versions
 
 Said = Callable[[str], str]
 

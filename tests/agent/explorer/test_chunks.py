@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from agent.config import configure
-from agent.episodes.moments import recorded_moments
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.spec import make_run_spec
-from agent.explorer.chunks import EpisodeSteps, PlayedStep, chunks, read_steps
+from housequest.agent.config import configure
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.explorer.chunks import EpisodeSteps, PlayedStep, chunks, read_steps
 
 
 def house(number: int, steps: int) -> EpisodeSteps:

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.config import configure
-from agent.evaluation.runs.batch import RunOptions
-from agent.evaluation.runs.budget import BudgetTracker
-from agent.explorer.explore import ExploreTarget, explore
-from agent.explorer.plan import ExploreOptions, plan_exploration
-from agent.explorer.report import ExplorationReport
-from knowledge.rulebook import read_book
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.batch import RunOptions
+from housequest.agent.evaluation.runs.budget import BudgetTracker
+from housequest.agent.explorer.explore import ExploreTarget, explore
+from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
+from housequest.agent.explorer.report import ExplorationReport
+from housequest.knowledge.rulebook import read_book
+from housequest.tui.commands.explore import report_lines
 from tests.backends.server import Server, saying, serve, status
 from tests.backends.teacher import GOOD, LESSON, Teacher, rule
-from tui.commands.explore import report_lines
 
 BOMB = "a: &a [x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a]\nrules: &c [*b, *b, *b, *b, *b, *b, *b]\n"
 HOSTILE = {

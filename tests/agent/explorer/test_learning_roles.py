@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, ProposedRule
-from agent.explorer.judges import ARBITER, JUDGE
-from agent.roles.base import ReplyError, load_prompt
-from knowledge.checks import parse_check
+from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, ProposedRule
+from housequest.agent.explorer.judges import ARBITER, JUDGE
+from housequest.agent.roles.base import ReplyError, load_prompt
+from housequest.knowledge.checks import parse_check
+from housequest.worlds.registry import household
 from tests.backends.teacher import rule
-from worlds.registry import household
 
 HANDS = ProposedRule(
     statement="Only one thing can be carried.",
@@ -109,7 +109,7 @@ def test_the_checks_in_the_prompt_are_about_commands_of_the_world(world: str) ->
     assert reader is not None
     forms = {form.pattern for form in reader.commands.forms}
     assert {parse_check(line).command for line in reader.commands.checks} <= forms
-    system = load_prompt("agent.explorer", "distiller").render(
+    system = load_prompt("housequest.agent.explorer", "distiller").render(
         "system", manual="", most="1", checks="\n".join(reader.commands.checks)
     )
     assert all(check in system for check in reader.commands.checks)

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from agent.config import configure
-from agent.evaluation.runs.batch import RunOptions
-from agent.evaluation.runs.budget import BudgetTracker
-from agent.explorer.explore import LEAST_REPLY, ExploreTarget, explore
-from agent.explorer.plan import ExploreOptions, plan_exploration
-from agent.explorer.report import ExplorationReport
-from agent.models.llama.provider import installed
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.batch import RunOptions
+from housequest.agent.evaluation.runs.budget import BudgetTracker
+from housequest.agent.explorer.explore import LEAST_REPLY, ExploreTarget, explore
+from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
+from housequest.agent.explorer.report import ExplorationReport
+from housequest.agent.models.llama.provider import installed
 from tests.agent.models.llama.tiny import write_tiny
 from tests.backends.server import Behaviour, Policy, Recorded, Server, completion, saying, serve
 

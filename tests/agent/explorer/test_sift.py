@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from agent.explorer.distiller import CandidateRule
-from agent.explorer.filtering import FilterResult, exclude, filter_rules, normalized, similar_pairs
-from agent.explorer.judges import ArbiterVerdict, PairLabel
-from knowledge.checks import parse_check
-from knowledge.moments import Moment
-from knowledge.rules import Evidence, Origin, Rule
+from housequest.agent.explorer.distiller import CandidateRule
+from housequest.agent.explorer.filtering import FilterResult, exclude, filter_rules, normalized, similar_pairs
+from housequest.agent.explorer.judges import ArbiterVerdict, PairLabel
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.moments import Moment
+from housequest.knowledge.rules import Evidence, Origin, Rule
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Observation, Trajectory, Transition
 from scripts.walks import moments_of
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Observation, Trajectory, Transition
 
 OPENING = "Looking quickly around you, you see a drawer 1, and a shelf 1.\n\nYour task is to: look."
 

@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Again, Another, Proceed, Replace
-from agent.episodes.prompts import whole_prompts
-from agent.episodes.record import EpisodeRecorder
-from agent.episodes.splits import EVALUATION_SEEDS
-from agent.export.conversations import Call, joined
-from agent.export.episode import ExportedEpisode, PlayedStep
-from agent.export.formats import FORMATS
-from agent.export.recorded import RecordedEpisodes, exported
-from agent.models.base import Completion, Message, Model, Request
-from agent.models.scripted import ReplyRule, ScriptedModel
-from agent.training.lora.games import Demonstrations, Lessons, demonstrated
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Again, Another, Proceed, Replace
+from housequest.agent.episodes.prompts import whole_prompts
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.export.conversations import Call, joined
+from housequest.agent.export.episode import ExportedEpisode, PlayedStep
+from housequest.agent.export.formats import FORMATS
+from housequest.agent.export.recorded import RecordedEpisodes, exported
+from housequest.agent.models.base import Completion, Message, Model, Request
+from housequest.agent.models.scripted import ReplyRule, ScriptedModel
+from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated
+from housequest.tui.cli import main
+from housequest.worlds.errors import KnowledgeError
+from housequest.worlds.registry import make_world
 from tests.agent.episodes.attending import Back, Person
-from tui.cli import main
-from worlds.errors import KnowledgeError
-from worlds.registry import make_world
 
 TURN = ("go to study", "look", "inventory")
 

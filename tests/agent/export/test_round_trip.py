@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from agent.export.formats import FORMATS
-from agent.export.recorded import RecordedEpisodes
+from housequest.agent.export.formats import FORMATS
+from housequest.agent.export.recorded import RecordedEpisodes
+from housequest.worlds.registry import make_world
 from tests.agent.playing import CHATTING, play
 from tests.backends.few_shot import Continuing
 from tests.backends.policy import Solver
 from tests.backends.server import Messages, Server
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Proceed
-from agent.episodes.record import EpisodeRecorder
-from agent.training.lora.games import Lessons, demonstrated
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Proceed
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.training.lora.games import Lessons, demonstrated
+from housequest.worlds.registry import make_world
 from tests.agent.episodes.attending import Back, Person
 from tests.agent.export.test_export import Telling, refused
 from tests.agent.integrations.test_trl_env import tiny
-from worlds.registry import make_world
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("trl") is None, reason="needs TRL: pip install trl")]
 

@@ -20,8 +20,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.integrations.env_server import LARGEST_REQUEST, EnvServer
-from agent.integrations.sessions import ServedTasks, Sessions
+from housequest.agent.integrations.env_server import LARGEST_REQUEST, EnvServer
+from housequest.agent.integrations.sessions import ServedTasks, Sessions
 from tests.agent.integrations.test_sessions import DEMO, SCRIPTED, WAY
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import PATIENCE, ending

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.episodes.events import Ended, Started, Stepped
-from agent.episodes.record import read_episode
-from agent.integrations.games import MOST_EACH, MOST_LISTED, GameHost, GameRequest, HostOptions
-from agent.integrations.hosted import GameOpening
-from worlds.errors import ConfigurationError, GameError, TaskNotFound
-from worlds.household.goals import TASK_TYPES
-from worlds.registry import make_world
+from housequest.agent.episodes.events import Ended, Started, Stepped
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.integrations.games import MOST_EACH, MOST_LISTED, GameHost, GameRequest, HostOptions
+from housequest.agent.integrations.hosted import GameOpening
+from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.registry import make_world
 
 T = TypeVar("T")
 WORLD = make_world("alfworld")

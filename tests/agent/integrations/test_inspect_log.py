@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from agent.config import configure
-from agent.episodes.events import Stepped
-from agent.episodes.record import read_episode
-from agent.evaluation.render.report import read_summary
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
-from agent.integrations.inspect_log import read_conversations, write_inspect_log
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import Stepped
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.render.report import read_summary
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.integrations.inspect_log import read_conversations, write_inspect_log
+from housequest.worlds.errors import ConfigurationError
 from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, serve, status
 from tests.tui.conftest import environment
-from worlds.errors import ConfigurationError
 
 
 def _has_inspect() -> bool:
@@ -187,7 +187,15 @@ def test_a_run_that_broke_off_is_cancelled(tmp_path: Path) -> None:
 @needs_inspect
 def test_the_report_writes_it_and_says_so(tmp_path: Path) -> None:
     run = play(tmp_path)
-    program = [sys.executable, "-c", "from tui.cli import main; main()", "report", str(run.path), "--inspect", "log.eval"]
+    program = [
+        sys.executable,
+        "-c",
+        "from housequest.tui.cli import main; main()",
+        "report",
+        str(run.path),
+        "--inspect",
+        "log.eval",
+    ]
     done = subprocess.run(program, check=False, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "3 episodes written to log.eval\n")
     assert "100.0 %" in done.stdout
@@ -204,7 +212,7 @@ def test_another_ending_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.heavy
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
     run = play(tmp_path)
-    program = "import sys; sys.modules['inspect_ai'] = None; from tui.cli import main; main(sys.argv[1:])"
+    program = "import sys; sys.modules['inspect_ai'] = None; from housequest.tui.cli import main; main(sys.argv[1:])"
     done = subprocess.run(
         [sys.executable, "-c", program, "report", str(run.path), "--inspect", "log.eval"],
         check=False,

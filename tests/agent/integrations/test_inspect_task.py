@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.integrations.test_inspect_log import needs_inspect, read
 from tests.backends.caller import calling
 from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, saying, serve, slow, status
-from worlds.errors import ConfigurationError
 
 pytestmark = [needs_inspect, pytest.mark.slow]
 
@@ -142,7 +142,7 @@ def test_replies_that_call_no_tool_or_none_that_is_there_take_turns(tmp_path: Pa
 
 
 def test_tools_refuse_what_is_for_text(tmp_path: Path) -> None:
-    from agent.integrations.inspect_task import alfworld
+    from housequest.agent.integrations.inspect_task import alfworld
 
     with pytest.raises(ConfigurationError, match="-T rules is for agents that ask a model by text"):
         alfworld(split="example", rules="book")

@@ -17,9 +17,9 @@ import pytest
 
 pytest.importorskip("mcp", reason='needs the extra mcp: pip install "housequest[mcp]"')
 
-from agent.integrations.games import MOST_EACH
-from agent.integrations.mcp_http import LARGEST_REQUEST, MOST_WAITING, SESSION_HEADER
-from agent.integrations.mcp_sdk import NEWEST
+from housequest.agent.integrations.games import MOST_EACH
+from housequest.agent.integrations.mcp_http import LARGEST_REQUEST, MOST_WAITING, SESSION_HEADER
+from housequest.agent.integrations.mcp_sdk import NEWEST
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import PATIENCE, ending
 
@@ -27,9 +27,9 @@ pytestmark = pytest.mark.heavy
 
 IMPATIENT = """\
 import asyncio
-from agent.integrations.games import HostOptions
-from agent.integrations.mcp_http import serve_http
-from worlds.registry import make_world
+from housequest.agent.integrations.games import HostOptions
+from housequest.agent.integrations.mcp_http import serve_http
+from housequest.worlds.registry import make_world
 asyncio.run(serve_http(HostOptions(make_world("scripted")), 0, lambda address: print(address, flush=True), patience=1))
 """
 """A server that waits a second for a request; the real one waits half a minute."""

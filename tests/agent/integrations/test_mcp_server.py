@@ -22,15 +22,15 @@ pytest.importorskip("mcp", reason='needs the extra mcp: pip install "housequest[
 from mcp import StdioServerParameters
 from mcp.client.stdio import stdio_client
 
-from agent.episodes.events import Ended, Started, Stepped
-from agent.episodes.record import read_episode
-from agent.integrations.games import GameHost, HostOptions
-from agent.integrations.mcp_sdk import NEWEST
-from agent.integrations.mcp_server import MANUAL, make_server
+from housequest.agent.episodes.events import Ended, Started, Stepped
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.integrations.games import GameHost, HostOptions
+from housequest.agent.integrations.mcp_sdk import NEWEST
+from housequest.agent.integrations.mcp_server import MANUAL, make_server
+from housequest.worlds.registry import make_world
 from tests.agent.integrations.mcp_client import Client
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending
-from worlds.registry import make_world
 
 WORLD = make_world("alfworld")
 
@@ -237,7 +237,7 @@ def test_over_http_on_this_machine_alone(tmp_path: Path) -> None:
 
 @pytest.mark.heavy
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
-    program = "import sys; sys.modules['mcp'] = None; from tui.cli import main; main(['mcp'])"
+    program = "import sys; sys.modules['mcp'] = None; from housequest.tui.cli import main; main(['mcp'])"
     done = subprocess.run(
         [sys.executable, "-c", program],
         check=False,

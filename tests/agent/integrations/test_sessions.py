@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.evaluation.runs.selection import select
-from agent.integrations.games import LONGEST_COMMAND
-from agent.integrations.sessions import ServedTasks, Session, Sessions
-from worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported
-from worlds.registry import make_world
-from worlds.scripted import ScriptedWorld
+from housequest.agent.evaluation.runs.selection import select
+from housequest.agent.integrations.games import LONGEST_COMMAND
+from housequest.agent.integrations.sessions import ServedTasks, Session, Sessions
+from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported
+from housequest.worlds.registry import make_world
+from housequest.worlds.scripted import ScriptedWorld
 
 T = TypeVar("T")
 WORLD = make_world("alfworld")

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from agent.integrations.tools import CommandTools
-from agent.integrations.trl_env import OUT_OF_STEPS, OVER, WON, ToolEnvironment, dataset_rows
+from housequest.agent.integrations.tools import CommandTools
+from housequest.agent.integrations.trl_env import OUT_OF_STEPS, OVER, WON, ToolEnvironment, dataset_rows
+from housequest.worlds.base import World
+from housequest.worlds.errors import ConfigurationError, TaskNotFound
+from housequest.worlds.registry import make_world
 from tests.backends.caller import tool_of
-from worlds.base import World
-from worlds.errors import ConfigurationError, TaskNotFound
-from worlds.registry import make_world
 
 TOOLS = {
     *("go_to", "take", "put", "open", "close", "heat", "cool", "clean"),

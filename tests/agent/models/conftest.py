@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.paths import config_folder
 from tests.backends.server import Server
-from worlds.paths import config_folder
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.models.base import Completion, Message, Model, Request, Scores, Usage
-from agent.models.checking import ModelReport, check_model
-from agent.models.registry import make_model
+from housequest.agent.models.base import Completion, Message, Model, Request, Scores, Usage
+from housequest.agent.models.checking import ModelReport, check_model
+from housequest.agent.models.registry import make_model
 from tests.agent.models.openai.test_probing import able
 from tests.backends.server import serve
 

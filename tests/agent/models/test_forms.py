@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
-from agent.agents.lota.selector import reader_of as skills_of
-from agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SKILLS, executor_form, planner_form
-from agent.agents.pet.roles import ONE, SUBTASKS, TRACKER, listing
-from agent.agents.react.agent import REACT
-from agent.agents.reasoner_actor.roles import ACTOR, REASONER
-from agent.agents.socratic.roles import CAUSE, QUESTIONER, SOCRATIC_PLANNER, VALIDITY, revised_form
-from agent.explorer.distiller import DISTILLER, distilling_form
-from agent.explorer.judges import ARBITER, JUDGE, judging_form
-from agent.models.forms import Choice, Either, Form, Listed, Name, Value, Words, grammar_of
-from agent.roles.base import Role
-from agent.roles.commands import acting_form, command_value, planning_form
-from agent.skills.searcher import reader_of as places_of
-from worlds.base import Observation
-from worlds.household.belief import Belief
-from worlds.registry import make_world
+from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
+from housequest.agent.agents.lota.selector import reader_of as skills_of
+from housequest.agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SKILLS, executor_form, planner_form
+from housequest.agent.agents.pet.roles import ONE, SUBTASKS, TRACKER, listing
+from housequest.agent.agents.react.agent import REACT
+from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER
+from housequest.agent.agents.socratic.roles import CAUSE, QUESTIONER, SOCRATIC_PLANNER, VALIDITY, revised_form
+from housequest.agent.explorer.distiller import DISTILLER, distilling_form
+from housequest.agent.explorer.judges import ARBITER, JUDGE, judging_form
+from housequest.agent.models.forms import Choice, Either, Form, Listed, Name, Value, Words, grammar_of
+from housequest.agent.roles.base import Role
+from housequest.agent.roles.commands import acting_form, command_value, planning_form
+from housequest.agent.skills.searcher import reader_of as places_of
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.registry import make_world
 
 WORLD = make_world("alfworld")
 OPENING = Observation(

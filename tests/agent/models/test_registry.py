@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.openai.keys import KeyRing
-from agent.models.openai.provider import read_openai_name
-from agent.models.registry import make_model, parse_model
-from worlds.errors import ConfigurationError
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.openai.provider import read_openai_name
+from housequest.agent.models.registry import make_model, parse_model
+from housequest.worlds.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_model_tells_no_key(own_file: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_nothing_heavy_is_imported_before_the_first_call() -> None:
     script = (
-        "import sys; from agent.models.registry import make_model; make_model('openai:x@http://127.0.0.1:1/v1'); "
+        "import sys; from housequest.agent.models.registry import make_model; make_model('openai:x@http://127.0.0.1:1/v1'); "
         "print(sys.modules.keys() & {'openai', 'httpx2', 'pydantic', 'ruamel.yaml', 'numpy'})"
     )
     root = Path(__file__).parents[3]

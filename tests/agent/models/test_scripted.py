@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.base import Completion, Message, Request, Usage
-from agent.models.registry import make_model
-from worlds.errors import ConfigurationError, ModelError, Unsupported
+from housequest.agent.models.base import Completion, Message, Request, Usage
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 
 SCRIPT = """
 rules:

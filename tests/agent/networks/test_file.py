@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.agents.action_attention import file as attention
-from agent.agents.action_attention.network import Shape
-from agent.models.builtin import file as builtin
-from agent.networks.file import WeightsFormat, digest
+from housequest.agent.agents.action_attention import file as attention
+from housequest.agent.agents.action_attention.network import Shape
+from housequest.agent.models.builtin import file as builtin
+from housequest.agent.networks.file import WeightsFormat, digest
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.builtin import tiny
-from worlds.errors import ConfigurationError
 
 CARDS = Path(__file__).parents[3] / "docs" / "explanation"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import Settings
-from agent.plans.card import plan_card
-from agent.plans.run import PlanManifest, make_run
+from housequest.agent.config import Settings
+from housequest.agent.plans.card import plan_card
+from housequest.agent.plans.run import PlanManifest, make_run
 from tests.worlds.alfred.annotations import small_world
 
 MODEL = "openai:m@http://127.0.0.1:1/v1"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.plans.failures import plan_failure
-from agent.plans.pool import PlanTask
+from housequest.agent.plans.failures import plan_failure
+from housequest.agent.plans.pool import PlanTask
+from housequest.worlds.alfred.plans import plan_text, read_plan
+from housequest.worlds.alfred.scoring import score
+from housequest.worlds.alfred.tasks import Instruction, read_demonstration, read_split
 from tests.worlds.alfred.annotations import SCENES, annotated, heating, placing, write
 from tests.worlds.alfred.mutations import MUTATIONS, mutations
-from worlds.alfred.plans import plan_text, read_plan
-from worlds.alfred.scoring import score
-from worlds.alfred.tasks import Instruction, read_demonstration, read_split
 
 LAMP = annotated(
     ["GotoLocation desk", "PickupObject book", "GotoLocation desklamp", "ToggleObject desklamp"],

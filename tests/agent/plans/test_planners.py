@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from agent.config import Settings
-from agent.explorer.ledger import Ledger, LedgerModel
-from agent.models.base import Message, Request
-from agent.models.registry import make_model
-from agent.plans.lota import read_skills, skills_of
-from agent.plans.report import PlansReport
-from agent.plans.run import PlanRun, make_run
-from agent.plans.work import PlanResult, score_plans
-from agent.roles.base import ReplyError
+from housequest.agent.config import Settings
+from housequest.agent.explorer.ledger import Ledger, LedgerModel
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.registry import make_model
+from housequest.agent.plans.lota import read_skills, skills_of
+from housequest.agent.plans.report import PlansReport
+from housequest.agent.plans.run import PlanRun, make_run
+from housequest.agent.plans.work import PlanResult, score_plans
+from housequest.agent.roles.base import ReplyError
+from housequest.worlds.alfred.plans import read_plan
+from housequest.worlds.alfred.scoring import score
+from housequest.worlds.alfred.tasks import read_split
 from tests.backends.server import Messages, Policy, Recorded, Server, completion, saying, serve
 from tests.worlds.alfred.annotations import small_world
-from worlds.alfred.plans import read_plan
-from worlds.alfred.scoring import score
-from worlds.alfred.tasks import read_split
 
 PLACED = "GotoLocation countertop\nPickupObject apple\nGotoLocation diningtable\nPutObject apple diningtable"
 CARRIED = "GotoLocation mug\nPickupObject mug\nGotoLocation sinkbasin\nPutObject mug sinkbasin"

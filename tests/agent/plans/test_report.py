@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent.evaluation.analysis.statistics import wilson
-from agent.plans.report import PlanFigures
-from agent.plans.work import PlanResult
+from housequest.agent.evaluation.analysis.statistics import wilson
+from housequest.agent.plans.report import PlanFigures
+from housequest.agent.plans.work import PlanResult
 
 
 def row(task: str, *, exact: bool) -> PlanResult:

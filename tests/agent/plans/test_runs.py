@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import Settings
-from agent.evaluation.runs.batch import RunOptions
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from agent.plans.pool import Pool, drawn, worked
-from agent.plans.report import PlansReport, failures
-from agent.plans.run import PlanRun, make_run
-from agent.plans.work import PlanResult, begun, read_manifest, read_rows, score_plans, verify_plans
+from housequest.agent.config import Settings
+from housequest.agent.evaluation.runs.batch import RunOptions
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.plans.pool import Pool, drawn, worked
+from housequest.agent.plans.report import PlansReport, failures
+from housequest.agent.plans.run import PlanRun, make_run
+from housequest.agent.plans.work import PlanResult, begun, read_manifest, read_rows, score_plans, verify_plans
+from housequest.worlds.alfred.plans import plan_text
+from housequest.worlds.alfred.tasks import read_split
+from housequest.worlds.errors import ConfigurationError
 from tests.backends.server import Messages, Server, saying, serve, status
 from tests.worlds.alfred.annotations import small_world
-from worlds.alfred.plans import plan_text
-from worlds.alfred.tasks import read_split
-from worlds.errors import ConfigurationError
 
 PLACED = "GotoLocation countertop\nPickupObject apple\nGotoLocation diningtable\nPutObject apple diningtable"
 

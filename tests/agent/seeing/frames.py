@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import EYE, Point, Pose
-from worlds.rooms.render import Camera, field, render
-from worlds.rooms.room import Box
-from worlds.rooms.stage import Part
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import EYE, Point, Pose
+from housequest.worlds.rooms.render import Camera, field, render
+from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.stage import Part
 
 VIEW = 60.0
 ROOM = (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import get_args
 
-from agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought
-from agent.evaluation.analysis.failures import FailureKind, failure_of
-from agent.seeing.state import ErrorMode
+from housequest.agent.episodes.events import POLICY, Ended, Event, Planned, Started, Stepped, Thought
+from housequest.agent.evaluation.analysis.failures import FailureKind, failure_of
+from housequest.agent.seeing.state import ErrorMode
 
 
 def lost(*thoughts: str, reason: str = "the world's own limit ended the episode") -> list[Event]:

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent.seeing.detector import CLASSES, LEAST_SCORE
-from agent.seeing.registry import make_perception
+from housequest.agent.seeing.detector import CLASSES, LEAST_SCORE
+from housequest.agent.seeing.registry import make_perception
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import Box
 from tests.agent.seeing.frames import drawn
-from worlds.errors import ConfigurationError
-from worlds.rooms.poses import Pose
-from worlds.rooms.room import Box
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'housequest[maskrcnn]'")
 detection = pytest.importorskip("torchvision.models.detection", reason="needs torchvision: pip install 'housequest[maskrcnn]'")

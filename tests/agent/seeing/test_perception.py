@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.seeing.perception import LOOK_ALIKES, Noise, Noisy, Truth, kind_in
-from agent.seeing.registry import make_perception
+from housequest.agent.seeing.perception import LOOK_ALIKES, Noise, Noisy, Truth, kind_in
+from housequest.agent.seeing.registry import make_perception
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import Box
 from tests.agent.seeing.frames import by_hand, drawn
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.rooms.poses import Pose
-from worlds.rooms.room import Box
 
 MUGS = by_hand(("00..", "00..", "..11", "..11"), ("Mug|+01.00|+00.90|-00.10", "Fridge|-02.00|+00.00|+00.00"))
 

@@ -6,22 +6,22 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from agent.seeing.oracle import skills_of
-from agent.seeing.policy import ActionPolicy
-from agent.seeing.primitives import PolicyStep, steps_of
-from agent.seeing.registry import make_perception
-from agent.seeing.semantic_map import SemanticMap
-from agent.seeing.state import Heuristics, LowLevelAction, SeeingState, Spot
-from agent.seeing.targets import Targets
-from agent.seeing.walking import approach, corners, ground, next_move, stand_of, turned
-from agent.skills.controller import Done, Failed
-from agent.skills.skill import Skill
+from housequest.agent.seeing.oracle import skills_of
+from housequest.agent.seeing.policy import ActionPolicy
+from housequest.agent.seeing.primitives import PolicyStep, steps_of
+from housequest.agent.seeing.registry import make_perception
+from housequest.agent.seeing.semantic_map import SemanticMap
+from housequest.agent.seeing.state import Heuristics, LowLevelAction, SeeingState, Spot
+from housequest.agent.seeing.targets import Targets
+from housequest.agent.seeing.walking import approach, corners, ground, next_move, stand_of, turned
+from housequest.agent.skills.controller import Done, Failed
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.base import Env, Pictured
+from housequest.worlds.household.simulator import touched
+from housequest.worlds.registry import make_world
+from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import Box
 from tests.agent.seeing.frames import VIEW, drawn
-from worlds.base import Env, Pictured
-from worlds.household.simulator import touched
-from worlds.registry import make_world
-from worlds.rooms.poses import Pose
-from worlds.rooms.room import Box
 
 SIZE = (150, 150)
 HOUSE = "example:1"  # heat some egg and put it in diningtable

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent.seeing.perception import Detection, Percept, Truth
-from agent.seeing.semantic_map import CELL, SIDE, SemanticMap, points
+from housequest.agent.seeing.perception import Detection, Percept, Truth
+from housequest.agent.seeing.semantic_map import CELL, SIDE, SemanticMap, points
+from housequest.worlds.rooms.poses import EYE, Pose
+from housequest.worlds.rooms.render import field
+from housequest.worlds.rooms.room import Box
 from tests.agent.seeing.frames import VIEW, drawn
-from worlds.rooms.poses import EYE, Pose
-from worlds.rooms.render import field
-from worlds.rooms.room import Box
 
 HERE = Pose(0.0, 0.0)
 MUG = Box(0.3, 0.8, 1.2, 0.4, 0.95, 1.3)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
-from agent.skills.skill import Skill
-from worlds.base import Env, Step, Transition
-from worlds.household.goals import Goal
+from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.base import Env, Step, Transition
+from housequest.worlds.household.goals import Goal
 
 
 @dataclass

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.registry import make_agent
-from agent.models.registry import make_model
-from agent.skills.controller import Controller, Done, Execute, Failed
-from agent.skills.naming import resolve
-from agent.skills.skill import VERBS, Skill
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.models.registry import make_model
+from housequest.agent.skills.controller import Controller, Done, Execute, Failed
+from housequest.agent.skills.naming import resolve
+from housequest.agent.skills.skill import VERBS, Skill
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.base import Observation, Transition, World
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import household, make_world
 from tests.agent.skills.carrying import House, skills
-from worlds.alfworld.text.goals import read_goal
-from worlds.base import Observation, Transition, World
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.registry import household, make_world
 
 
 @pytest.fixture(scope="module")

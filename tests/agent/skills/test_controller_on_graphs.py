@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from agent.agents.lota.selector import fixed_skills
-from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
-from agent.skills.skill import Skill
+from housequest.agent.agents.lota.selector import fixed_skills
+from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.base import Env, Task, Transition
+from housequest.worlds.graphs.env import GraphEnv
+from housequest.worlds.graphs.files import read_graph
+from housequest.worlds.graphs.goals import Condition, GraphGoal
+from housequest.worlds.registry import make_world
 from tests.worlds.graphs.tables import home, task, written
-from worlds.base import Env, Task, Transition
-from worlds.graphs.env import GraphEnv
-from worlds.graphs.files import read_graph
-from worlds.graphs.goals import Condition, GraphGoal
-from worlds.registry import make_world
 
 WORLD = make_world("household-graph")
 

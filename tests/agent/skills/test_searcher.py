@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.registry import make_agent
-from agent.base import AgentEvent
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Proceed, Unattended
-from agent.models.base import Completion, Message, Model, Request, Timing
-from agent.roles.base import ReplyError, Sampling
-from agent.skills.controller import Controller, ControllerState, Done, Execute, Failed, PlannerSearch
-from agent.skills.searcher import MOST_NAMED, SearchingController, reader_of
-from agent.skills.skill import Skill
-from knowledge.choosing import RuleBudget
-from knowledge.rules import Rule
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.base import AgentEvent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Proceed, Unattended
+from housequest.agent.models.base import Completion, Message, Model, Request, Timing
+from housequest.agent.roles.base import ReplyError, Sampling
+from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed, PlannerSearch
+from housequest.agent.skills.searcher import MOST_NAMED, SearchingController, reader_of
+from housequest.agent.skills.skill import Skill
+from housequest.knowledge.choosing import RuleBudget
+from housequest.knowledge.rules import Rule
+from housequest.worlds.alfworld.expert import make_expert
+from housequest.worlds.base import Observation, Step, Transition, World
+from housequest.worlds.registry import household, make_world
 from tests.agent.golden import Answering
 from tests.backends.policy import Solver
 from tests.backends.server import Messages
-from worlds.alfworld.expert import make_expert
-from worlds.base import Observation, Step, Transition, World
-from worlds.registry import household, make_world
 
 KITCHEN = "example:1"
 

@@ -10,12 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.action_attention.file import SHIPPED
-from agent.models.builtin.model import load_builtin
-from agent.training.attention.evaluate import ARMS, SETS, THRESHOLDS, curve, evaluate
-from agent.training.evaluate import TOLD, GameResult, evaluate_model, game_sets, houses_with_one_place, lines, summary
-from agent.training.held_out import HABITS
-from worlds.alfworld.houses.house import GeneratedTasks
+from housequest.agent.agents.action_attention.file import SHIPPED
+from housequest.agent.models.builtin.model import load_builtin
+from housequest.agent.training.attention.evaluate import ARMS, SETS, THRESHOLDS, curve, evaluate
+from housequest.agent.training.evaluate import (
+    TOLD,
+    GameResult,
+    evaluate_model,
+    game_sets,
+    houses_with_one_place,
+    lines,
+    summary,
+)
+from housequest.agent.training.held_out import HABITS
+from housequest.worlds.alfworld.houses.house import GeneratedTasks
 
 GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, (), "goal")
 

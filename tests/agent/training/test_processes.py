@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.training.processes import AT_ONCE, MOST_LOST, in_processes
+from housequest.agent.training.processes import AT_ONCE, MOST_LOST, in_processes
+from housequest.worlds.errors import ConfigurationError, HousequestError
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending, wait_until
-from worlds.errors import ConfigurationError, HousequestError
 
 pytestmark = pytest.mark.heavy
 

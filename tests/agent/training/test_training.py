@@ -9,11 +9,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from agent.models.builtin.file import read_builtin  # noqa: E402
-from agent.models.builtin.network import Cache, Reading, Shape  # noqa: E402
-from agent.training.corpus import composition, encoded, made_up_games, reasoner_samples  # noqa: E402
-from agent.training.network import TorchNetwork  # noqa: E402
-from agent.training.optimise import Recipe, export_network, train  # noqa: E402
+from housequest.agent.models.builtin.file import read_builtin  # noqa: E402
+from housequest.agent.models.builtin.network import Cache, Reading, Shape  # noqa: E402
+from housequest.agent.training.corpus import composition, encoded, made_up_games, reasoner_samples  # noqa: E402
+from housequest.agent.training.network import TorchNetwork  # noqa: E402
+from housequest.agent.training.optimise import Recipe, export_network, train  # noqa: E402
 from tests.agent.models.builtin.tiny import vocabulary  # noqa: E402
 
 pytestmark = pytest.mark.slow

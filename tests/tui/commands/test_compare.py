@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.events import Event
-from agent.evaluation.analysis.transcript import transcribe
+from housequest.agent.episodes.events import Event
+from housequest.agent.evaluation.analysis.transcript import transcribe
+from housequest.tui.commands.compare import cells, side_by_side
+from housequest.tui.text import TextLayout
 from tests.agent.evaluation.recorded import Lived, bodies, run
 from tests.tui.conftest import Run
-from tui.commands.compare import cells, side_by_side
-from tui.text import TextLayout
 
 FIRST = [Lived(1, calls=True), Lived(2, "lost", steps=6), Lived(3), Lived(4, None)]
 SECOND = [Lived(1), Lived(2, steps=2), Lived(3), Lived(4)]
@@ -100,7 +100,7 @@ def test_series_are_reported_and_compared_as_they_stand(call: Run, tmp_path: Pat
     assert call(*play, "--retries", "1", "--out", "c").returncode in (0, 1)
     rows = call("report", "c", "--csv", "-").stdout.splitlines()
     assert rows[0].startswith("run,split,") and rows[1].startswith("attempt-1,")
-    from agent.evaluation.library import report
+    from housequest.agent.evaluation.library import report
 
     for name in ("a", "c"):
         figures = report(tmp_path / name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 from pathlib import Path
 
-from agent.episodes.events import Stepped
-from agent.episodes.record import read_episode
+from housequest.agent.episodes.events import Stepped
+from housequest.agent.episodes.record import read_episode
+from housequest.tui.play.daily import daily_game, daily_result, first_try
+from housequest.worlds.paths import state_folder
 from tests.tui.conftest import Run
-from tui.play.daily import daily_game, daily_result, first_try
-from worlds.paths import state_folder
 
 
 def won_by_expert(call: Run, day: date) -> list[str]:

@@ -12,12 +12,12 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from housequest.tui.commands.data import data_app
+from housequest.worlds.alfworld.engine.game import load_game
+from housequest.worlds.errors import ConfigurationError, WorldError
+from housequest.worlds.paths import cache_folder
 from tests.worlds.alfworld.data.file_server import Answer, serve
 from tests.worlds.alfworld.reference.samples import HEAT, OLDER, PLACE, encoded, published, put
-from tui.commands.data import data_app
-from worlds.alfworld.engine.game import load_game
-from worlds.errors import ConfigurationError, WorldError
-from worlds.paths import cache_folder
 
 GAMES, TOLD = "json_2.1.2_tw-pddl.zip", "json_2.1.1_json.zip"
 ANNOTATION = f"json_2.1.1/train/{PLACE}/traj_data.json"
@@ -149,8 +149,8 @@ def test_an_address_that_is_none_is_a_wrong_flag(arguments: list[str]) -> None:
 
 
 def test_nothing_heavy_is_imported_for_help() -> None:
-    heavy = {"httpx2", "pydantic", "tarfile", "worlds.alfworld.data.index"}
-    code = f"import sys, tui.commands.data; print({heavy!r} & set(sys.modules))"
+    heavy = {"httpx2", "pydantic", "tarfile", "housequest.worlds.alfworld.data.index"}
+    code = f"import sys, housequest.tui.commands.data; print({heavy!r} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.paths import config_folder
 from tests.backends.server import Server, raw, serve, status
 from tests.tui.conftest import Run
-from worlds.paths import config_folder
 
 pytestmark = pytest.mark.heavy
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.library import library
-from knowledge.rules import Rule
+from housequest.knowledge.library import library
+from housequest.knowledge.rules import Rule
 from tests.backends.server import Server, serve, status, together
 from tests.backends.teacher import CABINETS, DRAWERS, FALSE, GOOD, LESSON, NO_SHELVES, NOT_THERE, SHELVES, THERE, Teacher
 from tests.tui.conftest import COMMAND, Run, environment

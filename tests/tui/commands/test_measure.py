@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.runs.measurement import plan_measurement
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.measurement import plan_measurement
 from tests.backends.policy import react
 from tests.backends.server import Messages, Server, serve
 from tests.tui.conftest import Run

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.library import library
-from knowledge.rulebook import read_book
+from housequest.knowledge.library import library
+from housequest.knowledge.rulebook import read_book
 from tests.tui.conftest import Run
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.record import read_episode
+from housequest.agent.episodes.record import read_episode
+from housequest.worlds.paths import state_folder
 from tests.backends.server import Server, serve, status
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.waiting import PATIENCE
-from worlds.paths import state_folder
 
 SCRIPTED = ("--world", "scripted")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.rulebook import read_book
+from housequest.knowledge.rulebook import read_book
+from housequest.tui.desk.rule_text import today
+from housequest.worlds.paths import data_folder
 from tests.test_imports import HEAVY, command, loaded
 from tests.tui.conftest import Run
-from tui.desk.rule_text import today
-from worlds.paths import data_folder
 
 BOOK = """\
 # ours
@@ -237,7 +237,7 @@ def test_the_books_that_ship_are_arms_of_the_example(call: Run) -> None:
 
 
 def test_an_agent_is_told_accepted_rules_alone(book: Path) -> None:
-    from agent.setup import read_rules
+    from housequest.agent.setup import read_rules
 
     assert [rule.statement for rule in read_rules(str(book)).rules] == ["mugs lie in cabinets", "one holds one thing"]
 

@@ -294,7 +294,7 @@ def running(process: int) -> bool:
 
 
 def test_connections_without_end_keep_nobody_out(served: Served) -> None:
-    from agent.integrations.listening import MOST_STRANGERS
+    from housequest.agent.integrations.listening import MOST_STRANGERS
 
     with ExitStack() as stack:
         opened = [
@@ -367,7 +367,7 @@ def test_a_host_that_others_reach_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
-    program = "import sys; sys.modules['textual_serve'] = None; from tui.cli import main; main(['serve'])"
+    program = "import sys; sys.modules['textual_serve'] = None; from housequest.tui.cli import main; main(['serve'])"
     done = subprocess.run(
         [sys.executable, "-c", program],
         check=False,

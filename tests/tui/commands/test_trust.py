@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.paths import config_folder
 from tests.backends.server import Server, serve
 from tests.tui.commands.test_play import Terminal
 from tests.tui.conftest import Run
-from worlds.paths import config_folder
 
 EVIL = 'model = "openai:x@https://evil.example.org/v1"\n'
 EVAL = ("eval", "--world", "scripted", "--agent", "react", "--max-steps", "2", "--out", "run")

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import Settings
-from knowledge.library import library
-from knowledge.rulebook import Rulebook, read_book, save
-from knowledge.rules import Rule
+from housequest.agent.config import Settings
+from housequest.knowledge.library import library
+from housequest.knowledge.rulebook import Rulebook, read_book, save
+from housequest.knowledge.rules import Rule
+from housequest.tui.desk.books import FIRST, BookSummary, latest_book, list_books, open_book
+from housequest.tui.desk.books_screen import BooksScreen
+from housequest.tui.desk.screen import DeskScreen
+from housequest.tui.home.screen import HomeScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.runs.screen import RunsScreen
+from housequest.worlds.errors import KnowledgeError
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import press, running_text, screen_text, showing, type_in, until, write_in
 from tests.waiting import Gate
-from tui.desk.books import FIRST, BookSummary, latest_book, list_books, open_book
-from tui.desk.books_screen import BooksScreen
-from tui.desk.screen import DeskScreen
-from tui.home.screen import HomeScreen
-from tui.replay.screen import ReplayScreen
-from tui.runs.screen import RunsScreen
-from worlds.errors import KnowledgeError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.moments import recorded_moments
-from knowledge.checks import parse_check
-from knowledge.judging import examine
-from knowledge.mining import mine
-from knowledge.rules import Rule
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.judging import examine
+from housequest.knowledge.mining import mine
+from housequest.knowledge.rules import Rule
+from housequest.tui.desk.checking import CheckProgress, RuleCheck
+from housequest.tui.desk.rule_text import finding_lines
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.errors import ConfigurationError
 from tests.tui.recorded import play, rewound, write
-from tui.desk.checking import CheckProgress, RuleCheck
-from tui.desk.rule_text import finding_lines
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.errors import ConfigurationError
 
 RULES = [
     Rule("arrive", "One arrives.", check=parse_check('go to {receptacle}; then says "You arrive at {receptacle}. ..."')),

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.episodes.moments import recorded_moments
-from knowledge.checks import parse_check
-from knowledge.judging import examine
-from knowledge.rulebook import Rulebook, save
-from knowledge.rules import Evidence, Origin, Rule
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.judging import examine
+from housequest.knowledge.rulebook import Rulebook, save
+from housequest.knowledge.rules import Evidence, Origin, Rule
+from housequest.tui.desk.books import BookSummary
+from housequest.tui.desk.books_screen import BooksScreen
+from housequest.tui.desk.screen import DeskScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.theme import DARK, LIGHT
 from tests.tui.recorded import play
 from tests.tui.screen import SIZES, USUAL, screen_text, showing, until
-from tui.desk.books import BookSummary
-from tui.desk.books_screen import BooksScreen
-from tui.desk.screen import DeskScreen
-from tui.replay.screen import ReplayScreen
-from tui.theme import DARK, LIGHT
 
 Compare = Callable[..., bool]
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.rulebook import Rulebook, parse_book
-from knowledge.rules import KINDS, Evidence, Rule
-from tui.desk.draft import NO_KIND, Draft
+from housequest.knowledge.rulebook import Rulebook, parse_book
+from housequest.knowledge.rules import KINDS, Evidence, Rule
+from housequest.tui.desk.draft import NO_KIND, Draft
 
 RULE = Rule(
     "open", "Open it first.", "affordance", ("pick_two_obj_and_place",), ("fridge",), evidence=Evidence(witnesses=("r/t/1",))

@@ -11,19 +11,19 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.episodes.moments import recorded_moments
-from knowledge.checks import parse_check
-from knowledge.library import RuleLibrary
-from knowledge.mining import mine, place_rule
-from knowledge.rulebook import Rulebook, new_book, read_book, save, saving
-from knowledge.rules import Evidence, Origin, Rule
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.library import RuleLibrary
+from housequest.knowledge.mining import mine, place_rule
+from housequest.knowledge.rulebook import Rulebook, new_book, read_book, save, saving
+from housequest.knowledge.rules import Evidence, Origin, Rule
+from housequest.tui.desk.rule_dialog import RuleDialog
+from housequest.tui.desk.rule_list import RuleList
+from housequest.tui.desk.screen import DeskScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.worlds.alfworld.text import HOUSEHOLD
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import press, running_text, showing, type_in, until
-from tui.desk.rule_dialog import RuleDialog
-from tui.desk.rule_list import RuleList
-from tui.desk.screen import DeskScreen
-from tui.replay.screen import ReplayScreen
-from worlds.alfworld.text import HOUSEHOLD
 
 pytestmark = pytest.mark.anyio
 

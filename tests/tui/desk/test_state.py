@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge.checks import parse_check
-from knowledge.judging import RuleFinding
-from knowledge.rulebook import Rulebook, read_book, save
-from knowledge.rules import KINDS, STATUSES, Evidence, Rule
-from tui.desk.checking import CheckOutcome, CheckProgress
-from tui.desk.rule_list import distinct
-from tui.desk.state import Desk, RuleFilter
-from worlds.errors import ConfigurationError, KnowledgeError
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.judging import RuleFinding
+from housequest.knowledge.rulebook import Rulebook, read_book, save
+from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule
+from housequest.tui.desk.checking import CheckOutcome, CheckProgress
+from housequest.tui.desk.rule_list import distinct
+from housequest.tui.desk.state import Desk, RuleFilter
+from housequest.worlds.errors import ConfigurationError, KnowledgeError
 
 RULES = (
     Rule("open-first", "Open a closed thing first.", "affordance", objects=("fridge",), status="candidate"),

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.checks import parse_check
-from knowledge.library import library
-from knowledge.rulebook import read_book
+from housequest.knowledge.checks import parse_check
+from housequest.knowledge.library import library
+from housequest.knowledge.rulebook import read_book
+from housequest.tui.desk.rule_dialog import RuleDialog
+from housequest.tui.desk.teaching import TaughtStep, taught_step
+from housequest.tui.desk.witnesses import FoundWitness, find_witnesses
+from housequest.tui.episode.state import EpisodeMoment
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.runs.data import recorded_play
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import game, press, running_text, screen_text, showing, type_in, until, waiting, write_in
-from tui.desk.rule_dialog import RuleDialog
-from tui.desk.teaching import TaughtStep, taught_step
-from tui.desk.witnesses import FoundWitness, find_witnesses
-from tui.episode.state import EpisodeMoment
-from tui.play.screen import PlayScreen
-from tui.replay.screen import ReplayScreen
-from tui.runs.data import recorded_play
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

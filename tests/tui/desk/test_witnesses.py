@@ -7,11 +7,11 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.episodes.moments import recorded_moments
-from knowledge.library import WITNESSES, library
+from housequest.agent.episodes.moments import recorded_moments
+from housequest.knowledge.library import WITNESSES, library
+from housequest.tui.desk.witnesses import FoundWitness, MissingWitness, find_witnesses
+from housequest.tui.replay.recording import read_recording
 from tests.tui.recorded import Said, play, rewound, started, write
-from tui.desk.witnesses import FoundWitness, MissingWitness, find_witnesses
-from tui.replay.recording import read_recording
 
 
 def test_every_moment_is_found_again_where_its_replay_stops(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 
-from agent.episodes import events
-from agent.episodes.events import Event
-from tui.episode.state import ViewState, replayed
-from tui.theme import register_themes
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import Event
+from housequest.tui.episode.state import ViewState, replayed
+from housequest.tui.theme import register_themes
 
 OPENING = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 3, a cabinet 2, a cabinet 1, a drawer 1, "

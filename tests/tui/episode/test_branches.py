@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.episodes.events import Event
+from housequest.agent.episodes.events import Event
+from housequest.tui.episode.branches import game_branches, own_turns, shared_turns
+from housequest.tui.episode.branches_dialog import BranchesDialog
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.replay.screen import ReplayScreen
 from tests.tui.conftest import Run
 from tests.tui.recorded import Said, long, rewound, rewound_twice, write
 from tests.tui.screen import COIN, game, press, screen_text, showing, type_in, until, waiting
-from tui.episode.branches import game_branches, own_turns, shared_turns
-from tui.episode.branches_dialog import BranchesDialog
-from tui.play.screen import PlayScreen
-from tui.replay.screen import ReplayScreen
 
 pytestmark = pytest.mark.anyio
 

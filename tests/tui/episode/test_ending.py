@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from textual.content import Content
 
-from agent.episodes import events
-from agent.evaluation.analysis.failures import Failure, FailureKind
-from agent.evaluation.analysis.paths import PathLengths
+from housequest.agent.episodes import events
+from housequest.agent.evaluation.analysis.failures import Failure, FailureKind
+from housequest.agent.evaluation.analysis.paths import PathLengths
+from housequest.tui.episode.ending import Ending
+from housequest.tui.episode.state import ViewState
+from housequest.tui.race.ending import RaceEnding, RaceResult, faster, race_verdict
+from housequest.tui.widgets.bars import Bar, bars
 from tests.tui.episode.pane import Alone, after, started, step, text
-from tui.episode.ending import Ending
-from tui.episode.state import ViewState
-from tui.race.ending import RaceEnding, RaceResult, faster, race_verdict
-from tui.widgets.bars import Bar, bars
 
 pytestmark = pytest.mark.anyio
 

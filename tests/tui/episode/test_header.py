@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.episodes import events
+from housequest.agent.episodes import events
+from housequest.tui.episode.header import GameHeader
+from housequest.tui.episode.state import ViewState
 from tests.tui.episode.pane import Alone, after, started, step, text
-from tui.episode.header import GameHeader
-from tui.episode.state import ViewState
 
 pytestmark = pytest.mark.anyio
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.registry import make_agent
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from tui.episode.house_state import HouseSection, HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
-from tui.episode.state import EpisodeMoment, ViewState, apply, replayed
-from worlds.registry import make_world
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.tui.episode.house_state import HouseSection, HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
+from housequest.tui.episode.state import EpisodeMoment, ViewState, apply, replayed
+from housequest.worlds.registry import make_world
 
 OPENING = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 3, a cabinet 2, a cabinet 1, a drawer 1, "

@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.episodes.drawing import Scene
+from housequest.agent.episodes.drawing import Scene
+from housequest.tui.episode.labels import Label, labels
+from housequest.tui.widgets.blocks import ASPECT
+from housequest.worlds.rooms.room import Situation
+from housequest.worlds.rooms.stage import AGENT
 from tests.worlds.rooms.houses import house
-from tui.episode.labels import Label, labels
-from tui.widgets.blocks import ASPECT
-from worlds.rooms.room import Situation
-from worlds.rooms.stage import AGENT
 
 SIZE = (60, 24)
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from agent.config import Prices
-from agent.episodes import events
-from agent.episodes.events import CallTiming, Event
+from housequest.agent.config import Prices
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.tui.episode.mind import MindPane
+from housequest.tui.episode.state import CallTotals, ViewState, apply
 from tests.tui.episode.pane import Alone, after, started, text
-from tui.episode.mind import MindPane
-from tui.episode.state import CallTotals, ViewState, apply
 
 pytestmark = pytest.mark.anyio
 

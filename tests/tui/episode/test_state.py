@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.agents.registry import make_agent
-from agent.episodes import events
-from agent.episodes.events import Body, CallTiming, Event, branch
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Unattended
-from agent.episodes.record import EpisodeRecorder, read_episode
-from agent.models.registry import make_model
-from knowledge.choosing import RuleBudget
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import Body, CallTiming, Event, branch
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Unattended
+from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+from housequest.agent.models.registry import make_model
+from housequest.knowledge.choosing import RuleBudget
+from housequest.tui.episode.state import PERSON, CallTotals, EpisodeMoment, TurnEntry, Turns, ViewState, apply, replayed
+from housequest.worlds.registry import make_world
 from tests.tui.recorded import long
-from tui.episode.state import PERSON, CallTotals, EpisodeMoment, TurnEntry, Turns, ViewState, apply, replayed
-from worlds.registry import make_world
 
 SCRIPT = """
 replies:

@@ -12,11 +12,11 @@ from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 
-from agent.episodes import events
-from agent.episodes.events import Event
-from tui.episode.state import ViewState, replayed
-from tui.episode.story import Story
-from tui.theme import register_themes
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import Event
+from housequest.tui.episode.state import ViewState, replayed
+from housequest.tui.episode.story import Story
+from housequest.tui.theme import register_themes
 
 GOAL = "put a hot egg in countertop."
 OPENING = f"You see a countertop 1, and a fridge 1.\n\nYour task is to: {GOAL}"

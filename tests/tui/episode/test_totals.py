@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from agent.config import Prices
-from agent.evaluation.runs.cost import cost, money
-from tui.episode.mind import seconds, token_text
-from tui.episode.state import CallTotals
+from housequest.agent.config import Prices
+from housequest.agent.evaluation.runs.cost import cost, money
+from housequest.tui.episode.mind import seconds, token_text
+from housequest.tui.episode.state import CallTotals
 
 
 @pytest.mark.parametrize(

@@ -15,25 +15,25 @@ from rich.style import Style
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from housequest.tui.episode.labels import LabelKind
+from housequest.tui.episode.state import ViewState
+from housequest.tui.episode.view import MODES, ViewPane
+from housequest.tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
+from housequest.tui.home.recent import RecentChoices, load_recent, save_recent
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.play.viewing import SAVING, ViewScreen
+from housequest.tui.race.screen import RaceScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Env, Task, World
+from housequest.worlds.registry import make_world
+from housequest.worlds.rooms.room import Room
+from housequest.worlds.rooms.view import Drawing
 from tests.agent.episodes.acting import acted, recorded
 from tests.tui.episode.pane import after
 from tests.tui.screen import COIN, game, press, running_text, screen_text, showing, until
 from tests.worlds.rooms.houses import HOUSES, hidden_elsewhere, hidden_things, made, problem
-from tui.episode.labels import LabelKind
-from tui.episode.state import ViewState
-from tui.episode.view import MODES, ViewPane
-from tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
-from tui.home.recent import RecentChoices, load_recent, save_recent
-from tui.play.screen import PlayScreen
-from tui.play.viewing import SAVING, ViewScreen
-from tui.race.screen import RaceScreen
-from tui.replay.screen import ReplayScreen
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Env, Task, World
-from worlds.registry import make_world
-from worlds.rooms.room import Room
-from worlds.rooms.view import Drawing
 
 pytestmark = pytest.mark.anyio
 

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.drawing import draw_episode
-from agent.episodes.events import Started
+from housequest.agent.episodes.drawing import draw_episode
+from housequest.agent.episodes.events import Started
+from housequest.tui.episode.view_drawing import ViewArtist
+from housequest.worlds.alfred.world import AlfredWorld
 from tests.agent.episodes.acting import acted
 from tests.tui.episode.pane import after
 from tests.tui.episode.test_view import wish, words
 from tests.worlds.household.played import InThor
-from tui.episode.view_drawing import ViewArtist
-from worlds.alfred.world import AlfredWorld
 
 pytest.importorskip("ai2thor", reason="needs AI2-THOR's client: pip install 'housequest[thor]'")
 
 pytestmark = pytest.mark.slow
 
-PLAYER = f"{sys.executable} -P -m worlds.household.player"
+PLAYER = f"{sys.executable} -P -m housequest.worlds.household.player"
 SCENE = "example:1"
 
 

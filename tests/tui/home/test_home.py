@@ -12,19 +12,19 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agent.config import Settings
+from housequest.agent.config import Settings
+from housequest.tui import theme
+from housequest.tui.home.games import GameBrowser
+from housequest.tui.home.places import SourceList
+from housequest.tui.home.recent import RecentChoices, load_recent, record_files, save_recent
+from housequest.tui.home.screen import HomeScreen
+from housequest.tui.home.task_list import GameList
+from housequest.tui.home.who import PlayerPanel
+from housequest.tui.play.game import GameConfig
+from housequest.tui.play.plain import play_game
+from housequest.worlds.paths import state_folder
+from housequest.worlds.registry import make_world
 from tests.tui.screen import SIZES, USUAL, screen_text, showing, until, write_in
-from tui import theme
-from tui.home.games import GameBrowser
-from tui.home.places import SourceList
-from tui.home.recent import RecentChoices, load_recent, record_files, save_recent
-from tui.home.screen import HomeScreen
-from tui.home.task_list import GameList
-from tui.home.who import PlayerPanel
-from tui.play.game import GameConfig
-from tui.play.plain import play_game
-from worlds.paths import state_folder
-from worlds.registry import make_world
 
 
 class House(App[None]):

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import Settings
-from agent.episodes.events import Started, Stepped
-from agent.episodes.record import read_episode
+from housequest.agent.config import Settings
+from housequest.agent.episodes.events import Started, Stepped
+from housequest.agent.episodes.record import read_episode
+from housequest.tui.home.catalogue import Catalogue
+from housequest.tui.home.recent import RecentChoices, recorded_games
+from housequest.tui.home.start import resume_game, settings_for
+from housequest.tui.play.game import GameConfig
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.worlds.paths import state_folder
+from housequest.worlds.registry import make_world
 from tests.agent.evaluation.runs.test_killed import finish
 from tests.tui.screen import press, running_text, screen_text, showing, until
-from tui.home.catalogue import Catalogue
-from tui.home.recent import RecentChoices, recorded_games
-from tui.home.start import resume_game, settings_for
-from tui.play.game import GameConfig
-from tui.play.screen import PlayScreen
-from tui.replay.screen import ReplayScreen
-from worlds.paths import state_folder
-from worlds.registry import make_world
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.config import Settings
-from agent.episodes.events import Started
-from tests.backends.server import serve
-from tui.base_screen import in_thread
-from tui.home.catalogue import Catalogue
-from tui.home.recent import (
+from housequest.agent.config import Settings
+from housequest.agent.episodes.events import Started
+from housequest.tui.base_screen import in_thread
+from housequest.tui.home.catalogue import Catalogue
+from housequest.tui.home.recent import (
     FILE_NAME,
     MODELS_KEPT,
     RecentChoices,
@@ -25,12 +24,13 @@ from tui.home.recent import (
     recorded_games,
     save_recent,
 )
-from tui.home.start import PlayerChoice, make_game, resume_game, settings_for
-from tui.play.game import GameConfig
-from tui.play.plain import play_game
-from worlds.errors import ConfigurationError, HousequestError
-from worlds.paths import state_folder
-from worlds.registry import make_world
+from housequest.tui.home.start import PlayerChoice, make_game, resume_game, settings_for
+from housequest.tui.play.game import GameConfig
+from housequest.tui.play.plain import play_game
+from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.paths import state_folder
+from housequest.worlds.registry import make_world
+from tests.backends.server import serve
 
 CHOSEN = RecentChoices(
     "alfworld", "generated", "generated:7", "react", "step", "rules.yaml", ("diagnosis",), ("openai:a", "openai:b")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.home.catalogue import GameIndex, GameRow
+from housequest.tui.home.catalogue import GameIndex, GameRow
 
 TEXTS = (
     "train:17 heat some egg and put it in countertop",

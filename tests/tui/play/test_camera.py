@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.config import Settings
+from housequest.agent.config import Settings
+from housequest.tui.home.recent import load_recent
+from housequest.tui.play.game import GameConfig
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.play.session import Session
+from housequest.tui.play.state import world_keys
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.worlds.alfred.world import AlfredWorld
+from housequest.worlds.base import CommandKey, Task
 from tests.tui.screen import press, running_text, screen_text, showing, until
-from tui.home.recent import load_recent
-from tui.play.game import GameConfig
-from tui.play.screen import PlayScreen
-from tui.play.session import Session
-from tui.play.state import world_keys
-from tui.replay.screen import ReplayScreen
-from worlds.alfred.world import AlfredWorld
-from worlds.base import CommandKey, Task
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

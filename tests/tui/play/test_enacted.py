@@ -6,15 +6,15 @@ import re
 
 import pytest
 
-from agent.config import Settings
+from housequest.agent.config import Settings
+from housequest.tui.home.recent import RecentChoices, save_recent
+from housequest.tui.play.game import GameConfig
+from housequest.tui.play.plain import play_game
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.replay.recording import read_recording
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.worlds.registry import make_world
 from tests.tui.screen import press, screen_text, showing, until
-from tui.home.recent import RecentChoices, save_recent
-from tui.play.game import GameConfig
-from tui.play.plain import play_game
-from tui.play.screen import PlayScreen
-from tui.replay.recording import read_recording
-from tui.replay.screen import ReplayScreen
-from worlds.registry import make_world
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from housequest.tui.dialogs import PickDialog
+from housequest.tui.episode.stage import EpisodePanes
+from housequest.tui.home.recent import RecentChoices, save_recent
+from housequest.tui.play.screen import PlayScreen
 from tests.tui.screen import COIN, game, press, running_text, screen_text, showing, until, waiting
-from tui.dialogs import PickDialog
-from tui.episode.stage import EpisodePanes
-from tui.home.recent import RecentChoices, save_recent
-from tui.play.screen import PlayScreen
 
 pytestmark = pytest.mark.anyio
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from agent.episodes.events import Ended, Stepped, branch
-from agent.episodes.record import read_episode
+from housequest.agent.episodes.events import Ended, Stepped, branch
+from housequest.agent.episodes.record import read_episode
+from housequest.tui.race.screen import RaceScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.tui.play.test_play_screen import playing, proposed, records, turns
 from tests.tui.race.test_race import begun, played
 from tests.tui.screen import game, press, screen_text, showing, type_in, until, waiting
-from tui.race.screen import RaceScreen
-from tui.replay.screen import ReplayScreen
-from worlds.base import World
-from worlds.registry import make_world
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.config import Settings
+from housequest.agent.config import Settings
+from housequest.tui.app import HousequestApp
+from housequest.tui.home.screen import HomeScreen
+from housequest.tui.play.guide import STEPS, WITHOUT_HINTS, is_newcomer, remember
+from housequest.tui.play.screen import PlayScreen
 from tests.tui.screen import EGG, game, press, running_text, showing, until, waiting
-from tui.app import HousequestApp
-from tui.home.screen import HomeScreen
-from tui.play.guide import STEPS, WITHOUT_HINTS, is_newcomer, remember
-from tui.play.screen import PlayScreen
 
 pytestmark = pytest.mark.anyio
 

@@ -11,9 +11,9 @@ from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
 
+from housequest.tui.play.line import CommandLine, CompletionList
+from housequest.tui.theme import register_themes
 from tests.tui.screen import write_in
-from tui.play.line import CommandLine, CompletionList
-from tui.theme import register_themes
 
 COMMANDS = (
     "go to cabinet 1",

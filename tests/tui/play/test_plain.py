@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.episodes.events import (
+from housequest.agent.episodes.events import (
     Body,
     Ended,
     Event,
@@ -25,8 +25,8 @@ from agent.episodes.events import (
     Thought,
     TurnSpent,
 )
-from tui.play.plain import EventFormatter
-from tui.text import TextLayout, printable
+from housequest.tui.play.plain import EventFormatter
+from housequest.tui.text import TextLayout, printable
 
 STARTED: dict[str, Any] = {
     "world": "scripted",

@@ -13,8 +13,18 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.episodes.events import Ended, Stepped, branch
-from agent.episodes.record import read_episode
+from housequest.agent.episodes.events import Ended, Stepped, branch
+from housequest.agent.episodes.record import read_episode
+from housequest.tui.app import HousequestApp
+from housequest.tui.dialogs import PickDialog
+from housequest.tui.play.game import GameConfig, Mode
+from housequest.tui.play.line import CommandLine
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.theme import DARK, LIGHT
+from housequest.worlds.base import Env, Step, Task, World
+from housequest.worlds.paths import state_folder
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import Wrapper
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, saying, serve, status
 from tests.tui.screen import (
@@ -32,16 +42,6 @@ from tests.tui.screen import (
     write_in,
 )
 from tests.waiting import Gate
-from tui.app import HousequestApp
-from tui.dialogs import PickDialog
-from tui.play.game import GameConfig, Mode
-from tui.play.line import CommandLine
-from tui.play.screen import PlayScreen
-from tui.theme import DARK, LIGHT
-from worlds.base import Env, Step, Task, World
-from worlds.paths import state_folder
-from worlds.registry import make_world
-from worlds.wrappers import Wrapper
 
 pytestmark = pytest.mark.anyio
 

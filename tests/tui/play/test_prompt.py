@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 from textual.app import App, ComposeResult
 
-from tui.play.prompt import KeyHint, PromptBar, PromptKind
-from tui.theme import register_themes
+from housequest.tui.play.prompt import KeyHint, PromptBar, PromptKind
+from housequest.tui.theme import register_themes
 
 KEYS = (
     KeyHint("enter", "accept"),

@@ -13,19 +13,19 @@ import pytest
 from textual.events import Key, Paste
 from textual.screen import Screen
 
-from agent.config import Settings
+from housequest.agent.config import Settings
+from housequest.tui.home.screen import HomeScreen
+from housequest.tui.play.game import partial_file, record_file
+from housequest.tui.play.line import LONGEST, CommandLine
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.race.screen import RaceScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.runs.screen import RunsScreen
+from housequest.worlds.paths import state_folder
+from housequest.worlds.registry import make_world
 from tests.backends.server import serve
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import COIN, game, press, screen_text, showing, until, waiting
-from tui.home.screen import HomeScreen
-from tui.play.game import partial_file, record_file
-from tui.play.line import LONGEST, CommandLine
-from tui.play.screen import PlayScreen
-from tui.race.screen import RaceScreen
-from tui.replay.screen import ReplayScreen
-from tui.runs.screen import RunsScreen
-from worlds.paths import state_folder
-from worlds.registry import make_world
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from agent.episodes.events import CallTiming, Ended, Event, Intervened, Stepped, branch
-from agent.episodes.record import read_episode
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Stepped, branch
+from housequest.agent.episodes.record import read_episode
+from housequest.tui.episode.state import ViewState, replayed
+from housequest.tui.play.game import GameConfig
+from housequest.tui.play.session import Session, SessionUpdate
+from housequest.tui.play.status import Waiting
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import state_folder
 from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, saying, seeing, serve, status
 from tests.tui.screen import COIN, game
 from tests.waiting import PATIENCE, Gate
-from tui.episode.state import ViewState, replayed
-from tui.play.game import GameConfig
-from tui.play.session import Session, SessionUpdate
-from tui.play.status import Waiting
-from worlds.errors import ConfigurationError
-from worlds.paths import state_folder
 
 
 class Table:

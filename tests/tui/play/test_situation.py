@@ -7,12 +7,12 @@ from typing import get_args
 
 import pytest
 
-from agent.episodes.events import Event, ModelFailed, Proposed, Started, Stepped
+from housequest.agent.episodes.events import Event, ModelFailed, Proposed, Started, Stepped
+from housequest.tui.episode.state import ViewState, replayed
+from housequest.tui.play.screen import KEYS
+from housequest.tui.play.state import WHILE_OPENING, PlayState
+from housequest.tui.play.status import PlayMode, SessionStatus, Waiting
 from tests.tui.screen import COIN, game
-from tui.episode.state import ViewState, replayed
-from tui.play.screen import KEYS
-from tui.play.state import WHILE_OPENING, PlayState
-from tui.play.status import PlayMode, SessionStatus, Waiting
 
 AGENTS = ("react", "expert", "human")
 

@@ -10,16 +10,16 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agent.episodes.events import Ended, Intervened, Started
-from agent.episodes.record import read_episode
+from housequest.agent.episodes.events import Ended, Intervened, Started
+from housequest.agent.episodes.record import read_episode
+from housequest.tui.episode.house import HousePane
+from housequest.tui.play.game import HUMAN
+from housequest.tui.play.line import CommandLine
+from housequest.tui.race.screen import RaceScreen
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.backends.server import serve, streamed
 from tests.tui.screen import COIN, EGG, SIZES, game, press, screen_text, showing, until, write_in
-from tui.episode.house import HousePane
-from tui.play.game import HUMAN
-from tui.play.line import CommandLine
-from tui.race.screen import RaceScreen
-from worlds.base import World
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.anyio
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.record import EpisodeRecorder
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.tui.cast import make_cast
+from housequest.tui.commands.replay import replay
+from housequest.tui.replay.recording import read_recording
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.episodes.acting import recorded
 from tests.agent.episodes.test_impressions import episode
 from tests.tui.screen import press, running_text, screen_text, showing, until
-from tui.cast import make_cast
-from tui.commands.replay import replay
-from tui.replay.recording import read_recording
-from tui.replay.screen import ReplayScreen
-from worlds.errors import ConfigurationError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent.episodes.record import read_episode
+from housequest.agent.episodes.record import read_episode
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.tui.recorded import Said, lines, play, rewound, write
 from tests.waiting import ending

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.episodes.events import Event
-from agent.evaluation.runs.folder import episode_name
-from agent.evaluation.runs.result import SelectedTask
+from housequest.agent.episodes.events import Event
+from housequest.agent.evaluation.runs.folder import episode_name
+from housequest.agent.evaluation.runs.result import SelectedTask
+from housequest.tui.episode.state import replayed
+from housequest.tui.replay.recording import ReplayStop, read_recording
+from housequest.worlds.errors import ConfigurationError, HousequestError
 from tests.tui.recorded import Said, lines, long, rewound, started, step, write
-from tui.episode.state import replayed
-from tui.replay.recording import ReplayStop, read_recording
-from worlds.errors import ConfigurationError, HousequestError
 
 
 def clocks(path: Path, *clocked: tuple[str, int, float]) -> None:

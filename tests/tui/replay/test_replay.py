@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from housequest.tui.app import HousequestApp
+from housequest.tui.episode.story import Story
+from housequest.tui.replay.screen import ReplayScreen, Timeline
 from tests.tui.recorded import Said, lines, long, play, rewound, started, write
 from tests.tui.screen import SIZES, screen_text, showing, until
-from tui.app import HousequestApp
-from tui.episode.story import Story
-from tui.replay.screen import ReplayScreen, Timeline
 
 pytestmark = pytest.mark.anyio
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tui.replay.recording import ReplayStop
-from tui.replay.screen import Timeline
-from tui.theme import register_themes
+from housequest.tui.replay.recording import ReplayStop
+from housequest.tui.replay.screen import Timeline
+from housequest.tui.theme import register_themes
 
 pytestmark = pytest.mark.anyio
 

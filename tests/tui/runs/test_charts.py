@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
+from housequest.tui import theme
+from housequest.tui.runs.charts import WIDTHS, Chart, StepsChart, SuccessChart, histogram
+from housequest.tui.runs.data import RunSnapshot, read_overview
 from tests.tui.recorded import play
-from tui import theme
-from tui.runs.charts import WIDTHS, Chart, StepsChart, SuccessChart, histogram
-from tui.runs.data import RunSnapshot, read_overview
 
 pytestmark = pytest.mark.anyio
 

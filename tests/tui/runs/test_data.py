@@ -8,11 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, SelectedTask
-from tests.agent.evaluation.recorded import as_version_0_1
-from tests.tui.recorded import play, rewound, write
-from tui.runs.data import (
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.tui.runs.data import (
     QUIET_AFTER,
     RunSnapshot,
     UnreadableRun,
@@ -22,7 +20,9 @@ from tui.runs.data import (
     read_overview,
     run_folders,
 )
-from worlds.errors import ConfigurationError
+from housequest.worlds.errors import ConfigurationError
+from tests.agent.evaluation.recorded import as_version_0_1
+from tests.tui.recorded import play, rewound, write
 
 
 def read(path: Path) -> RunSnapshot:

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from textual.app import App, ComposeResult
 
-from agent.evaluation.analysis.metrics import summarise
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.analysis.metrics import summarise
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask, TaskMark
+from housequest.tui.runs.matrix import Matrix, short_type
+from housequest.tui.theme import register_themes
 from tests.tui.recorded import play
 from tests.tui.screen import until
-from tui.runs.data import MARKS, RunSnapshot, RunTask, TaskMark
-from tui.runs.matrix import Matrix, short_type
-from tui.theme import register_themes
 
 pytestmark = pytest.mark.anyio
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.tui.app import HousequestApp
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.runs.data import RunSnapshot, read_overview
+from housequest.tui.runs.screen import RunsScreen
 from tests.tui.recorded import play
 from tests.tui.screen import SIZES, running_text, screen_text, showing, until
-from tui.app import HousequestApp
-from tui.replay.screen import ReplayScreen
-from tui.runs.data import RunSnapshot, read_overview
-from tui.runs.screen import RunsScreen
 
 pytestmark = pytest.mark.anyio
 

@@ -12,7 +12,7 @@ from rich.color import Color
 from rich.style import Style
 from textual.strip import Strip
 
-from tui.widgets.blocks import ColourDepth, Overlay, block_lines, quantised
+from housequest.tui.widgets.blocks import ColourDepth, Overlay, block_lines, quantised
 
 INK = Style.parse("#ffffff on #000000")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from housequest.tui.widgets.choice import ChoiceBar
 from tests.tui.episode.pane import Alone, text
-from tui.widgets.choice import ChoiceBar
 
 pytestmark = pytest.mark.anyio
 

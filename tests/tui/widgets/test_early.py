@@ -15,27 +15,27 @@ from textual.command import CommandPalette
 from textual.events import Key
 from textual.pilot import Pilot
 
-from agent.config import Settings
-from knowledge.library import library
-from knowledge.rulebook import save
-from knowledge.rules import Rule
+from housequest.agent.config import Settings
+from housequest.knowledge.library import library
+from housequest.knowledge.rulebook import save
+from housequest.knowledge.rules import Rule
+from housequest.tui.app import HousequestApp
+from housequest.tui.base_screen import AppScreen
+from housequest.tui.desk.books import list_books
+from housequest.tui.desk.books_screen import BooksScreen
+from housequest.tui.desk.rule_dialog import RuleDialog
+from housequest.tui.desk.screen import DeskScreen
+from housequest.tui.home.screen import HomeScreen
+from housequest.tui.play.line import CommandLine
+from housequest.tui.play.screen import PlayScreen
+from housequest.tui.race.screen import RaceScreen
+from housequest.tui.replay.screen import ReplayScreen
+from housequest.tui.widgets.early import PAUSE
+from housequest.worlds.base import Env, Task, World
+from housequest.worlds.registry import make_world
 from tests.tui.recorded import rewound, write
 from tests.tui.screen import COIN, game, notices, press, running_text, screen_text, showing, until, waiting, write_in
 from tests.waiting import Gate
-from tui.app import HousequestApp
-from tui.base_screen import AppScreen
-from tui.desk.books import list_books
-from tui.desk.books_screen import BooksScreen
-from tui.desk.rule_dialog import RuleDialog
-from tui.desk.screen import DeskScreen
-from tui.home.screen import HomeScreen
-from tui.play.line import CommandLine
-from tui.play.screen import PlayScreen
-from tui.race.screen import RaceScreen
-from tui.replay.screen import ReplayScreen
-from tui.widgets.early import PAUSE
-from worlds.base import Env, Task, World
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.anyio
 

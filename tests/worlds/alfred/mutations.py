@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from worlds.alfred.model import Cause, Thing, accepts
-from worlds.alfred.plans import ActionName, Plan, PlanStep
-from worlds.alfred.scoring import score
-from worlds.alfred.tasks import Demonstration
-from worlds.household.goals import KNIVES
+from housequest.worlds.alfred.model import Cause, Thing, accepts
+from housequest.worlds.alfred.plans import ActionName, Plan, PlanStep
+from housequest.worlds.alfred.scoring import score
+from housequest.worlds.alfred.tasks import Demonstration
+from housequest.worlds.household.goals import KNIVES
 
 _TREATMENTS: dict[str, ActionName] = {
     "pick_clean_then_place_in_recep": "CleanObject",

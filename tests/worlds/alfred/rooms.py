@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from worlds.alfred.model import Scene, Thing, receptacles_of
-from worlds.alfred.plans import Plan, read_plan
-from worlds.alfred.scoring import AlfredGoal
-from worlds.alfred.tasks import Demonstration, Instruction
+from housequest.worlds.alfred.model import Scene, Thing, receptacles_of
+from housequest.worlds.alfred.plans import Plan, read_plan
+from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.tasks import Demonstration, Instruction
 
 KITCHEN = Scene(
     receptacles_of("kitchen"),

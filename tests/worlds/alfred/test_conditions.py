@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from worlds.alfred.conditions import conditions
-from worlds.alfred.scoring import AlfredGoal
-from worlds.household.affordances import kind_in
-from worlds.household.simulator import Event, SimulatedObject, Size, Treated
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import Point, Pose
-from worlds.rooms.room import Box
+from housequest.worlds.alfred.conditions import conditions
+from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.household.affordances import kind_in
+from housequest.worlds.household.simulator import Event, SimulatedObject, Size, Treated
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import Point, Pose
+from housequest.worlds.rooms.room import Box
 
 FIXED = {"CounterTop", "DiningTable", "Fridge", "Sink", "SinkBasin", "Desk", "Shelf"}
 LAMPS = {"DeskLamp", "FloorLamp"}

@@ -8,19 +8,19 @@ from typing import cast
 
 import pytest
 
+from housequest.worlds.alfred.commands import demonstrated, read_command, written_command
+from housequest.worlds.alfred.env import UNSEEN, AlfredEnv, Episode
+from housequest.worlds.alfred.episodes import LowAction
+from housequest.worlds.alfred.expert import AlfredExpert
+from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.base import Pictured, Task
+from housequest.worlds.errors import OrderError
+from housequest.worlds.household.boxes import Boxes
+from housequest.worlds.household.simulator import Scene
+from housequest.worlds.rooms.floor import way
+from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import AHEAD
 from tests.worlds.household.played import scene
-from worlds.alfred.commands import demonstrated, read_command, written_command
-from worlds.alfred.env import UNSEEN, AlfredEnv, Episode
-from worlds.alfred.episodes import LowAction
-from worlds.alfred.expert import AlfredExpert
-from worlds.alfred.scoring import AlfredGoal
-from worlds.base import Pictured, Task
-from worlds.errors import OrderError
-from worlds.household.boxes import Boxes
-from worlds.household.simulator import Scene
-from worlds.rooms.floor import way
-from worlds.rooms.poses import Pose
-from worlds.rooms.room import AHEAD
 
 GOAL = AlfredGoal("pick_and_place_simple", "egg", receptacle="diningtable")
 TASK = Task("example/egg", "alfred", "example", 1, GOAL.type, "Put an egg on the table.")

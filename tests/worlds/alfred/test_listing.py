@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.alfred.listing import listed
+from housequest.worlds.alfred.world import AlfredWorld
+from housequest.worlds.errors import GameError
+from housequest.worlds.paths import cache_folder
 from tests.worlds.alfred.annotations import SEEN, placing, small_world, write
-from worlds.alfred.listing import listed
-from worlds.alfred.world import AlfredWorld
-from worlds.errors import GameError
-from worlds.paths import cache_folder
 
 
 def touched(file: Path, content: str) -> None:

@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.analysis.compare import Run, compare, read_for_comparison
-from agent.evaluation.analysis.metrics import Extras, summarise
-from agent.evaluation.analysis.paths import PathLengths, PathLine
-from agent.evaluation.analysis.statistics import bootstrap_mean, bootstrap_ratio, bootstrap_ratio_difference, ratio
-from agent.evaluation.render.comparison import ComparisonReport
-from agent.evaluation.render.export import as_markdown
-from agent.evaluation.render.report import RunReport
-from agent.evaluation.runs.files import lines_of
-from agent.evaluation.runs.result import Result, SelectedTask
-from knowledge.statistics import wilson
+from housequest.agent.evaluation.analysis.compare import Run, compare, read_for_comparison
+from housequest.agent.evaluation.analysis.metrics import Extras, summarise
+from housequest.agent.evaluation.analysis.paths import PathLengths, PathLine
+from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, bootstrap_ratio, bootstrap_ratio_difference, ratio
+from housequest.agent.evaluation.render.comparison import ComparisonReport
+from housequest.agent.evaluation.render.export import as_markdown
+from housequest.agent.evaluation.render.report import RunReport
+from housequest.agent.evaluation.runs.files import lines_of
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.knowledge.statistics import wilson
+from housequest.worlds.alfred.metrics import METRICS
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.metrics import Played
 from tests.agent.evaluation.recorded import Lived, run
-from worlds.alfred.metrics import METRICS
-from worlds.errors import ConfigurationError
-from worlds.metrics import Played
 
 EPISODES = (
     # won, met, conditions, actions taken, annotated actions

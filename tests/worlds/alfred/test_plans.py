@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.alfred.plans import (
+from housequest.worlds.alfred.plans import (
     ARGUMENTS,
     LONGEST_PLAN,
     LONGEST_TEXT,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.alfred.scoring import TASK_TYPES, level, score
+from housequest.worlds.alfred.tasks import Demonstration, read_split
 from tests.worlds.alfred.mutations import MUTATIONS, applicable, mutations
-from worlds.alfred.scoring import TASK_TYPES, level, score
-from worlds.alfred.tasks import Demonstration, read_split
 
 PAGE = Path(__file__).parents[3] / "docs" / "guides" / "alfred-plans.md"
 

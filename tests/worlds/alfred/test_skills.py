@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from worlds.alfred.plans import read_plan
-from worlds.alfred.skills import NO_SKILL, demonstrated_skills
-from worlds.alfred.world import AlfredWorld
-from worlds.base import Env, World
-from worlds.checking import check_world
-from worlds.household.skills import NamedSkill, named_skills, putting, read_skill, taking, treating
-from worlds.registry import make_world
+from housequest.worlds.alfred.plans import read_plan
+from housequest.worlds.alfred.skills import NO_SKILL, demonstrated_skills
+from housequest.worlds.alfred.world import AlfredWorld
+from housequest.worlds.base import Env, World
+from housequest.worlds.checking import check_world
+from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, taking, treating
+from housequest.worlds.registry import make_world
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfred.model import Thing, receptacles_of
+from housequest.worlds.alfred.scoring import score
+from housequest.worlds.alfred.tasks import read_demonstration, read_split
+from housequest.worlds.errors import GameError, TaskNotFound
 from tests.worlds.alfred.annotations import SEEN, annotated, placing, small_world, write
-from worlds.alfred.model import Thing, receptacles_of
-from worlds.alfred.scoring import score
-from worlds.alfred.tasks import read_demonstration, read_split
-from worlds.errors import GameError, TaskNotFound
 
 
 def test_a_demonstration_has_what_its_file_says(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 pytest.importorskip("ai2thor", reason="needs AI2-THOR's client: pip install 'housequest[thor]'")
 
 pytestmark = [pytest.mark.slow, pytest.mark.games]
-PLAYER = f"player={sys.executable} -P -m worlds.household.player"
+PLAYER = f"player={sys.executable} -P -m housequest.worlds.household.player"
 
 
 def housequest(*arguments: str, home: Path, data: Path) -> subprocess.CompletedProcess[str]:

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.analysis.compare import read_for_comparison
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
-from worlds.alfred.metrics import METRICS
-from worlds.alfred.world import TURNS, AlfredWorld
-from worlds.base import World
-from worlds.checking import check_world
-from worlds.errors import ConfigurationError, TaskNotFound, Unsupported
-from worlds.registry import make_world
+from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.compare import read_for_comparison
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.worlds.alfred.metrics import METRICS
+from housequest.worlds.alfred.world import TURNS, AlfredWorld
+from housequest.worlds.base import World
+from housequest.worlds.checking import check_world
+from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported
+from housequest.worlds.registry import make_world
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import worlds.alfworld
-from worlds.alfworld.engine.game import Game, load_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.base import Task
+from housequest.worlds import alfworld
+from housequest.worlds.alfworld.engine.game import Game, load_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.base import Task
 
-BUNDLED = sorted((Path(worlds.alfworld.__file__).parent / "houses").glob("*.json"))
+BUNDLED = sorted((Path(alfworld.__file__).parent / "houses").glob("*.json"))
 GOLDEN = sorted((Path(__file__).parent / "golden" / "houses").glob("*.json"))
 HOUSES = [*BUNDLED, *GOLDEN]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from worlds.alfworld.embodied import EnactedEnv
-from worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.alfworld.embodied import EnactedEnv
+from housequest.worlds.alfworld.world import AlfworldWorld
 
 pytestmark = pytest.mark.heavy
 

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.engine.game import Game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.base import Observation, Policy
+from housequest.worlds.errors import ConfigurationError, KnowledgeError
+from housequest.worlds.household.belief import kind
+from housequest.worlds.household.goals import APPLIANCES
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, loaded, name_of, published
 from tests.worlds.alfworld.text.test_belief import ANY_TEXT, OPENING
-from worlds.alfworld.engine.game import Game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from worlds.alfworld.text.goals import read_goal
-from worlds.base import Observation, Policy
-from worlds.errors import ConfigurationError, KnowledgeError
-from worlds.household.belief import kind
-from worlds.household.goals import APPLIANCES
 
 
 def tells_all(game: Game) -> bool:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from worlds.alfworld.engine.game import Game, load_game
-from worlds.alfworld.engine.native import REFUSED, NativeEnv
-from worlds.base import Step, Task
+from housequest.worlds.alfworld.engine.game import Game, load_game
+from housequest.worlds.alfworld.engine.native import REFUSED, NativeEnv
+from housequest.worlds.base import Step, Task
 
 GOLDEN = Path(__file__).parent / "golden"
 HOUSES = sorted(path.stem for path in (GOLDEN / "houses").glob("*.json"))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from worlds.alfworld.engine.game import load_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.base import Task
+from housequest.worlds.alfworld.engine.game import load_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.base import Task
 
 
 def fault(path: Path) -> str | None:

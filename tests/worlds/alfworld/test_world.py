@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.data.index import Index
+from housequest.worlds.alfworld.data.tasks import GAME_FILE
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, TaskNotFound
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.registry import make_world
 from tests.worlds.alfworld.reference.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
-from worlds.alfworld.data.index import Index
-from worlds.alfworld.data.tasks import GAME_FILE
-from worlds.alfworld.world import AlfworldWorld
-from worlds.errors import ConfigurationError, GameError, HousequestError, TaskNotFound
-from worlds.household.goals import TASK_TYPES
-from worlds.registry import make_world
 
 
 @pytest.fixture

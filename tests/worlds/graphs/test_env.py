@@ -6,16 +6,16 @@ from random import Random
 
 import pytest
 
+from housequest.worlds.base import Task
+from housequest.worlds.errors import OrderError
+from housequest.worlds.graphs.env import GraphEnv
+from housequest.worlds.graphs.files import parse_apartment, parse_tasks
+from housequest.worlds.graphs.goals import Condition, GraphGoal, met
+from housequest.worlds.graphs.houses import make_apartment
+from housequest.worlds.graphs.reader import begin, update
+from housequest.worlds.graphs.sentences import sentence
+from housequest.worlds.household.belief import kind
 from tests.worlds.graphs.tables import home, task, written
-from worlds.base import Task
-from worlds.errors import OrderError
-from worlds.graphs.env import GraphEnv
-from worlds.graphs.files import parse_apartment, parse_tasks
-from worlds.graphs.goals import Condition, GraphGoal, met
-from worlds.graphs.houses import make_apartment
-from worlds.graphs.reader import begin, update
-from worlds.graphs.sentences import sentence
-from worlds.household.belief import kind
 
 PLATES = GraphGoal((Condition("inside", "plate", "dishwasher", 2), Condition("turnOn", "dishwasher")))
 

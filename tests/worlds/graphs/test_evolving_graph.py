@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from housequest.worlds.graphs.actions import Action, after, problem
+from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.graphs.houses import make_apartment
 from tests.worlds.graphs.apartments import as_table, random_action, random_graph
-from worlds.graphs.actions import Action, after, problem
-from worlds.graphs.graph import Graph
-from worlds.graphs.houses import make_apartment
 
 Edges = frozenset[tuple[int, str, int]]
 

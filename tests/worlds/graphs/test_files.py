@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.errors import GameError
+from housequest.worlds.graphs.actions import Action, after
+from housequest.worlds.graphs.files import parse_apartment, parse_tasks, read_tasks
+from housequest.worlds.graphs.goals import Condition
+from housequest.worlds.graphs.sight import visible
 from tests.worlds.graphs.tables import home, task, written
-from worlds.errors import GameError
-from worlds.graphs.actions import Action, after
-from worlds.graphs.files import parse_apartment, parse_tasks, read_tasks
-from worlds.graphs.goals import Condition
-from worlds.graphs.sight import visible
 
 Change = Callable[[dict[str, Any]], object]
 

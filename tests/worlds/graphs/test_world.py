@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.base import World
+from housequest.worlds.checking import check_world
+from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
+from housequest.worlds.graphs.env import GraphEnv, advance, begun
+from housequest.worlds.graphs.files import parse_apartment
+from housequest.worlds.graphs.goals import met
+from housequest.worlds.graphs.houses import LYING, make_apartment, written_counts
+from housequest.worlds.graphs.planner import Plan, plan
+from housequest.worlds.graphs.sentences import read_sentence, sentence
+from housequest.worlds.graphs.text import written as command_of
+from housequest.worlds.registry import make_world
 from tests.worlds.graphs.apartments import as_table
 from tests.worlds.graphs.tables import home, task, written
-from worlds.base import World
-from worlds.checking import check_world
-from worlds.errors import ConfigurationError, GameError, TaskNotFound
-from worlds.graphs.env import GraphEnv, advance, begun
-from worlds.graphs.files import parse_apartment
-from worlds.graphs.goals import met
-from worlds.graphs.houses import LYING, make_apartment, written_counts
-from worlds.graphs.planner import Plan, plan
-from worlds.graphs.sentences import read_sentence, sentence
-from worlds.graphs.text import written as command_of
-from worlds.registry import make_world
 
 
 def world(**options: str) -> World:

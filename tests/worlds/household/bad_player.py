@@ -13,9 +13,9 @@ import sys
 import time
 from pathlib import Path
 
-from worlds.household.player import Player, scenes
-from worlds.household.protocol import CLIENT_PIPE, SERVER_PIPE, read_action, write_answer
-from worlds.registry import make_world
+from housequest.worlds.household.player import Player, scenes
+from housequest.worlds.household.protocol import CLIENT_PIPE, SERVER_PIPE, read_action, write_answer
+from housequest.worlds.registry import make_world
 
 
 def main(how: str, once: str = "") -> None:

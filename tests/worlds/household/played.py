@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from worlds.alfred.env import Episode
-from worlds.alfred.world import AlfredWorld
-from worlds.alfworld.engine.game import parse_game
-from worlds.alfworld.scene import scene_of
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Task
-from worlds.household.boxes import Boxes
-from worlds.household.simulator import Event, Scene
-from worlds.registry import make_world
+from housequest.worlds.alfred.env import Episode
+from housequest.worlds.alfred.world import AlfredWorld
+from housequest.worlds.alfworld.engine.game import parse_game
+from housequest.worlds.alfworld.scene import scene_of
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Task
+from housequest.worlds.household.boxes import Boxes
+from housequest.worlds.household.simulator import Event, Scene
+from housequest.worlds.registry import make_world
 
 
 class InThor(AlfredWorld):

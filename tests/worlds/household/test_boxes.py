@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from housequest.worlds.errors import WorldError
+from housequest.worlds.household.affordances import ENCLOSING, kind_in
+from housequest.worlds.household.boxes import ACTIONS, Boxes
+from housequest.worlds.household.simulator import touched
+from housequest.worlds.rooms.poses import GRID
 from tests.worlds.household.played import begun, facing, scene
-from worlds.errors import WorldError
-from worlds.household.affordances import ENCLOSING, kind_in
-from worlds.household.boxes import ACTIONS, Boxes
-from worlds.household.simulator import touched
-from worlds.rooms.poses import GRID
 
 SCENE = "example:1"
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.household.metadata import read_objects, read_pose, written
+from housequest.worlds.household.player import colours_of
+from housequest.worlds.household.protocol import ACTION, END, METADATA, packed, read_action, write_answer
+from housequest.worlds.household.simulator import closest
 from tests.worlds.household.played import begun, scene
-from worlds.household.metadata import read_objects, read_pose, written
-from worlds.household.player import colours_of
-from worlds.household.protocol import ACTION, END, METADATA, packed, read_action, write_answer
-from worlds.household.simulator import closest
 
 AGENT = """actionFloatReturn actionFloatsReturn actionIntReturn actionReturn actionStringsReturn actionVector3sReturn agent
 agentId cameraOrthSize cameraPosition collided collidedObjects colorBounds colors currentTime distances errorCode errorMessage

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
+from housequest.worlds.alfworld.scene import thor_id, written
+from housequest.worlds.household.affordances import kind_named
+from housequest.worlds.household.simulator import FLOOR
+from housequest.worlds.rooms.poses import Point
 from tests.worlds.household.played import scene
-from worlds.alfworld.scene import thor_id, written
-from worlds.household.affordances import kind_named
-from worlds.household.simulator import FLOOR
-from worlds.rooms.poses import Point
 
 ID = re.compile(r"[A-Z][A-Za-z]+(\|[+-]?\d\d\.\d\d){3}(\|[A-Z][A-Za-z]+)?")
 

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
+from housequest.worlds.errors import Unsupported, WorldError
+from housequest.worlds.household.boxes import ACTIONS, Boxes
+from housequest.worlds.household.simulator import Event, Scene
+from housequest.worlds.household.thor import Thor
 from tests.worlds.household.played import scene
-from worlds.errors import Unsupported, WorldError
-from worlds.household.boxes import ACTIONS, Boxes
-from worlds.household.simulator import Event, Scene
-from worlds.household.thor import Thor
 
 pytest.importorskip("ai2thor", reason="needs AI2-THOR's client: pip install 'housequest[thor]'")
 
 pytestmark = pytest.mark.slow
 
 SIZE = (96, 64)
-PLAYER = f"{sys.executable} -P -m worlds.household.player"
+PLAYER = f"{sys.executable} -P -m housequest.worlds.household.player"
 SCENE = "example:1"
 
 Step = tuple[str, dict[str, object]]

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import Ended, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import Ended, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
 from tests.worlds.household.played import InThor
-from worlds.errors import ConfigurationError
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

@@ -11,17 +11,17 @@ from itertools import count
 from pathlib import Path
 from random import Random
 
-import worlds.alfworld
-from worlds.alfworld.engine.game import Game, parse_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.room import room_of, situation
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import Task
-from worlds.household.belief import Belief
-from worlds.rooms.room import Room, Situation
+from housequest.worlds import alfworld
+from housequest.worlds.alfworld.engine.game import Game, parse_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.room import room_of, situation
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import Task
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.rooms.room import Room, Situation
 
 HOUSES = ("kitchen", "bedroom", "bathroom")
-_FOLDER = Path(worlds.alfworld.__file__).parent / "houses"
+_FOLDER = Path(alfworld.__file__).parent / "houses"
 
 
 @cache

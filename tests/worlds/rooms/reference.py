@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from worlds.rooms.render import Camera, Size
-from worlds.rooms.stage import Part
+from housequest.worlds.rooms.render import Camera, Size
+from housequest.worlds.rooms.stage import Part
 
 
 def slabs(parts: Sequence[Part], camera: Camera, size: Size) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

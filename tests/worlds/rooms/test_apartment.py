@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.base import Task
+from housequest.worlds.graphs.env import GraphEnv
+from housequest.worlds.graphs.files import parse_apartment
+from housequest.worlds.graphs.goals import Condition, GraphGoal
+from housequest.worlds.graphs.houses import make_apartment
+from housequest.worlds.graphs.room import plan_of, situation
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.registry import make_world
+from housequest.worlds.rooms.apartment import MAX_ROOMS, Furnished, apartment, as_known
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.furnish import MAX_FIXTURES
+from housequest.worlds.rooms.room import Room, believed
+from housequest.worlds.rooms.view import dolls_house, picture, text_plan
 from tests.worlds.graphs.tables import home, written
 from tests.worlds.rooms.test_plans import KINDS, OTHERS, sound
-from worlds.base import Task
-from worlds.graphs.env import GraphEnv
-from worlds.graphs.files import parse_apartment
-from worlds.graphs.goals import Condition, GraphGoal
-from worlds.graphs.houses import make_apartment
-from worlds.graphs.room import plan_of, situation
-from worlds.household.belief import Belief
-from worlds.registry import make_world
-from worlds.rooms.apartment import MAX_ROOMS, Furnished, apartment, as_known
-from worlds.rooms.frame import Frame
-from worlds.rooms.furnish import MAX_FIXTURES
-from worlds.rooms.room import Room, believed
-from worlds.rooms.view import dolls_house, picture, text_plan
 
 GOAL = GraphGoal((Condition("on", "plate", "kitchentable", 2),))
 

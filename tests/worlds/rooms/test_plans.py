@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.houses.house import make_house
+from housequest.worlds.alfworld.room import room_of, situation
+from housequest.worlds.rooms.floor import reached, uncovered
+from housequest.worlds.rooms.furnish import MAX_FIXTURES
+from housequest.worlds.rooms.plans import make_up
+from housequest.worlds.rooms.room import Room, Situation
+from housequest.worlds.rooms.view import dolls_house, draw, gaze
 from tests.worlds.rooms.houses import calls
-from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.room import room_of, situation
-from worlds.rooms.floor import reached, uncovered
-from worlds.rooms.furnish import MAX_FIXTURES
-from worlds.rooms.plans import make_up
-from worlds.rooms.room import Room, Situation
-from worlds.rooms.view import dolls_house, draw, gaze
 
 KINDS = ("fridge", "cabinet", "drawer", "countertop", "sinkbasin", "stoveburner", "microwave", "diningtable", "bed", "shelf")
 OTHERS = ("toilet", "towelholder", "garbagecan", "gizmo", "sofa", "desk", "bathtubbasin", "coffeetable", "sidetable")

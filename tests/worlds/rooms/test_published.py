@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.alfworld.room import situation
+from housequest.worlds.rooms.poses import Pose, read_place
+from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.view import draw, gaze
 from scripts.bench.rooms import LEAST, SIZE, opened, read, walked
-from worlds.alfworld.room import situation
-from worlds.rooms.poses import Pose, read_place
-from worlds.rooms.room import AHEAD
-from worlds.rooms.view import draw, gaze
 
 pytestmark = pytest.mark.games
 

@@ -17,14 +17,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import EYE, Point, Pose
+from housequest.worlds.rooms.render import MAX_PIXELS, Camera, field, render
+from housequest.worlds.rooms.room import Box, Room, Situation, believed
+from housequest.worlds.rooms.stage import Part, furniture, inner, outer
+from housequest.worlds.rooms.view import dolls_house, draw, gaze, plan
 from tests.worlds.rooms.houses import HOUSES, house, played
 from tests.worlds.rooms.reference import slabs
-from worlds.rooms.frame import Frame
-from worlds.rooms.poses import EYE, Point, Pose
-from worlds.rooms.render import MAX_PIXELS, Camera, field, render
-from worlds.rooms.room import Box, Room, Situation, believed
-from worlds.rooms.stage import Part, furniture, inner, outer
-from worlds.rooms.view import dolls_house, draw, gaze, plan
 
 SIZE = (64, 48)
 GOLDEN = Path(__file__).with_name("golden.txt")

@@ -13,6 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.engine.game import numbered
+from housequest.worlds.alfworld.engine.pddl import parse_problem
+from housequest.worlds.alfworld.room import situation
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.registry import make_world
+from housequest.worlds.rooms.floor import way, with_way
+from housequest.worlds.rooms.furnish import MAX_FIXTURES, Located, furnish
+from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.poses import GRID, Point, Pose, read_place, read_point
+from housequest.worlds.rooms.room import AHEAD, Box, Holder, Room, Situation, believed
+from housequest.worlds.rooms.stage import MAX_BOXES, furniture
+from housequest.worlds.rooms.view import dolls_house, draw, gaze, plan, text_plan
+from housequest.worlds.wrappers import StepLimit
 from tests.worlds.rooms.houses import (
     HOUSES,
     calls,
@@ -24,20 +38,6 @@ from tests.worlds.rooms.houses import (
     problem,
     unknown_otherwise,
 )
-from worlds.alfworld.engine.game import numbered
-from worlds.alfworld.engine.pddl import parse_problem
-from worlds.alfworld.room import situation
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.household.belief import Belief
-from worlds.registry import make_world
-from worlds.rooms.floor import way, with_way
-from worlds.rooms.furnish import MAX_FIXTURES, Located, furnish
-from worlds.rooms.kinds import kind_of
-from worlds.rooms.poses import GRID, Point, Pose, read_place, read_point
-from worlds.rooms.room import AHEAD, Box, Holder, Room, Situation, believed
-from worlds.rooms.stage import MAX_BOXES, furniture
-from worlds.rooms.view import dolls_house, draw, gaze, plan, text_plan
-from worlds.wrappers import StepLimit
 
 SIZE = (32, 24)
 
@@ -402,7 +402,8 @@ def test_names_can_be_written_where_their_things_are() -> None:
 @pytest.mark.heavy
 def test_numpy_is_not_imported_before_something_is_drawn() -> None:
     code = (
-        "import sys; from worlds.registry import make_world; world = make_world('alfworld'); import worlds.rooms.view;"
+        "import sys, housequest.worlds.rooms.view; from housequest.worlds.registry import make_world; "
+        "world = make_world('alfworld');"
         "world.room(world.task('example:1')); assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

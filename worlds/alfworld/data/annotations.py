@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.alfworld.data.tasks import MAX_TRAJECTORY
-from worlds.paths import read_file
-from worlds.tasks import joined_sentences, plain_sentence
+from housequest.worlds.alfworld.data.tasks import MAX_TRAJECTORY
+from housequest.worlds.paths import read_file
+from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 _MOST_STEPS = 60
 

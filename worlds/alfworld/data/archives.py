@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, cast
 
-from worlds.alfworld.data.tasks import EXAMPLE, FILE, GAME_FILE, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE
-from worlds.alfworld.engine.game import MAX_FILE as MAX_GAME
-from worlds.alfworld.engine.game import read_published
-from worlds.errors import GameError, WorldError, shown
-from worlds.paths import atomic_write
+from housequest.worlds.alfworld.data.tasks import EXAMPLE, FILE, GAME_FILE, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE
+from housequest.worlds.alfworld.engine.game import MAX_FILE as MAX_GAME
+from housequest.worlds.alfworld.engine.game import read_published
+from housequest.worlds.errors import GameError, WorldError, shown
+from housequest.worlds.paths import atomic_write
 
 MAX_MEMBERS = 500_000
 MAX_TOTAL = 16 << 30

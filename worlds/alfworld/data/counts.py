@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from worlds.household.counts import Counts, read_counts
+from housequest.worlds.household.counts import Counts, read_counts
 
 TABLE = "counts.json"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worlds.errors import ConfigurationError, WorldError, shown
+from housequest.worlds.errors import ConfigurationError, WorldError, shown
 
 if TYPE_CHECKING:
     import httpx2

@@ -17,8 +17,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from worlds.alfworld.data.annotations import sentences_of
-from worlds.alfworld.data.tasks import (
+from housequest.worlds.alfworld.data.annotations import sentences_of
+from housequest.worlds.alfworld.data.tasks import (
     GAME_FILE,
     GET_DATA,
     LAYOUT,
@@ -27,10 +27,10 @@ from worlds.alfworld.data.tasks import (
     splits_of,
     type_of_trial,
 )
-from worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
-from worlds.errors import GameError, WorldError, shown
-from worlds.household.goals import TASK_TYPES
-from worlds.paths import atomic_write, cache_folder, read_file
+from housequest.worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
+from housequest.worlds.errors import GameError, WorldError, shown
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.paths import atomic_write, cache_folder, read_file
 
 _VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
 """Changes with the columns of an entry and with the accepted games."""

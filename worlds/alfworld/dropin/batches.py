@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, SupportsIndex, cast
 
-from worlds.alfworld.dropin.core import CommandError, EnvInfos, Environment, Filter, Limit, Wrapper, answer, rendered
-from worlds.alfworld.dropin.games import PddlEnv, refuse_older
-from worlds.errors import ConfigurationError, OrderError, nearest, shown
+from housequest.worlds.alfworld.dropin.core import CommandError, EnvInfos, Environment, Filter, Limit, Wrapper, answer, rendered
+from housequest.worlds.alfworld.dropin.games import PddlEnv, refuse_older
+from housequest.worlds.errors import ConfigurationError, OrderError, nearest, shown
 
 Infos = dict[str, list[Any]]
 """As in textworld: under each key, a list with one entry per game."""

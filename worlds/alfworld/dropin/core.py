@@ -9,7 +9,7 @@ from copy import deepcopy
 from io import StringIO
 from typing import Any
 
-from worlds.errors import WorldError, nearest, shown
+from housequest.worlds.errors import WorldError, nearest, shown
 
 WIDTH = 80
 """Columns of a rendering for people."""

@@ -1,11 +1,10 @@
 """alfworld's own interface over the native engine: training and evaluation code runs on it by changing one import.
 
-``from alfworld.agents.environment import get_environment`` becomes ``from worlds.alfworld.dropin import get_environment``;
-`worlds.alfworld.as_alfworld` does without even that. The
-configuration, the order of the games for a seed, every observation, score and end, and what is in ``infos`` are those of
-alfworld 0.4.2 over textworld 1.7.0. What differs, on purpose:
+``from alfworld.agents.environment import get_environment`` becomes ``from housequest.worlds.alfworld.dropin import
+get_environment``; `housequest.as_alfworld` does without even that. The configuration, the order of the games for a seed, every
+observation, score and end, and what is in ``infos`` are those of alfworld 0.4.2 over textworld 1.7.0. What differs, on purpose:
 
-- Nothing is printed, a batch is played in one process, and mistakes raise the errors of `worlds.errors`.
+- Nothing is printed, a batch is played in one process, and mistakes raise the errors of `housequest.worlds.errors`.
 - ``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it
   too). It is always admissible and follows from what was really executed; at a reset it is a first command, not ``look``. No
   plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears.
@@ -25,17 +24,17 @@ from pathlib import Path
 from string import Template
 from typing import Any, cast
 
-from worlds.alfworld.data.tasks import GAME_FILE, GET_DATA, TRAJECTORY_FILE
-from worlds.alfworld.dropin.batches import BatchEnv, SingleEnv
-from worlds.alfworld.dropin.config import setting
-from worlds.alfworld.dropin.core import EnvInfos, GameState, Wrapper
-from worlds.alfworld.dropin.games import refuse_older
-from worlds.alfworld.engine.native import REFUSED
-from worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, HouseholdExpertMemory, make_expert
-from worlds.base import Observation
-from worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
-from worlds.household.goals import TASK_TYPES
-from worlds.paths import alfworld_data, read_file
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, GET_DATA, TRAJECTORY_FILE
+from housequest.worlds.alfworld.dropin.batches import BatchEnv, SingleEnv
+from housequest.worlds.alfworld.dropin.config import setting
+from housequest.worlds.alfworld.dropin.core import EnvInfos, GameState, Wrapper
+from housequest.worlds.alfworld.dropin.games import refuse_older
+from housequest.worlds.alfworld.engine.native import REFUSED
+from housequest.worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, HouseholdExpertMemory, make_expert
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.paths import alfworld_data, read_file
 
 _FOLDERS = {
     "train": "dataset.data_path",

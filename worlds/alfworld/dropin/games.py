@@ -13,15 +13,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from worlds.alfworld.data.tasks import FILE
-from worlds.alfworld.dropin.core import CommandError, EnvInfos, Environment, GameState
-from worlds.alfworld.engine.game import Action, Game, GameFile, State, load_game, numbered, read_game, read_published
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.engine.pddl import parse_problem
-from worlds.alfworld.engine.planner import Solution, plan
-from worlds.base import Step, Task
-from worlds.errors import GameError, OrderError, Unsupported, shown
-from worlds.paths import read_file
+from housequest.worlds.alfworld.data.tasks import FILE
+from housequest.worlds.alfworld.dropin.core import CommandError, EnvInfos, Environment, GameState
+from housequest.worlds.alfworld.engine.game import Action, Game, GameFile, State, load_game, numbered, read_game, read_published
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.engine.pddl import parse_problem
+from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.base import Step, Task
+from housequest.worlds.errors import GameError, OrderError, Unsupported, shown
+from housequest.worlds.paths import read_file
 
 _GAMES_KEPT = 8_192
 _OLDER = b"put {o} in/on {r}"

@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from worlds.alfworld.dropin.batches import ShuffledCycle
-from worlds.alfworld.dropin.config import read_config, setting
-from worlds.alfworld.dropin.core import CommandError
-from worlds.alfworld.dropin.env import ExpertPlan, get_environment, step_limit
-from worlds.alfworld.dropin.games import loaded, renumbered
-from worlds.alfworld.engine.game import Action, Game, State
-from worlds.alfworld.engine.native import REFUSED, commands, opening, perform, won
-from worlds.alfworld.expert import HouseholdExpert, make_expert
-from worlds.errors import ConfigurationError, OrderError, nearest, shown
+from housequest.worlds.alfworld.dropin.batches import ShuffledCycle
+from housequest.worlds.alfworld.dropin.config import read_config, setting
+from housequest.worlds.alfworld.dropin.core import CommandError
+from housequest.worlds.alfworld.dropin.env import ExpertPlan, get_environment, step_limit
+from housequest.worlds.alfworld.dropin.games import loaded, renumbered
+from housequest.worlds.alfworld.engine.game import Action, Game, State
+from housequest.worlds.alfworld.engine.native import REFUSED, commands, opening, perform, won
+from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
+from housequest.worlds.errors import ConfigurationError, OrderError, nearest, shown
 
 WON = 10.0
 """The reward of every step after which a game is won, as verl-agent has it; all others have 0."""

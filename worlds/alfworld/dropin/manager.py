@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from worlds.alfworld.dropin.groups import AlfworldEnvs
-from worlds.errors import ConfigurationError, GameError, OrderError, shown
+from housequest.worlds.alfworld.dropin.groups import AlfworldEnvs
+from housequest.worlds.errors import ConfigurationError, GameError, OrderError, shown
 
 Projection = Callable[[list[str], list[list[str]]], tuple[list[str], Sequence[int]]]
 """Replies and what is possible in each game; the commands in the replies, and for each whether it was written as asked."""

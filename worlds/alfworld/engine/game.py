@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from worlds.alfworld.engine.pddl import Problem, parse_problem
-from worlds.errors import GameError, shown, unquoted
-from worlds.household.goals import GoalForm
-from worlds.paths import open_file
+from housequest.worlds.alfworld.engine.pddl import Problem, parse_problem
+from housequest.worlds.errors import GameError, shown, unquoted
+from housequest.worlds.household.goals import GoalForm
+from housequest.worlds.paths import open_file
 
 #: SHA-256 of the known domains and grammars (without the task sentence). The first of each is that of every published game; the
 #: second is what alfworld 0.4.2 installs and writes into games. The grammars are equivalent. The domains differ in one thing:

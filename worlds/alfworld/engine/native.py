@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
-from worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
-from worlds.base import Observation, Step, Task
-from worlds.errors import OrderError
+from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
+from housequest.worlds.base import Observation, Step, Task
+from housequest.worlds.errors import OrderError
 
 _T = TypeVar("_T")
 

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from worlds.errors import GameError, nearest, shown
-from worlds.household.goals import GoalForm
+from housequest.worlds.errors import GameError, nearest, shown
+from housequest.worlds.household.goals import GoalForm
 
 _DOMAIN = """
 (atlocation agent location) (receptacleatlocation receptacle location) (objectatlocation object location)

@@ -33,8 +33,8 @@ from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import NamedTuple
 
-from worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
-from worlds.alfworld.engine.native import commands, perform, won
+from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
+from housequest.worlds.alfworld.engine.native import commands, perform, won
 
 #: Published games take 512 at most.
 NODES = 20_000

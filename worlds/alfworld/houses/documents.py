@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import read_file
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import read_file
 
 
 def read_yaml(path: Path, name: str, largest: int) -> object:

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worlds.alfworld.data.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
-from worlds.alfworld.engine.game import PLACEHOLDER, parse_game, read_published
-from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
-from worlds.alfworld.engine.planner import Solution, Unsolvable, plan
-from worlds.errors import ConfigurationError, GameError, shown, unquoted
-from worlds.household.goals import TYPES
-from worlds.paths import atomic_write
+from housequest.worlds.alfworld.data.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
+from housequest.worlds.alfworld.engine.game import PLACEHOLDER, parse_game, read_published
+from housequest.worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
+from housequest.worlds.alfworld.engine.planner import Solution, Unsolvable, plan
+from housequest.worlds.errors import ConfigurationError, GameError, shown, unquoted
+from housequest.worlds.household.goals import TYPES
+from housequest.worlds.paths import atomic_write
 
 if TYPE_CHECKING:
-    from worlds.alfworld.world import AlfworldWorld
+    from housequest.worlds.alfworld.world import AlfworldWorld
 
 
 @dataclass(frozen=True, slots=True)

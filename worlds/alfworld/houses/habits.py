@@ -15,12 +15,12 @@ from math import gcd
 from pathlib import Path
 from typing import cast, get_args
 
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.engine.pddl import PREDICATES
-from worlds.alfworld.houses.documents import read_yaml
-from worlds.errors import ConfigurationError, nearest, shown
-from worlds.household.counts import Counts, RoomCount
-from worlds.household.goals import Goal, TaskType
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.engine.pddl import PREDICATES
+from housequest.worlds.alfworld.houses.documents import read_yaml
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.household.counts import Counts, RoomCount
+from housequest.worlds.household.goals import Goal, TaskType
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,16 +17,16 @@ from random import Random
 from threading import Lock
 from typing import TypeVar
 
-from worlds.alfworld.data.tasks import GENERATED
-from worlds.alfworld.engine.game import Game, parse_game
-from worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
-from worlds.alfworld.engine.planner import Solution, plan
-from worlds.alfworld.houses.habits import Habits, Ratio, Room, counted_habits
-from worlds.alfworld.text.goals import goal_sentences
-from worlds.base import Task
-from worlds.errors import ConfigurationError, GameError
-from worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
-from worlds.tasks import EndlessTasks
+from housequest.worlds.alfworld.data.tasks import GENERATED
+from housequest.worlds.alfworld.engine.game import Game, parse_game
+from housequest.worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
+from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.houses.habits import Habits, Ratio, Room, counted_habits
+from housequest.worlds.alfworld.text.goals import goal_sentences
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError, GameError
+from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal, GoalForm, TaskType
+from housequest.worlds.tasks import EndlessTasks
 
 _T = TypeVar("_T")
 

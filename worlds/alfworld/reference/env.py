@@ -13,15 +13,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, cast
 
-from worlds import workers
-from worlds.alfworld.engine.game import PLACEHOLDER, Game, GameFile, read_game
-from worlds.alfworld.engine.native import REFUSED
-from worlds.alfworld.reference.worker import GameOutput
-from worlds.base import Observation, Step, Task
-from worlds.errors import GameError, OrderError, Unsupported, WorldError, shown
-from worlds.workers import WorkerError
+from housequest.worlds import workers
+from housequest.worlds.alfworld.engine.game import PLACEHOLDER, Game, GameFile, read_game
+from housequest.worlds.alfworld.engine.native import REFUSED
+from housequest.worlds.alfworld.reference.worker import GameOutput
+from housequest.worlds.base import Observation, Step, Task
+from housequest.worlds.errors import GameError, OrderError, Unsupported, WorldError, shown
+from housequest.worlds.workers import WorkerError
 
-WORKER = "worlds.alfworld.reference.worker"
+WORKER = "housequest.worlds.alfworld.reference.worker"
 
 _GAMES = 150
 """Games after which a worker is not used again: with each, the planner's library keeps a megabyte or two."""
@@ -50,7 +50,7 @@ class GameWorker(workers.Worker):
         return self.alive and self._games < _GAMES
 
     def played(self, request: dict[str, Any]) -> GameOutput:
-        """The answer to a request (see `worlds.alfworld.reference.worker`). Raises ``WorkerError``."""
+        """The answer to a request (see `housequest.worlds.alfworld.reference.worker`). Raises ``WorkerError``."""
         self._games += "load" in request
         answer = self.call(request, self._timeouts.step if "step" in request else self._timeouts.load, self._timeouts.start)
         match answer:

@@ -1,7 +1,8 @@
 """The real alfworld 0.4.2 + textworld 1.7.0, and the program that plays it for another process.
 
-It is a worker as `worlds.workers` has it: ``{"load": GAME}`` loads a game and starts it, ``{"step": COMMAND}`` plays, anything
-else starts it again; each is answered by a `GameOutput`. Both packages print, and take seconds to import. alfworld makes
+It is a worker as `housequest.worlds.workers` has it: ``{"load": GAME}`` loads a game and starts it, ``{"step": COMMAND}``
+plays, anything else starts it again; each is answered by a `GameOutput`. Both packages print, and take seconds to import.
+alfworld makes
 ``$ALFWORLD_DATA`` when it is imported; textworld imports jericho, which plays another kind of game: it need only be importable.
 """
 
@@ -19,9 +20,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from worlds import workers
-from worlds.alfworld.engine.game import GameFile
-from worlds.errors import ConfigurationError
+from housequest.worlds import workers
+from housequest.worlds.alfworld.engine.game import GameFile
+from housequest.worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)

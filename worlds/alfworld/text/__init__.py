@@ -1,14 +1,14 @@
-"""ALFWorld's texts as a `worlds.household.base.Household`: read into its values, and refusals explained."""
+"""ALFWorld's texts as a `housequest.worlds.household.base.Household`: read into its values, and refusals explained."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from worlds.alfworld.data.counts import load_counts
-from worlds.alfworld.text import goals, reader
-from worlds.household.base import Household, Terms
-from worlds.household.commands import CommandForm, Commands
-from worlds.household.goals import APPLIANCES, TASK_TYPES, TYPES, GoalStep, Topic
+from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import goals, reader
+from housequest.worlds.household.base import Household, Terms
+from housequest.worlds.household.commands import CommandForm, Commands
+from housequest.worlds.household.goals import APPLIANCES, TASK_TYPES, TYPES, GoalStep, Topic
 
 COMMANDS = Commands(
     go="go to {place}",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from worlds.household.goals import ADJECTIVES, APPLIANCES, SYNONYMS, TYPES, Goal, TaskType, Treatment
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, SYNONYMS, TYPES, Goal, TaskType, Treatment
 
 _KIND = r"[A-Za-z][\w-]{0,59}"
 _OBJECT, _RECEPTACLE, _LAMP = (rf"(?P<{part}>{_KIND})" for part in ("object", "receptacle", "lamp"))

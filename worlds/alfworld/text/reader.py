@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from worlds.base import Observation
-from worlds.household.belief import Belief, Heat, Item, Receptacle
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief, Heat, Item, Receptacle
 
 T = TypeVar("T", Item, Receptacle)
 

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 
-from agent.agents.react.window.templates import read_templates
-from agent.roles.base import template_hashes
-from knowledge.examples import shipped
-from knowledge.exemplars import Exemplars, exemplars_of, load_exemplars, written_exemplars
-from worlds.errors import Unsupported
-from worlds.household.base import Household
-from worlds.options import Scalar
-from worlds.paths import given_path
+from housequest.agent.agents.react.window.templates import read_templates
+from housequest.agent.roles.base import template_hashes
+from housequest.knowledge.examples import shipped
+from housequest.knowledge.exemplars import Exemplars, exemplars_of, load_exemplars, written_exemplars
+from housequest.worlds.errors import Unsupported
+from housequest.worlds.household.base import Household
+from housequest.worlds.options import Scalar
+from housequest.worlds.paths import given_path
 
 OWN = "own"
 
@@ -43,7 +43,7 @@ def exemplar_digests(settings: Mapping[str, Scalar], household: Household | None
         text = written_exemplars(read_exemplars(name, household))
         shown = {"exemplars": sha256(text.encode()).hexdigest(), "exemplars/frame": template_hashes(__name__)["frame"]}
     elif settings.get("window"):
-        shown = {"window": template_hashes("agent.agents.react.window")["window"]}
+        shown = {"window": template_hashes("housequest.agent.agents.react.window")["window"]}
         if isinstance(theirs := settings.get("window_prompt"), str) and theirs:
             templates = read_templates(given_path(theirs))
             shown = {"window_prompt": sha256(f"{templates.first}\0{templates.later}".encode()).hexdigest()}

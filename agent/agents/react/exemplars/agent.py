@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agent.agents.react.exemplars import read_exemplars
-from agent.agents.spec import AgentParts
-from agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
-from agent.episodes.events import ModelCall, ParseFailed, Thought
-from agent.models.base import Message, Request
-from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
-from agent.roles.base import (
+from housequest.agent.agents.react.exemplars import read_exemplars
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
+from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
+from housequest.agent.roles.base import (
     ROOM_WITHOUT_THOUGHT,
     Conversation,
     call_event,
@@ -24,19 +24,19 @@ from agent.roles.base import (
     plain_text,
     spoken,
 )
-from agent.roles.commands import command_value, seen_after
-from agent.roles.messages import additions, emit_rules, emit_thought, rules_after
-from agent.roles.reading import LONGEST_COMMAND, thought
-from knowledge.examples import type_of_goal
-from knowledge.exemplars import ANSWER, KEYS, without_arrival, without_thoughts, without_welcome
-from knowledge.rules import Rule
-from worlds.base import Observation, Transition
-from worlds.errors import ConfigurationError, Unsupported
-from worlds.household.belief import Belief
-from worlds.household.goals import TASK_TYPES
+from housequest.agent.roles.commands import command_value, seen_after
+from housequest.agent.roles.messages import additions, emit_rules, emit_thought, rules_after
+from housequest.agent.roles.reading import LONGEST_COMMAND, thought
+from housequest.knowledge.examples import type_of_goal
+from housequest.knowledge.exemplars import ANSWER, KEYS, without_arrival, without_thoughts, without_welcome
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import TASK_TYPES
 
 if TYPE_CHECKING:
-    from agent.agents.react import ReactSettings
+    from housequest.agent.agents.react import ReactSettings
 
 NAME = "react"
 MOST_THOUGHTS = 8
@@ -109,7 +109,7 @@ class FewShotReact:
         self._reflect = parts.settings.reflect
         self._counted = parts.settings.thoughts != "free"
         self._completions = parts.settings.completions
-        self._prompt = load_prompt("agent.agents.react.exemplars", "frame")
+        self._prompt = load_prompt("housequest.agent.agents.react.exemplars", "frame")
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if completions are asked for and the model has none."""

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agent.agents.react.window.templates import Templates, filled, read_templates
-from agent.agents.spec import AgentParts
-from agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
-from agent.models.forms import LONGEST_THOUGHT, THOUGHT, Form, Value, Words
-from agent.roles.base import ReplyError, Role, ask, load_prompt
-from agent.roles.commands import command_value, seen_after
-from agent.roles.messages import additions, emit_rules, emit_thought, for_world
-from agent.roles.reading import LONGEST_COMMAND, thought
-from worlds.base import Observation
-from worlds.errors import ConfigurationError
-from worlds.household.belief import Belief
-from worlds.paths import given_path
+from housequest.agent.agents.react.window.templates import Templates, filled, read_templates
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
+from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Form, Value, Words
+from housequest.agent.roles.base import ReplyError, Role, ask, load_prompt
+from housequest.agent.roles.commands import command_value, seen_after
+from housequest.agent.roles.messages import additions, emit_rules, emit_thought, for_world
+from housequest.agent.roles.reading import LONGEST_COMMAND, thought
+from housequest.worlds.base import Observation
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.household.belief import Belief
+from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:
-    from agent.agents.react import ReactSettings
+    from housequest.agent.agents.react import ReactSettings
 
 _THOUGHT = re.compile(r"<think(?:ing)?>(?P<thought>.*?)(?:</think|\Z)", re.DOTALL | re.IGNORECASE)
 _BEGIN, _END = "<action>", "</action>"
@@ -81,7 +81,7 @@ class WindowReact:
     def __init__(self, parts: AgentParts[ReactSettings]) -> None:
         self._model, self._sampling, self._world = parts.model, parts.sampling, parts.world
         self._window = parts.settings.window
-        self._prompt = load_prompt("agent.agents.react.window", "window")
+        self._prompt = load_prompt("housequest.agent.agents.react.window", "window")
         theirs = parts.settings.window_prompt
         self._templates = read_templates(given_path(theirs)) if theirs else None
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from worlds.errors import ConfigurationError, shown
-from worlds.paths import read_file
+from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.paths import read_file
 
 LARGEST = 1 << 16
 FIRST, LATER = "ALFWORLD_TEMPLATE_NO_HIS", "ALFWORLD_TEMPLATE"

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 
 from markupsafe import Markup
 
-from agent.evaluation.analysis.statistics import Interval
-from worlds.text import cut, printable
+from housequest.agent.evaluation.analysis.statistics import Interval
+from housequest.worlds.text import cut, printable
 
 WIDTH = 720
 _LEFT = 236

@@ -15,12 +15,12 @@ from itertools import groupby
 from jinja2 import Environment
 from markupsafe import Markup
 
-from agent.episodes.drawing import Scene, scenes
-from agent.episodes.events import Event, Stepped, TurnSpent
-from worlds.errors import Unsupported
-from worlds.rooms.frame import Frame
-from worlds.rooms.render import Size
-from worlds.rooms.stage import AGENT
+from housequest.agent.episodes.drawing import Scene, scenes
+from housequest.agent.episodes.events import Event, Stepped, TurnSpent
+from housequest.worlds.errors import Unsupported
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.render import Size
+from housequest.worlds.rooms.stage import AGENT
 
 SIZE = (288, 216)
 """Columns and rows of pixels before empty borders are cut off."""

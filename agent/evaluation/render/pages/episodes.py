@@ -12,11 +12,11 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
-from agent.episodes.events import ModelCall, PromptMessage, branch
-from agent.episodes.record import read_episode
-from agent.evaluation.analysis.transcript import aligned, model_calls, notes, transcribe
-from agent.evaluation.render.pages.drawings import Drawings, EpisodeDrawings
-from worlds.errors import ConfigurationError
+from housequest.agent.episodes.events import ModelCall, PromptMessage, branch
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.transcript import aligned, model_calls, notes, transcribe
+from housequest.agent.evaluation.render.pages.drawings import Drawings, EpisodeDrawings
+from housequest.worlds.errors import ConfigurationError
 
 LONGEST_LINE = 160
 """The most characters of a folded thought."""

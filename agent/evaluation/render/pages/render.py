@@ -16,13 +16,13 @@ from typing import cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from agent.evaluation.analysis.compare import Comparison, Run
-from agent.evaluation.analysis.metrics import Figures, Summary
-from agent.evaluation.analysis.series import SeriesReport
-from agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
-from agent.evaluation.render import report
-from agent.evaluation.render.comparison import conclusions, figure_cells, sides
-from agent.evaluation.render.pages.charts import (
+from housequest.agent.evaluation.analysis.compare import Comparison, Run
+from housequest.agent.evaluation.analysis.metrics import Figures, Summary
+from housequest.agent.evaluation.analysis.series import SeriesReport
+from housequest.agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
+from housequest.agent.evaluation.render import report
+from housequest.agent.evaluation.render.comparison import conclusions, figure_cells, sides
+from housequest.agent.evaluation.render.pages.charts import (
     RateBar,
     RateGroup,
     counts_chart,
@@ -31,13 +31,13 @@ from agent.evaluation.render.pages.charts import (
     points_chart,
     rates_chart,
 )
-from agent.evaluation.render.pages.episodes import Episodes, Limits
-from agent.evaluation.render.report import definitions, groups, notes, pick, shares
-from agent.evaluation.render.table import Column, percent, percents, points
-from agent.evaluation.runs.files import flattened
-from agent.evaluation.runs.result import Result
-from agent.evaluation.runs.spec import Manifest
-from worlds.text import cut, printable
+from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
+from housequest.agent.evaluation.render.report import definitions, groups, notes, pick, shares
+from housequest.agent.evaluation.render.table import Column, percent, percents, points
+from housequest.agent.evaluation.runs.files import flattened
+from housequest.agent.evaluation.runs.result import Result
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.worlds.text import cut, printable
 
 HERE = Path(__file__).parent
 

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.analysis.ceilings import Ceiling, CeilingFigures, ceiling_of
-from agent.evaluation.analysis.compare import compare, read_for_comparison
-from agent.evaluation.analysis.metrics import Extras
-from agent.evaluation.analysis.paths import expert_turns
-from agent.evaluation.render.comparison import ComparisonReport
-from agent.evaluation.render.export import as_csv
-from agent.evaluation.render.pages.render import comparison_page, run_page
-from agent.evaluation.render.report import RunReport
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import Manifest, make_run_spec
-from agent.evaluation.runs.verify import verify_run
-from worlds.registry import make_world
+from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.ceilings import Ceiling, CeilingFigures, ceiling_of
+from housequest.agent.evaluation.analysis.compare import compare, read_for_comparison
+from housequest.agent.evaluation.analysis.metrics import Extras
+from housequest.agent.evaluation.analysis.paths import expert_turns
+from housequest.agent.evaluation.render.comparison import ComparisonReport
+from housequest.agent.evaluation.render.export import as_csv
+from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
+from housequest.agent.evaluation.render.report import RunReport
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec
+from housequest.agent.evaluation.runs.verify import verify_run
+from housequest.worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 TASKS = 3

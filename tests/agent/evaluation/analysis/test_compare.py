@@ -12,19 +12,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.episodes.events import Outcome
-from agent.evaluation.analysis.attempts import in_the_end
-from agent.evaluation.analysis.compare import compare, find_task, reference_of
-from agent.evaluation.analysis.metrics import Extras
-from agent.evaluation.analysis.paths import PathLengths
-from agent.evaluation.analysis.seeds import SeedsReport
-from agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar
-from agent.evaluation.render.comparison import ComparisonReport
-from agent.evaluation.render.repeats import RepeatsComparison, Side
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import SelectedTask
+from housequest.agent.episodes.events import Outcome
+from housequest.agent.evaluation.analysis.attempts import in_the_end
+from housequest.agent.evaluation.analysis.compare import compare, find_task, reference_of
+from housequest.agent.evaluation.analysis.metrics import Extras
+from housequest.agent.evaluation.analysis.paths import PathLengths
+from housequest.agent.evaluation.analysis.seeds import SeedsReport
+from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar
+from housequest.agent.evaluation.render.comparison import ComparisonReport
+from housequest.agent.evaluation.render.repeats import RepeatsComparison, Side
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import SelectedTask
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, run
-from worlds.errors import ConfigurationError
 
 
 def test_tasks_are_paired_and_the_rest_is_named(tmp_path: Path) -> None:

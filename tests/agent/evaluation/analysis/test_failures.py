@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.base import Decision, GiveUp, Leave, ParseFailure
-from agent.episodes.ending import FILLED
-from agent.episodes.events import Body, Ended, Event, Outcome, Started, Stepped, TurnSpent
-from agent.evaluation.analysis.failures import PATIENCE, Failure, FailureKind, failure_of
-from agent.skills.controller import Controller, Execute
-from agent.skills.skill import Skill
+from housequest.agent.base import Decision, GiveUp, Leave, ParseFailure
+from housequest.agent.episodes.ending import FILLED
+from housequest.agent.episodes.events import Body, Ended, Event, Outcome, Started, Stepped, TurnSpent
+from housequest.agent.evaluation.analysis.failures import PATIENCE, Failure, FailureKind, failure_of
+from housequest.agent.skills.controller import Controller, Execute
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.houses.house import House
+from housequest.worlds.base import Step, Transition
+from housequest.worlds.errors import Boundary, WorldError
+from housequest.worlds.household.goals import GoalForm
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import Wrapper
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.houses.house import House
-from worlds.base import Step, Transition
-from worlds.errors import Boundary, WorldError
-from worlds.household.goals import GoalForm
-from worlds.registry import make_world
-from worlds.wrappers import Wrapper
 
 UNREAD = ParseFailure("actor", "no command in it")
 TREATED: tuple[GoalForm, ...] = ("clean", "heat", "cool")

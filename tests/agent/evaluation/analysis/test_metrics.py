@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config import Prices
-from agent.episodes.events import Ended, Event, Intervened, ModelCall, ParseFailed
-from agent.evaluation.analysis.failures import FailureKind
-from agent.evaluation.analysis.metrics import Extras, Figures, PathSources, summarise
-from agent.evaluation.analysis.paths import PathLengths
-from agent.evaluation.runs.result import Result, SelectedTask, result_of
-from agent.evaluation.runs.timing import EpisodeTiming
-from worlds.graphs.metrics import METRICS
+from housequest.agent.config import Prices
+from housequest.agent.episodes.events import Ended, Event, Intervened, ModelCall, ParseFailed
+from housequest.agent.evaluation.analysis.failures import FailureKind
+from housequest.agent.evaluation.analysis.metrics import Extras, Figures, PathSources, summarise
+from housequest.agent.evaluation.analysis.paths import PathLengths
+from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
+from housequest.agent.evaluation.runs.timing import EpisodeTiming
+from housequest.worlds.graphs.metrics import METRICS
 
 TASKS = tuple(SelectedTask(number=n, id=f"demo/{n}", type=kind) for n, kind in enumerate(("heat", "heat", "light", "light"), 1))
 

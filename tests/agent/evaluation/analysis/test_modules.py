@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.agents.pet.agent import Pet
-from agent.agents.registry import make_agent
-from agent.episodes.events import Body, Event, Judged, ParseFailed, Planned, Progressed, Relevance, Started, Stepped
-from agent.evaluation.analysis.modules import (
+from housequest.agent.agents.pet.agent import Pet
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import Body, Event, Judged, ParseFailed, Planned, Progressed, Relevance, Started, Stepped
+from housequest.agent.evaluation.analysis.modules import (
     FinishedEpisode,
     ModulesReport,
     WatchedEpisode,
@@ -24,21 +24,21 @@ from agent.evaluation.analysis.modules import (
     watch,
     watch_own,
 )
-from agent.evaluation.analysis.subtasks import (
+from housequest.agent.evaluation.analysis.subtasks import (
     PlannedSubtasks,
     SubtaskFigures,
     by_embeddings,
     by_words,
     subtask_figures,
 )
-from agent.models.embeddings import make_embedder
-from agent.models.registry import make_model
+from housequest.agent.models.embeddings import make_embedder
+from housequest.agent.models.registry import make_model
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.agent.playing import play
 from tests.backends.pet import PetPolicy
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
-from worlds.base import World
-from worlds.registry import make_world
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.analysis.paths import TURNS, PathLengths, expert_turns, path_lengths
-from worlds.base import Env, Task, World
-from worlds.errors import GameError, Unsupported
-from worlds.registry import make_world
+from housequest.agent.evaluation.analysis.paths import TURNS, PathLengths, expert_turns, path_lengths
+from housequest.worlds.base import Env, Task, World
+from housequest.worlds.errors import GameError, Unsupported
+from housequest.worlds.registry import make_world
 
 
 @pytest.fixture(scope="module")

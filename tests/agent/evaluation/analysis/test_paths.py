@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.analysis.paths import PathLengths, path_lengths, paths_of, read_paths
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import Manifest, make_run_spec
-from worlds.registry import make_world
+from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.paths import PathLengths, path_lengths, paths_of, read_paths
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec
+from housequest.worlds.registry import make_world
 
 
 def run(folder: Path, **flags: object) -> tuple[RunFolder, Manifest]:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.analysis.published import Measured, PublishedComparison, compare_published, published, warnings
-from agent.evaluation.analysis.statistics import Interval
-from agent.evaluation.render.export import beside_published
-from agent.evaluation.render.report import RunReport, read_summary
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import Manifest
-from agent.protocols import PROTOCOLS
+from housequest.agent.evaluation.analysis.published import Measured, PublishedComparison, compare_published, published, warnings
+from housequest.agent.evaluation.analysis.statistics import Interval
+from housequest.agent.evaluation.render.export import beside_published
+from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.protocols import PROTOCOLS
 from tests.agent.evaluation.recorded import Lived, run
 
 

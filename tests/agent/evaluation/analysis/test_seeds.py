@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.events import Outcome
-from agent.evaluation.analysis.seeds import SeedsReport, means, read_seeds
-from agent.evaluation.render.report import read_summary
-from agent.evaluation.runs.folder import RunFolder
+from housequest.agent.episodes.events import Outcome
+from housequest.agent.evaluation.analysis.seeds import SeedsReport, means, read_seeds
+from housequest.agent.evaluation.render.report import read_summary
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, run
-from worlds.errors import ConfigurationError
 
 
 def recorded(folder: Path, seed: int, *outcomes: Outcome, **configuration: object) -> RunFolder:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.analysis.statistics import (
+from housequest.agent.evaluation.analysis.statistics import (
     Interval,
     Mean,
     PairedCounts,

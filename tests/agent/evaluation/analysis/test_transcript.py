@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.events import Ended, Event, Intervened, Started, Stepped, Thought
-from agent.evaluation.analysis.transcript import aligned, read_transcript, transcribe
+from housequest.agent.episodes.events import Ended, Event, Intervened, Started, Stepped, Thought
+from housequest.agent.evaluation.analysis.transcript import aligned, read_transcript, transcribe
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, bodies, run
-from worlds.errors import ConfigurationError
 
 
 def events(lived: Lived) -> list[Event]:

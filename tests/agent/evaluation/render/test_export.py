@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.evaluation.render.export import as_csv, as_markdown, beside_published, published_markdown
-from agent.evaluation.render.report import RunReport, read_summary
-from agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.render.export import as_csv, as_markdown, beside_published, published_markdown
+from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.runs.folder import RunFolder
 from tests.agent.evaluation.recorded import Lived, run
 
 LIVED = [Lived(1, calls=True), Lived(2, "lost"), Lived(3, "error"), Lived(4, None), Lived(5, assisted=True)]

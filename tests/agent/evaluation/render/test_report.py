@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import Prices, configure
-from agent.evaluation.render.report import RunReport, read_summary
-from agent.evaluation.render.table import Strong
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.files import file_of
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.config import Prices, configure
+from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.render.table import Strong
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.files import file_of
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
 from tests.agent.evaluation.recorded import Lived, run
 
 SCRIPT = 'replies:\n  - "Action: go to fridge 1"\ndefault: "Action: look"\n'

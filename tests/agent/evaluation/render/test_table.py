@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agent.evaluation.analysis.card import arms_card
-from agent.evaluation.render.table import WIDTH, Table
+from housequest.agent.evaluation.analysis.card import arms_card
+from housequest.agent.evaluation.render.table import WIDTH, Table
 
 FIGURES = ("100.0 %", "20.8-93.9 %", "1,234", "1,234", "1,234", "1,234")
 HEAD = ("", "success", "95 % interval", "a", "b", "c", "d")

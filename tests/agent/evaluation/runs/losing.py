@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from agent.base import Act, Decision, Emitter, Grants, Turn
-from agent.episodes.events import CallTiming, Event
-from agent.episodes.loop import EpisodeConfig, run_episode
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.houses.house import House, make_house
-from worlds.base import Env, Observation, Task
-from worlds.household.goals import GoalForm
+from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
+from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.houses.house import House, make_house
+from housequest.worlds.base import Env, Observation, Task
+from housequest.worlds.household.goals import GoalForm
 
 
 class Puppet:

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse
 
-from agent.config import configure
-from agent.episodes.digests import with_digest
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.render.report import RunReport, read_summary
-from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
-from agent.evaluation.runs.folder import RunFolder, episode_name
-from agent.evaluation.runs.result import SelectedTask
-from agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
-from agent.models.registry import portable_name
+from housequest.agent.config import configure
+from housequest.agent.episodes.digests import with_digest
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
+from housequest.agent.evaluation.runs.result import SelectedTask
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
+from housequest.agent.models.registry import portable_name
+from housequest.worlds.errors import ConfigurationError, HousequestError
 from tests.agent.evaluation.recorded import as_version_0_1
 from tests.backends.server import Policy, Recorded, Response, Server, completion, serve, status, together
 from tests.worlds.graphs.tables import task, written
-from worlds.errors import ConfigurationError, HousequestError
 
 
 def plan(folder: Path, **flags: object) -> RunSpec:

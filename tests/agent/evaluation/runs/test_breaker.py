@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.breaker import LIKE_FAILURES
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.models.base import Completion, Model, ModelWrapper
-from agent.models.registry import make_model
+from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.breaker import LIKE_FAILURES
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.models.base import Completion, Model, ModelWrapper
+from housequest.agent.models.registry import make_model
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, serve, status
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config import Prices, configure
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped, read_budget
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.models.openai.attempts import LONGEST_WAIT
+from housequest.agent.config import Prices, configure
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped, read_budget
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.models.openai.attempts import LONGEST_WAIT
+from housequest.worlds.errors import ConfigurationError
 from tests.backends.server import Server, raw, serve, status
-from worlds.errors import ConfigurationError
 
 pytestmark = pytest.mark.heavy
 

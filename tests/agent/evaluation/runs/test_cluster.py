@@ -15,21 +15,21 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.events import ModelCall
-from agent.episodes.record import read_episode
-from agent.evaluation.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
-from agent.evaluation.cluster.player import RemotePlayer
-from agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import RunSpec
-from agent.evaluation.runs.timing import timings_of
-from agent.evaluation.runs.verify import verify_run
+from housequest.agent.episodes.events import ModelCall
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.evaluation.cluster.player import RemotePlayer
+from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.evaluation.runs.timing import timings_of
+from housequest.agent.evaluation.runs.verify import verify_run
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.runs.test_batch import plan, play
 from tests.agent.evaluation.runs.test_shards import kept
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve, status
-from worlds.errors import ConfigurationError
 
 TASKS = 6
 

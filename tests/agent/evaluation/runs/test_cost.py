@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agent.config import Prices
-from agent.evaluation.runs.cost import Tokens, cost, money
+from housequest.agent.config import Prices
+from housequest.agent.evaluation.runs.cost import Tokens, cost, money
 
 PRICES = Prices(input=2, cached=0.5, output=8)
 

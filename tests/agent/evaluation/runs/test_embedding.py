@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.budget import Stopped
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.models.embeddings import make_embedder
-from agent.models.openai.attempts import SLOW_RETRIES
-from agent.models.provider import CallOptions
+from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.budget import Stopped
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.models.embeddings import make_embedder
+from housequest.agent.models.openai.attempts import SLOW_RETRIES
+from housequest.agent.models.provider import CallOptions
+from housequest.worlds.errors import ModelError
 from tests.backends import server as backend
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, serve, status
-from worlds.errors import ModelError
 
 pytestmark = pytest.mark.heavy
 

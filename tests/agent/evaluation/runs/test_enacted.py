@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.episodes.events import Body, Ended, Event, Stepped
-from agent.evaluation.analysis.compare import Run, compare, read_for_comparison
-from agent.evaluation.render.pages.render import run_page
-from agent.evaluation.render.report import RunReport
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Result, SelectedTask, result_of
-from agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import Body, Ended, Event, Stepped
+from housequest.agent.evaluation.analysis.compare import Run, compare, read_for_comparison
+from housequest.agent.evaluation.render.pages.render import run_page
+from housequest.agent.evaluation.render.report import RunReport
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
+from housequest.agent.evaluation.runs.spec import make_run_spec
 
 
 def result(*bodies: Body) -> Result:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import Prices, configure
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from agent.evaluation.runs.cost import Tokens
-from agent.evaluation.runs.estimate import estimate
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.config import Prices, configure
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.evaluation.runs.cost import Tokens
+from housequest.agent.evaluation.runs.estimate import estimate
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from tests.backends.server import Server
 
 

@@ -13,21 +13,21 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.episodes.events import Ended, Started
-from agent.episodes.record import read_episode
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.spec import RunSpec, make_run_spec
-from agent.models.openai.keys import KeyRing
-from agent.models.registry import make_model
-from agent.roles.messages import opening_text
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import Ended, Started
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.registry import make_model
+from housequest.agent.roles.messages import opening_text
+from housequest.worlds.paths import config_folder
+from housequest.worlds.registry import make_world
 from tests.backends import prompts
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, serve
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending
-from worlds.paths import config_folder
-from worlds.registry import make_world
 
 KEY = "sk-precious-0123456789-abcdefgh"
 TURNS = 3

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.episodes.events import ModelCall
-from agent.episodes.record import read_episode
+from housequest.agent.episodes.events import ModelCall
+from housequest.agent.episodes.record import read_episode
+from housequest.tui.cli import main
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending
-from tui.cli import main
 
 
 @pytest.fixture

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.render.report import read_summary
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
-from agent.evaluation.runs.sweep import SweepFolder
-from agent.explorer.ledger import Ledger
-from worlds.errors import ConfigurationError
-from worlds.paths import IrregularFile
+from housequest.agent.config import configure
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.render.report import read_summary
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.agent.explorer.ledger import Ledger
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import IrregularFile
 
 KEPT = b"a file of the user's own\n" * 9
 

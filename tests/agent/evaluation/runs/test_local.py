@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from agent.evaluation.cluster.local import ProcessCluster
-from agent.evaluation.cluster.messages import Order
-from agent.evaluation.cluster.named import read_cluster
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.verify import verify_run
-from agent.models.processors import processors
+from housequest.agent.evaluation.cluster.local import ProcessCluster
+from housequest.agent.evaluation.cluster.messages import Order
+from housequest.agent.evaluation.cluster.named import read_cluster
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.verify import verify_run
+from housequest.agent.models.processors import processors
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.runs.test_batch import play
 from tests.agent.evaluation.runs.test_cluster import calls_recorded, react
 from tests.agent.evaluation.runs.test_shards import kept
@@ -25,7 +26,6 @@ from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending, wait_until
-from worlds.errors import ConfigurationError
 
 LONG = 120.0
 """Seconds that players may need to start on a loaded machine."""

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.verify import verify_run
-from agent.training.lora.recipe import CONVERSATIONS
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.verify import verify_run
+from housequest.agent.training.lora.recipe import CONVERSATIONS
 from tests.agent.evaluation.runs.test_cluster import calls_recorded
 from tests.agent.evaluation.runs.test_shards import kept
 from tests.agent.models.llama.tiny import write_tiny

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from agent.config import configure
-from agent.episodes.events import Event, Stepped
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.result import Number, Result, SelectedTask, repeats, result_of, total
-from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import MOST_TOKENS
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import Event, Stepped
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.result import Number, Result, SelectedTask, repeats, result_of, total
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.models.base import MOST_TOKENS
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import as_version_0_1
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
-from worlds.errors import ConfigurationError
 
 
 def steps(*said: str) -> list[Stepped]:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.runs.selection import find_types, select
-from agent.evaluation.runs.spec import make_run_spec
-from agent.integrations.games import HostOptions
-from agent.integrations.sessions import ServedTasks
-from worlds.errors import ConfigurationError, TaskNotFound, Unsupported
-from worlds.household.goals import TASK_TYPES
-from worlds.registry import make_world
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.selection import find_types, select
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.integrations.games import HostOptions
+from housequest.agent.integrations.sessions import ServedTasks
+from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.registry import make_world
 
 
 @pytest.mark.parametrize(

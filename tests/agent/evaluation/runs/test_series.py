@@ -14,33 +14,33 @@ from pathlib import Path
 import pytest
 from starlette.responses import Response
 
-from agent.config import Configuration, configure
-from agent.episodes.events import ModelCall, Outcome, Thought
-from agent.episodes.record import read_episode
-from agent.evaluation.analysis.attempts import AttemptsReport, in_the_end, read_attempts
-from agent.evaluation.analysis.ceilings import Ceiling
-from agent.evaluation.analysis.compare import Run
-from agent.evaluation.analysis.metrics import Extras
-from agent.evaluation.analysis.published import compare_published
-from agent.evaluation.analysis.seeds import SeedsReport, pass_at_k, read_seeds
-from agent.evaluation.analysis.statistics import deviation, pass_at
-from agent.evaluation.library import evaluate
-from agent.evaluation.render.export import as_csv, as_markdown, beside_published
-from agent.evaluation.render.pages.render import series_page
-from agent.evaluation.render.report import ceiling_data
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.series import series, series_folder, series_kind
-from agent.evaluation.runs.spec import make_run_spec
-from agent.evaluation.runs.sweep import SweepFolder
-from agent.evaluation.runs.verify import verify_sweep
-from agent.models.registry import make_model
-from knowledge.statistics import wilson
+from housequest.agent.config import Configuration, configure
+from housequest.agent.episodes.events import ModelCall, Outcome, Thought
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.attempts import AttemptsReport, in_the_end, read_attempts
+from housequest.agent.evaluation.analysis.ceilings import Ceiling
+from housequest.agent.evaluation.analysis.compare import Run
+from housequest.agent.evaluation.analysis.metrics import Extras
+from housequest.agent.evaluation.analysis.published import compare_published
+from housequest.agent.evaluation.analysis.seeds import SeedsReport, pass_at_k, read_seeds
+from housequest.agent.evaluation.analysis.statistics import deviation, pass_at
+from housequest.agent.evaluation.library import evaluate
+from housequest.agent.evaluation.render.export import as_csv, as_markdown, beside_published
+from housequest.agent.evaluation.render.pages.render import series_page
+from housequest.agent.evaluation.render.report import ceiling_data
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.series import series, series_folder, series_kind
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.agent.evaluation.runs.verify import verify_sweep
+from housequest.agent.models.registry import make_model
+from housequest.knowledge.statistics import wilson
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, run
 from tests.backends.few_shot import Continuing, text_of
 from tests.backends.server import Messages, Policy, Recorded, Server, answer, serve, status
-from worlds.errors import ConfigurationError
 
 NOTE = "I should not have looked about. I go to the places where it may be."
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.config import Prices
-from agent.evaluation.analysis.seeds import SweepReport, read_arms
-from agent.evaluation.analysis.statistics import wilson
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.sweep import ArmRun, SweepFolder, plan_sweep, read_sweep
-from worlds.errors import ConfigurationError, HousequestError
+from housequest.agent.config import Prices
+from housequest.agent.evaluation.analysis.seeds import SweepReport, read_arms
+from housequest.agent.evaluation.analysis.statistics import wilson
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder, plan_sweep, read_sweep
+from housequest.worlds.errors import ConfigurationError, HousequestError
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "sweeps").glob("*.yaml"))
 

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config import configure
-from agent.episodes.digests import Damaged, with_digest, without_digest
-from agent.evaluation.analysis.compare import read_for_comparison
-from agent.evaluation.analysis.metrics import Summary
-from agent.evaluation.render.report import RunReport, read_summary
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
-from agent.evaluation.runs.sweep import SweepFolder
-from agent.evaluation.runs.verify import verify_run, verify_sweep
+from housequest.agent.config import configure
+from housequest.agent.episodes.digests import Damaged, with_digest, without_digest
+from housequest.agent.evaluation.analysis.compare import read_for_comparison
+from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.render.report import RunReport, read_summary
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.agent.evaluation.runs.verify import verify_run, verify_sweep
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import as_version_0_1
-from worlds.errors import ConfigurationError
 
 Damage = Callable[[Path, random.Random], None]
 

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from agent.models.base import Completion, Message, Request
-from agent.models.builtin.file import SHIPPED, read_builtin
-from agent.models.builtin.model import BuiltinModel, load_builtin
-from agent.models.builtin.network import Cache, Network, Reading
-from agent.networks.layers import Floats
+from housequest.agent.models.base import Completion, Message, Request
+from housequest.agent.models.builtin.file import SHIPPED, read_builtin
+from housequest.agent.models.builtin.model import BuiltinModel, load_builtin
+from housequest.agent.models.builtin.network import Cache, Network, Reading
+from housequest.agent.networks.layers import Floats
+from housequest.worlds.errors import ModelError, Unsupported
 from tests.agent.models.builtin.tiny import SHAPE, vocabulary, weights, write_tiny
-from worlds.errors import ModelError, Unsupported
 
 PROMPT = "Plan:\n1. find a mug\nHere: cabinet 1, mug 2, mug 3"
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from agent.models.builtin.file import FORMAT
-from agent.models.builtin.network import Shape
-from agent.models.builtin.vocabulary import Vocabulary
-from agent.networks.layers import Floats
+from housequest.agent.models.builtin.file import FORMAT
+from housequest.agent.models.builtin.network import Shape
+from housequest.agent.models.builtin.vocabulary import Vocabulary
+from housequest.agent.networks.layers import Floats
 
 SHAPE = Shape(width=32, layers=2, heads=2, hidden=48, context=1536)
 WORDS = (

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.library import evaluate
-from agent.models.llama.gguf import check_adapter, fingerprint, read_header
-from agent.models.registry import file_digest
+from housequest.agent.evaluation.library import evaluate
+from housequest.agent.models.llama.gguf import check_adapter, fingerprint, read_header
+from housequest.agent.models.registry import file_digest
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.llama.tiny import CONTEXT, Kind, write_tiny
-from worlds.errors import ConfigurationError
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agent.agents.registry import make_agent
-from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.models.base import Message, Request
-from agent.models.llama.model import CHATML_MARKS, LlamaModel
-from agent.models.llama.provider import installed, read_llama_name
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.llama.model import CHATML_MARKS, LlamaModel
+from housequest.agent.models.llama.provider import installed, read_llama_name
+from housequest.worlds.registry import make_world
 from tests.agent.models.llama.tiny import Kind, write_tiny
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

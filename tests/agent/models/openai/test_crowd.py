@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from agent.models.base import Completion, Message, Request
-from agent.models.openai.keys import KeyRing
-from agent.models.registry import make_model
+from housequest.agent.models.base import Completion, Message, Request
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ModelError
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, status
-from worlds.errors import ModelError
 
 PROMPT = [Message("system", "You act."), Message("user", "A room.")]
 

@@ -9,14 +9,14 @@ from random import Random
 import pytest
 from starlette.responses import Response
 
-from agent.models.base import Image, Message, Request
-from agent.models.checking import check_model
-from agent.models.openai.probes import names_colours
-from agent.models.registry import make_model
+from housequest.agent.models.base import Image, Message, Request
+from housequest.agent.models.checking import check_model
+from housequest.agent.models.openai.probes import names_colours
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ModelError, Unsupported
+from housequest.worlds.rooms.frame import png_file
 from tests.backends import server as backend
 from tests.backends.server import Policy, Recorded, Server, decoded, serve
-from worlds.errors import ModelError, Unsupported
-from worlds.rooms.frame import png_file
 
 ROWS = [Random(row).randbytes(3 * 5) for row in range(7)]
 PICTURE = Image(png_file((5, 7), 2, b"".join(b"\0" + row for row in ROWS)), "some digest")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.openai.keys import (
+from housequest.agent.models.openai.keys import (
     OFFICIAL_KEY,
     OFFICIAL_URL,
     PLACEHOLDER,
@@ -17,7 +17,7 @@ from agent.models.openai.keys import (
     load_keys,
     parse_endpoint,
 )
-from worlds.errors import ConfigurationError
+from housequest.worlds.errors import ConfigurationError
 
 OFFICIAL = parse_endpoint(OFFICIAL_URL)
 LOCAL = parse_endpoint("http://127.0.0.1:8000/v1")

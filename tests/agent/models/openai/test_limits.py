@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from agent.models.openai.attempts import Attempts, Failure
-from agent.models.openai.rate_limiter import Call, RateLimiter, Verdict
-from agent.models.provider import CallOptions
+from housequest.agent.models.openai.attempts import Attempts, Failure
+from housequest.agent.models.openai.rate_limiter import Call, RateLimiter, Verdict
+from housequest.agent.models.provider import CallOptions
 
 WORKERS, TURNS = 140, 10
 CALLS = WORKERS * TURNS

@@ -13,14 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.models.base import Completion, Message, Model, Request, Usage
-from agent.models.openai.attempts import SLOW_RETRIES
-from agent.models.openai.keys import KeyRing
-from agent.models.openai.model import LONGEST_MESSAGE
-from agent.models.registry import make_model, portable_name
+from housequest.agent.models.base import Completion, Message, Model, Request, Usage
+from housequest.agent.models.openai.attempts import SLOW_RETRIES
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.openai.model import LONGEST_MESSAGE
+from housequest.agent.models.registry import make_model, portable_name
+from housequest.worlds.errors import ModelError, Unsupported
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Server
-from worlds.errors import ModelError, Unsupported
 
 PROMPT = [Message("system", "You act."), Message("user", "A room. \ud800")]
 PRECIOUS = "sk-precious-0123456789-abcdefgh"

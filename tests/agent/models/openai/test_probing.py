@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
-from agent.models.base import Capabilities, Message, Request
-from agent.models.openai.model import PROBED_AGAIN, OpenAIModel
-from agent.models.openai.probes import parse_choice, spells
-from agent.models.openai.wire import token_choices
-from agent.models.registry import make_model
+from housequest.agent.models.base import Capabilities, Message, Request
+from housequest.agent.models.openai.model import PROBED_AGAIN, OpenAIModel
+from housequest.agent.models.openai.probes import parse_choice, spells
+from housequest.agent.models.openai.wire import token_choices
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ModelError, Unsupported
 from tests.backends import server as backend
 from tests.backends.server import Policy, Recorded, Server, serve
-from worlds.errors import ModelError, Unsupported
 
 HELLO = [Message("user", "hello")]
 

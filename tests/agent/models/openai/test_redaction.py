@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.models.base import Completion, Message, Request
-from agent.models.embeddings import make_embedder
-from agent.models.openai.keys import PLACEHOLDER, KeyRing, parse_endpoint
-from agent.models.openai.redaction import SHORTEST_SECRET, Redactor
-from agent.models.openai.wire import NotACompletion, read_completion, read_refusal
-from agent.models.provider import CallOptions
-from agent.models.registry import make_model
+from housequest.agent.models.base import Completion, Message, Request
+from housequest.agent.models.embeddings import make_embedder
+from housequest.agent.models.openai.keys import PLACEHOLDER, KeyRing, parse_endpoint
+from housequest.agent.models.openai.redaction import SHORTEST_SECRET, Redactor
+from housequest.agent.models.openai.wire import NotACompletion, read_completion, read_refusal
+from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ModelError
 from tests.backends import server as backend
 from tests.backends.server import Server
-from worlds.errors import ModelError
 
 KEY = "sk-precious-0123456789/abc+DEFG="
 KEYS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=SHORTEST_SECRET, max_size=40).filter(

@@ -15,16 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.responses import JSONResponse, Response
 
-from agent.evaluation.runs.budget import Budget, BudgetTracker, MeteredModel, RunHalted
-from agent.models.base import Message, PromptToken, Scores, Usage
-from agent.models.checking import check_model
-from agent.models.openai.model import OpenAIModel
-from agent.models.openai.probes import score_gain
-from agent.models.openai.wire import read_tokens
-from agent.models.registry import make_model
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, MeteredModel, RunHalted
+from housequest.agent.models.base import Message, PromptToken, Scores, Usage
+from housequest.agent.models.checking import check_model
+from housequest.agent.models.openai.model import OpenAIModel
+from housequest.agent.models.openai.probes import score_gain
+from housequest.agent.models.openai.wire import read_tokens
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ModelError, Unsupported
 from tests.backends import server as backend
 from tests.backends.server import Behaviour, Policy, Recorded, Server, serve
-from worlds.errors import ModelError, Unsupported
 
 ASKED = [Message("system", "you tidy"), Message("user", "1.")]
 TEXTS = ("find an egg,", "find a pan,", "done.", "fin", "")

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from agent.models.base import Completion, Message, Request
-from agent.models.openai.keys import KeyRing
-from agent.models.openai.streaming import StreamedReply
-from agent.models.openai.wire import NotACompletion
-from agent.models.registry import make_model
+from housequest.agent.models.base import Completion, Message, Request
+from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.openai.streaming import StreamedReply
+from housequest.agent.models.openai.wire import NotACompletion
+from housequest.agent.models.registry import make_model
+from housequest.worlds.errors import ModelError
 from tests.backends import server as backend
 from tests.backends.server import Server
-from worlds.errors import ModelError
 
 REPLY = "Thought: eggs are kept cold.\nAction: open fridge 1"
 ASKED = Request([Message("user", "A kitchen.")])

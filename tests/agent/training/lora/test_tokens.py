@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agent.export.conversations import Conversation
-from agent.models.base import Message
-from agent.roles.base import plain_text
-from agent.training.lora.games import Demonstrations
-from agent.training.lora.tokens import encode, encoded
-from worlds.errors import ConfigurationError
-from worlds.options import Scalar
+from housequest.agent.export.conversations import Conversation
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import plain_text
+from housequest.agent.training.lora.games import Demonstrations
+from housequest.agent.training.lora.tokens import encode, encoded
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import Scalar
 
 
 class Letters:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.alfworld.data.annotations import sentences_of
-from worlds.tasks import GoalSource, parse_goal_source
+from housequest.worlds.alfworld.data.annotations import sentences_of
+from housequest.worlds.tasks import GoalSource, parse_goal_source
 
 
 def trajectory(folder: Path, content: Any) -> Path:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from housequest.worlds.alfworld.data.archives import import_games
+from housequest.worlds.alfworld.data.index import check_data
 from tests.worlds.alfworld.reference.samples import HEAT, OLDER, encoded, published, put, unpacked
-from worlds.alfworld.data.archives import import_games
-from worlds.alfworld.data.index import check_data
 
 
 def test_a_check_names_what_is_wrong_and_what_is_missing(tmp_path: Path) -> None:

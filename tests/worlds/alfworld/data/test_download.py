@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.data.archives import import_games
+from housequest.worlds.alfworld.data.download import Progress, download_archive, official
+from housequest.worlds.errors import ConfigurationError, HousequestError, WorldError
 from tests.worlds.alfworld.data.file_server import Answer, FileServer, serve
-from worlds.alfworld.data.archives import import_games
-from worlds.alfworld.data.download import Progress, download_archive, official
-from worlds.errors import ConfigurationError, HousequestError, WorldError
 
 
 def fetched(server: FileServer, folder: Path, name: str = "games.zip") -> tuple[bytes, list[Progress]]:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.data.index import Entry, Index
+from housequest.worlds.alfworld.engine.game import MAX_FILE
+from housequest.worlds.errors import WorldError
+from housequest.worlds.paths import cache_folder
 from tests.worlds.alfworld.reference.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
-from worlds.alfworld.data.index import Entry, Index
-from worlds.alfworld.engine.game import MAX_FILE
-from worlds.errors import WorldError
-from worlds.paths import cache_folder
 
 
 def entry(data: Path, split: str = "train") -> Entry:

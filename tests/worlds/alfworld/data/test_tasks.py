@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worlds.alfworld.data.tasks import GAME_FILE, game_at, in_order, read_reference, type_of_trial
-from worlds.household.goals import TASK_TYPES
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, game_at, in_order, read_reference, type_of_trial
+from housequest.worlds.household.goals import TASK_TYPES
 
 
 def test_splits_come_in_their_own_order_and_others_by_name() -> None:

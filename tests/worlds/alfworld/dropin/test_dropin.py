@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.dropin import AlfredTWEnv, BatchEnv, get_environment
+from housequest.worlds.alfworld.dropin.batches import register_game, register_games
+from housequest.worlds.alfworld.dropin.core import EnvInfos
+from housequest.worlds.alfworld.dropin.env import AlfredDemangler, AlfredExpert
+from housequest.worlds.alfworld.dropin.games import start
+from housequest.worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 from tests.test_imports import loaded
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, name_of
 from tests.worlds.alfworld.reference.samples import HEAT, PLACE, put
-from worlds.alfworld.dropin import AlfredTWEnv, BatchEnv, get_environment
-from worlds.alfworld.dropin.batches import register_game, register_games
-from worlds.alfworld.dropin.core import EnvInfos
-from worlds.alfworld.dropin.env import AlfredDemangler, AlfredExpert
-from worlds.alfworld.dropin.games import start
-from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 
 TRIAL = "trial_T20190101_000000_000003"
 WINNABLE = [path for path in HOUSES if path.stem != "odd_facts"]
@@ -97,7 +97,8 @@ def test_the_class_is_found_by_alfworlds_name() -> None:
 
 def test_it_loads_neither_numpy_nor_a_reader_of_yaml(tmp_path: Path) -> None:
     assert (
-        loaded("import worlds.alfworld.dropin", tmp_path) & {"numpy", "textworld", "alfworld", "ruamel", "gymnasium"} == set()
+        loaded("import housequest.worlds.alfworld.dropin", tmp_path) & {"numpy", "textworld", "alfworld", "ruamel", "gymnasium"}
+        == set()
     )
 
 
@@ -423,14 +424,14 @@ def test_a_script_finds_the_stand_ins_in_place_of_alfworld(tmp_path: Path) -> No
     )
     for command in ([script], ["-m", "script"]):
         done = subprocess.run(
-            [sys.executable, "-m", "worlds.alfworld.as_alfworld", *command, "--one"],
+            [sys.executable, "-m", "housequest.as_alfworld", *command, "--one"],
             check=True,
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4]), "ALFWORLD_DATA": str(tmp_path)},
             capture_output=True,
             text=True,
         )
-        opening = "worlds.alfworld.dropin.env ['--one'] __main__"
+        opening = "housequest.worlds.alfworld.dropin.env ['--one'] __main__"
         assert done.stdout.splitlines() == [opening, str(domain), "alfworld.agents.agent"]
 
 

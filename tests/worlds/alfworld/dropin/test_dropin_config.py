@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from worlds.alfworld.dropin import load_config
-from worlds.alfworld.dropin.config import setting
-from worlds.errors import ConfigurationError
+from housequest.worlds.alfworld.dropin import load_config
+from housequest.worlds.alfworld.dropin.config import setting
+from housequest.worlds.errors import ConfigurationError
 
 CONFIG = """
 dataset:

@@ -14,7 +14,7 @@ from tests.worlds.alfworld.dropin.test_dropin_reference import few, said
 __all__ = ["few"]
 
 PROGRAMS = sorted(Path(__file__).with_name("programs").glob("*.py"))
-STAND_IN = ["-m", "worlds.alfworld.as_alfworld"]
+STAND_IN = ["-m", "housequest.as_alfworld"]
 
 pytestmark = [
     pytest.mark.games,

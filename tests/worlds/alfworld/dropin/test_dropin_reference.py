@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[4]
-OURS, THEIRS = "worlds.alfworld.dropin", "alfworld.agents.environment"
+OURS, THEIRS = "housequest.worlds.alfworld.dropin", "alfworld.agents.environment"
 
 pytestmark = [
     pytest.mark.games,

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from housequest.worlds.alfworld.dropin import BatchEnv
+from housequest.worlds.alfworld.dropin.core import EnvInfos
+from housequest.worlds.alfworld.dropin.env import AlfredDemangler, AlfredExpert, AlfredInfos
+from housequest.worlds.alfworld.dropin.groups import AlfworldEnvs, build_alfworld_envs
+from housequest.worlds.alfworld.expert import make_expert
+from housequest.worlds.errors import ConfigurationError, OrderError, WorldError
 from tests.worlds.alfworld.dropin.test_dropin import configuration
 from tests.worlds.alfworld.play import BUNDLED, HOUSES
-from worlds.alfworld.dropin import BatchEnv
-from worlds.alfworld.dropin.core import EnvInfos
-from worlds.alfworld.dropin.env import AlfredDemangler, AlfredExpert, AlfredInfos
-from worlds.alfworld.dropin.groups import AlfworldEnvs, build_alfworld_envs
-from worlds.alfworld.expert import make_expert
-from worlds.errors import ConfigurationError, OrderError, WorldError
 
 FILES = [str(path) for path in HOUSES]
 

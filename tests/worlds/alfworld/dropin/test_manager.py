@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from housequest.worlds.alfworld.dropin.groups import AlfworldEnvs
+from housequest.worlds.alfworld.dropin.manager import AlfWorldEnvironmentManager, alfworld_projection
+from housequest.worlds.alfworld.expert import make_expert
+from housequest.worlds.errors import ConfigurationError, OrderError, WorldError
 from tests.worlds.alfworld.dropin.test_groups import FILES
-from worlds.alfworld.dropin.groups import AlfworldEnvs
-from worlds.alfworld.dropin.manager import AlfWorldEnvironmentManager, alfworld_projection
-from worlds.alfworld.expert import make_expert
-from worlds.errors import ConfigurationError, OrderError, WorldError
 
 GAMES = 6
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.dropin.batches import ShuffledCycle
+from housequest.worlds.alfworld.dropin.games import renumbered
+from housequest.worlds.errors import ConfigurationError
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of
-from worlds.alfworld.dropin.batches import ShuffledCycle
-from worlds.alfworld.dropin.games import renumbered
-from worlds.errors import ConfigurationError
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import worlds.alfworld
-from worlds.alfworld.engine.game import load_game
-from worlds.alfworld.engine.native import REFUSED, NativeEnv, conditions, won
-from worlds.base import Env, Step, Task
-from worlds.errors import OrderError
+from housequest.worlds import alfworld
+from housequest.worlds.alfworld.engine.game import load_game
+from housequest.worlds.alfworld.engine.native import REFUSED, NativeEnv, conditions, won
+from housequest.worlds.base import Env, Step, Task
+from housequest.worlds.errors import OrderError
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "houses"
-BUNDLED = sorted((Path(worlds.alfworld.__file__).parent / "houses").glob("*.json"))
+BUNDLED = sorted((Path(alfworld.__file__).parent / "houses").glob("*.json"))
 ALL = sorted(GOLDEN.glob("*.json")) + BUNDLED
 GAMES = {path.stem: load_game(path) for path in ALL}
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from worlds.alfworld.engine.game import MAX_FILE, MAX_GOAL, Game, load_game, parse_game
-from worlds.alfworld.engine.pddl import MAX_FACTS, MAX_THINGS
-from worlds.errors import GameError
+from housequest.worlds.alfworld.engine.game import MAX_FILE, MAX_GOAL, Game, load_game, parse_game
+from housequest.worlds.alfworld.engine.pddl import MAX_FACTS, MAX_THINGS
+from housequest.worlds.errors import GameError
 
 HOUSES = Path(__file__).parents[1] / "golden" / "houses"
 KITCHEN: dict[str, str] = json.loads((HOUSES / "slicing.json").read_text(encoding="utf-8"))

@@ -15,20 +15,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.engine.game import load_game, parse_game, read_published
+from housequest.worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
+from housequest.worlds.alfworld.engine.planner import SearchLimitReached, Solution, plan, wins
+from housequest.worlds.alfworld.houses.export import Exported, Logic, export_game, export_task, installed_logic, write_game
+from housequest.worlds.alfworld.houses.house import make_house
+from housequest.worlds.alfworld.room import room_of
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.errors import ConfigurationError, GameError, HousequestError
+from housequest.worlds.household.goals import TASK_TYPES, TYPES
 from tests.worlds.alfworld.engine.test_planner import crowd
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published
-from worlds.alfworld.engine.game import load_game, parse_game, read_published
-from worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
-from worlds.alfworld.engine.planner import SearchLimitReached, Solution, plan, wins
-from worlds.alfworld.houses.export import Exported, Logic, export_game, export_task, installed_logic, write_game
-from worlds.alfworld.houses.house import make_house
-from worlds.alfworld.room import room_of
-from worlds.alfworld.world import AlfworldWorld
-from worlds.errors import ConfigurationError, GameError, HousequestError
-from worlds.household.goals import TASK_TYPES, TYPES
 
 if TYPE_CHECKING:
-    from worlds.alfworld.reference.worker import Reference
+    from housequest.worlds.alfworld.reference.worker import Reference
 
 REFERENCE = all(find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
 NONE = Logic("(define (domain none))", '"Your task is to: UNKNOWN GOAL."')
@@ -160,14 +160,14 @@ def reference() -> Reference:
     """The real game, for all tests of this file; they are skipped where it is not installed."""
     if not REFERENCE:
         pytest.skip('needs the real game: pip install "housequest[alfworld]"')
-    from worlds.alfworld.reference.worker import Reference
+    from housequest.worlds.alfworld.reference.worker import Reference
 
     return Reference()
 
 
 def plays_alike(seed: int, reference: Reference, folder: Path) -> None:
     """The house of ``seed``, exported, says the same on both engines: a walk of all sorts, then the shortest way to win."""
-    from worlds.alfworld.engine.game import GameFile
+    from housequest.worlds.alfworld.engine.game import GameFile
 
     path = checked(export_task(AlfworldWorld(), f"generated:{seed}"), folder)
     game, raw = load_game(path), json.loads(path.read_bytes())

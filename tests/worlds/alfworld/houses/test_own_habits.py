@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agent.config import configure
-from agent.evaluation.runs.spec import make_run_spec
-from worlds.alfworld.dropin.config import load_config
-from worlds.alfworld.houses.habits import counted_habits, read_habits
-from worlds.alfworld.houses.house import make_house
-from worlds.errors import ConfigurationError
-from worlds.registry import make_world
+from housequest.agent.config import configure
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.worlds.alfworld.dropin.config import load_config
+from housequest.worlds.alfworld.houses.habits import counted_habits, read_habits
+from housequest.worlds.alfworld.houses.house import make_house
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "habits.yaml"
 

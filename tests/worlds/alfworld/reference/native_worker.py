@@ -1,4 +1,5 @@
-"""A worker as `worlds.alfworld.reference.worker` is one, over the native engine, so that it runs where nothing is compiled.
+"""A worker as `housequest.worlds.alfworld.reference.worker` is one, over the native engine, so that it runs where nothing is
+compiled.
 
 It prints, as the packages of the reference do, and there are commands by which it misbehaves. ``$ALIVE`` names a file that it
 keeps locked for as long as it lives, ``$UNLIKE`` a word that it says instead of "You".
@@ -14,11 +15,11 @@ import time
 from collections.abc import Callable
 from typing import Any, cast
 
+from housequest.worlds.alfworld.engine.game import PLACEHOLDER, GameFile, parse_game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.reference.worker import GameOutput, Reference, serve_game
+from housequest.worlds.base import Step
 from tests.worlds.alfworld.play import env_of
-from worlds.alfworld.engine.game import PLACEHOLDER, GameFile, parse_game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.worker import GameOutput, Reference, serve_game
-from worlds.base import Step
 
 
 class NativeGame(Reference):

@@ -17,16 +17,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.engine.game import parse_game
+from housequest.worlds.alfworld.engine.native import REFUSED
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.errors import ConfigurationError
 from scripts.parity.__main__ import main
 from scripts.parity.compare import compare, shrink
 from scripts.parity.plan import STEPS, WALKS, WALKTHROUGH, Item, commands_of, full, slice_of_games, slice_of_houses
 from scripts.parity.report import difference, left_out, totals
 from scripts.parity.sweep import Editions, Record, Results, Sweep, editions, read_record
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, env_of, loaded, name_of
-from worlds.alfworld.engine.game import parse_game
-from worlds.alfworld.engine.native import REFUSED
-from worlds.alfworld.world import AlfworldWorld
-from worlds.errors import ConfigurationError
 
 ROOT = Path(__file__).parents[4]
 KITCHEN = next(path for path in BUNDLED if path.stem == "kitchen")

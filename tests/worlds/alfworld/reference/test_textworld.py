@@ -17,14 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.reference.env import TextworldEnv, Timeouts, Workers
+from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.base import Env, Task
+from housequest.worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 from tests.waiting import PATIENCE, ending, wait_until
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, loaded, name_of
 from tests.worlds.alfworld.reference.native_worker import MISDEEDS
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.reference.env import TextworldEnv, Timeouts, Workers
-from worlds.alfworld.world import AlfworldWorld
-from worlds.base import Env, Task
-from worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 
 WORKER = "tests.worlds.alfworld.reference.native_worker"
 QUICK = "scripts.parity.quick"
@@ -180,7 +180,11 @@ def test_a_worker_that_was_killed_while_it_waited_is_not_used(workers: Workers) 
 
 @pytest.mark.parametrize(
     ("module", "reason"),
-    [("worlds.alfworld.no_such_worker", "No module named"), ("this", "none of ours|not JSON"), ("worlds.errors", "status 0")],
+    [
+        ("housequest.worlds.alfworld.no_such_worker", "No module named"),
+        ("this", "none of ours|not JSON"),
+        ("housequest.worlds.errors", "status 0"),
+    ],
 )
 def test_a_program_that_is_no_worker_is_an_error(module: str, reason: str) -> None:
     with pytest.raises(GameError, match=f"'kitchen': the reference game broke off: .*({reason})"):

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.engine.game import Game
+from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.text.reader import begin, refused, update
+from housequest.worlds.base import Observation
+from housequest.worlds.household.belief import Belief, Item, Receptacle, describe, kind
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of, published
-from worlds.alfworld.engine.game import Game
-from worlds.alfworld.engine.native import NativeEnv
-from worlds.alfworld.text.reader import begin, refused, update
-from worlds.base import Observation
-from worlds.household.belief import Belief, Item, Receptacle, describe, kind
 
 OPENING = Observation(
     "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room. Looking quickly around you, you see a bed 1, "

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.engine.game import Game
+from housequest.worlds.alfworld.engine.native import REFUSED, NativeEnv
+from housequest.worlds.alfworld.text.diagnosis import Diagnosed, explain
+from housequest.worlds.alfworld.text.reader import begin, canonical, update
+from housequest.worlds.base import Env, Observation
+from housequest.worlds.errors import OrderError
+from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.wrappers import OrderChecked, StepLimit
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, loaded, name_of, published
 from tests.worlds.alfworld.text.test_belief import ANY_TEXT, OPENING
-from worlds.alfworld.engine.game import Game
-from worlds.alfworld.engine.native import REFUSED, NativeEnv
-from worlds.alfworld.text.diagnosis import Diagnosed, explain
-from worlds.alfworld.text.reader import begin, canonical, update
-from worlds.base import Env, Observation
-from worlds.errors import OrderError
-from worlds.household.belief import Belief, kind
-from worlds.wrappers import OrderChecked, StepLimit
 
 
 def told(*texts: str) -> Belief:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.text.goals import guess_goal, read_goal
+from housequest.worlds.household.goals import TASK_TYPES, Goal
 from tests.worlds.alfworld.play import loaded, published
-from worlds.alfworld.text.goals import guess_goal, read_goal
-from worlds.household.goals import TASK_TYPES, Goal
 
 OBJECTS = ("alarmclock", "book", "butterknife", "cellphone", "egg", "knife", "mug", "sink", "tissuebox")
 RECEPTACLES = ("bed", "coffeetable", "countertop", "desk", "drawer", "fridge", "garbagecan", "microwave", "sinkbasin", "sofa")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.evaluation.analysis.metrics import summarise
-from agent.evaluation.analysis.statistics import Interval, wilson
-from agent.evaluation.render.pages.charts import (
+from housequest.agent.evaluation.analysis.metrics import summarise
+from housequest.agent.evaluation.analysis.statistics import Interval, wilson
+from housequest.agent.evaluation.render.pages.charts import (
     WIDTH,
     RateBar,
     counts_chart,
@@ -20,8 +20,8 @@ from agent.evaluation.render.pages.charts import (
     rates_chart,
     ticks,
 )
-from agent.evaluation.render.pages.render import endings, step_bins, tokens_an_episode
-from agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.render.pages.render import endings, step_bins, tokens_an_episode
+from housequest.agent.evaluation.runs.result import Result, SelectedTask
 
 
 def result(outcome: str = "won", **fields: object) -> Result:

@@ -12,19 +12,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agent.config import configure
-from agent.episodes.events import Body, Event, Started, Stepped, branch
-from agent.episodes.record import read_episode
-from agent.evaluation.analysis.compare import Run, compare, read_for_comparison
-from agent.evaluation.render.pages.drawings import SIZE, draw_path
-from agent.evaluation.render.pages.episodes import Limits
-from agent.evaluation.render.pages.render import comparison_page, run_page
-from agent.evaluation.runs.batch import run_batch
-from agent.evaluation.runs.folder import RunFolder
-from agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.config import configure
+from housequest.agent.episodes.events import Body, Event, Started, Stepped, branch
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.compare import Run, compare, read_for_comparison
+from housequest.agent.evaluation.render.pages.drawings import SIZE, draw_path
+from housequest.agent.evaluation.render.pages.episodes import Limits
+from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
+from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.worlds.base import Pictured
+from housequest.worlds.registry import make_world
 from tests.agent.evaluation.render.pages.outline import Outline
-from worlds.base import Pictured
-from worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy
 

@@ -1,9 +1,6 @@
-"""Stands in for ``alfworld``, and for what its users take from ``textworld``, without a change of their code.
+"""Puts the native engine behind the names of ``alfworld`` and ``textworld``; see `housequest.as_alfworld`.
 
-Importing this module, before either of them, puts the native engine behind their names in this process. The command does the
-same for a script: ``python -m worlds.alfworld.as_alfworld SCRIPT [ARGUMENT...]``, or ``-m MODULE [ARGUMENT...]``. What they
-have beyond the text games is missing, and importing it raises ``ModuleNotFoundError``. A program that starts processes which
-do not inherit its modules needs the import in the module that these load.
+What they have beyond the text games is missing, and importing it raises ``ModuleNotFoundError``.
 """
 
 from __future__ import annotations
@@ -16,9 +13,9 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from worlds.alfworld.dropin import batches, config, core, env, games
-from worlds.errors import ConfigurationError
-from worlds.paths import alfworld_data
+from housequest.worlds.alfworld.dropin import batches, config, core, env, games
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import alfworld_data
 
 ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"
 """The versions that are stood in for."""
@@ -92,7 +89,7 @@ def stand_in() -> None:
     """Put the stand-ins where ``import`` looks first. Raises ``ConfigurationError`` if the real ones are imported already."""
     for name in ("alfworld", "textworld"):
         if name in sys.modules and not hasattr(sys.modules[name], "__stands_in__"):
-            raise ConfigurationError(f"{name} is imported already; import worlds.alfworld.as_alfworld before it.")
+            raise ConfigurationError(f"{name} is imported already; import housequest.as_alfworld before it.")
     os.environ.setdefault("ALFWORLD_DATA", str(alfworld_data()))
     for name, contents in _modules().items():
         sys.modules[name] = _module(name, contents)
@@ -102,7 +99,7 @@ def stand_in() -> None:
 
 
 def _module(name: str, contents: Mapping[str, object]) -> ModuleType:
-    module = ModuleType(name, "Stands in for the real one; see worlds.alfworld.as_alfworld.")
+    module = ModuleType(name, "Stands in for the real one; see housequest.as_alfworld.")
     vars(module).update(contents)
     vars(module).update(__path__=[], __stands_in__=True)
     return module
@@ -120,10 +117,4 @@ def main(arguments: list[str]) -> None:
             sys.path.insert(0, str(Path(script).resolve().parent))
             runpy.run_path(script, run_name="__main__")
         case _:
-            sys.exit("Usage: python -m worlds.alfworld.as_alfworld SCRIPT [ARGUMENT...] | -m MODULE [ARGUMENT...]")
-
-
-stand_in()
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+            sys.exit("Usage: python -m housequest.as_alfworld SCRIPT [ARGUMENT...] | -m MODULE [ARGUMENT...]")

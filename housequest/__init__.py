@@ -1,0 +1,101 @@
+"""housequest: long household tasks in text, played by people and language-model agents.
+
+The public interface. Each name is imported on first use::
+
+    from housequest import evaluate, make_agent, make_world, play
+
+docs/guides/extending.md builds a world, an agent and a kind of model with it.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from housequest.agent.agents.checking import check_agent
+    from housequest.agent.agents.registry import agent_names, make_agent
+    from housequest.agent.agents.spec import AgentParts, AgentSpec, declare_agent
+    from housequest.agent.base import Act, Agent, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
+    from housequest.agent.episodes.events import Event
+    from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
+    from housequest.agent.episodes.record import EpisodeRecorder, read_episode
+    from housequest.agent.evaluation.library import evaluate, report
+    from housequest.agent.models.base import Capabilities, Completion, Image, Message, Model, Request, Scores
+    from housequest.agent.models.checking import check_model
+    from housequest.agent.models.provider import CallOptions, ModelProvider
+    from housequest.agent.models.registry import make_model
+    from housequest.worlds.base import Env, Observation, Policy, Step, Task, Transition, World
+    from housequest.worlds.checking import check_world
+    from housequest.worlds.errors import (
+        ConfigurationError,
+        GameError,
+        HousequestError,
+        ModelError,
+        OrderError,
+        TaskNotFound,
+        Unsupported,
+        WorldError,
+    )
+    from housequest.worlds.options import option
+    from housequest.worlds.registry import make_world, world_names
+
+__version__ = "0.1.0"
+
+# The packages lie beside this folder in a checkout, which has links to them; where links cannot be had (Windows), Python is
+# told of the folder that holds them.
+if not Path(__path__[0], "agent").is_dir():
+    __path__.append(str(Path(__path__[0]).parent))
+
+_MODULES = {
+    "housequest.agent.agents.checking": ("check_agent",),
+    "housequest.agent.agents.registry": ("agent_names", "make_agent"),
+    "housequest.agent.agents.spec": ("AgentParts", "AgentSpec", "declare_agent"),
+    "housequest.agent.base": ("Act", "Agent", "Decision", "Emitter", "GiveUp", "Grants", "Idle", "ParseFailure", "Turn"),
+    "housequest.agent.episodes.events": ("Event",),
+    "housequest.agent.episodes.loop": ("EpisodeConfig", "play", "run_episode"),
+    "housequest.agent.episodes.record": ("EpisodeRecorder", "read_episode"),
+    "housequest.agent.evaluation.library": ("evaluate", "report"),
+    "housequest.agent.models.base": ("Capabilities", "Completion", "Image", "Message", "Model", "Request", "Scores"),
+    "housequest.agent.models.checking": ("check_model",),
+    "housequest.agent.models.provider": ("CallOptions", "ModelProvider"),
+    "housequest.agent.models.registry": ("make_model",),
+    "housequest.worlds.base": ("Env", "Observation", "Policy", "Step", "Task", "Transition", "World"),
+    "housequest.worlds.checking": ("check_world",),
+    "housequest.worlds.errors": (
+        *("ConfigurationError", "GameError", "HousequestError", "ModelError"),
+        *("OrderError", "TaskNotFound", "Unsupported", "WorldError"),
+    ),
+    "housequest.worlds.options": ("option",),
+    "housequest.worlds.registry": ("make_world", "world_names"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+# fmt: off
+__all__ = [
+    "Act", "Agent", "AgentParts", "AgentSpec", "CallOptions", "Capabilities", "Completion", "ConfigurationError",
+    "Decision", "Emitter", "Env", "EpisodeConfig", "EpisodeRecorder", "Event", "GameError", "GiveUp", "Grants",
+    "HousequestError", "Idle", "Image", "Message", "Model", "ModelError", "ModelProvider", "Observation", "OrderError",
+    "ParseFailure", "Policy", "Request", "Scores", "Step", "Task", "TaskNotFound", "Transition", "Turn", "Unsupported",
+    "World", "WorldError", "agent_names", "check_agent", "check_model", "check_world", "declare_agent", "evaluate",
+    "make_agent", "make_model", "make_world", "option", "play", "read_episode", "report", "run_episode", "world_names",
+]
+# fmt: on
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'housequest' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def main() -> None:
+    """The ``housequest`` command, which Ctrl-C ends without a traceback, also while it is still being imported."""
+    try:
+        from housequest.tui.cli import main as command
+
+        command()
+    except KeyboardInterrupt:
+        sys.exit(130)

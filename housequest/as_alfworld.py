@@ -1,0 +1,17 @@
+"""Stands in for ``alfworld``, and for what its users take from ``textworld``, without a change of their code.
+
+Importing this module, before either of them, puts the native engine behind their names in this process. The command does the
+same for a script: ``python -m housequest.as_alfworld SCRIPT [ARGUMENT...]``, or ``-m MODULE [ARGUMENT...]``. A program that
+starts processes which do not inherit its modules needs the import in the module that these load.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from housequest.worlds.alfworld.dropin.stand_in import main, stand_in
+
+stand_in()
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
