@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
 from housequest.worlds.paths import IrregularFile
+from housequest.worlds.plugins import is_out, load_plugin, plugins
 
 _COMMANDS = {
     "play": "play",
@@ -25,31 +26,15 @@ _COMMANDS = {
     "verify": "verify",
     "merge": "merge",
     "replay": "replay",
-    "explore": "explore",
-    "train": "train",
-    "export": "export",
-    "modules": "modules",
     "runs": "runs",
-    "serve": "serve",
-    "mcp": "mcp",
-    "env-server": "env_server",
     "plugins": "plugins",
     "trust": "trust",
     "models": "models_app",
     "rules": "rules_app",
     "data": "data_app",
 }
-"""What each command is called in its file in ``housequest.tui.commands``, in the order of ``--help``."""
-
-
-def _command(name: str) -> Any:
-    found = getattr(import_module(f"housequest.tui.commands.{name.replace('-', '_')}"), _COMMANDS[name])
-    holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
-    if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name)
-    else:
-        holder.command(name)(found)
-    return typer.main.get_group(holder).commands[name]
+"""What each command is called in its file in ``housequest.tui.commands``, in the order of ``--help``. Those of optional
+parts and of other packages follow."""
 
 
 class _Commands(Mapping[str, Any]):
@@ -57,15 +42,25 @@ class _Commands(Mapping[str, Any]):
     first picture."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in _COMMANDS:
+        if name in _COMMANDS:
+            found = getattr(import_module(f"housequest.tui.commands.{name}"), _COMMANDS[name])
+        elif name in plugins("housequest.commands") or is_out("housequest.commands", name):
+            found = load_plugin("housequest.commands", name, "command")
+        else:
             raise KeyError(name)
-        return _command(name)
+        holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+        if isinstance(found, typer.Typer):
+            holder.add_typer(found, name=name)
+        else:
+            holder.command(name)(found)
+        return typer.main.get_group(holder).commands[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_COMMANDS)
+        yield from _COMMANDS
+        yield from (name for name in plugins("housequest.commands") if name not in _COMMANDS)
 
     def __len__(self) -> int:
-        return len(_COMMANDS)
+        return sum(1 for _ in self)
 
 
 class _Group(TyperGroup):

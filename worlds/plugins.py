@@ -1,6 +1,7 @@
-"""Worlds, agents and models by name: whatever an installed package declares as an entry point.
+"""Plugins by name: whatever an installed package declares as an entry point.
 
-What ships with housequest is declared the same way, in its own ``pyproject.toml``, and has no other way in.
+What ships with housequest is declared the same way, in its own ``pyproject.toml``, and has no other way in. Its optional parts
+are folders that can be taken out of the tree: what such a part declares is then not installed, and an error says so.
 """
 
 from __future__ import annotations
@@ -8,14 +9,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 
-Group = Literal["housequest.worlds", "housequest.agents", "housequest.models"]
+Group = Literal[
+    "housequest.worlds",
+    "housequest.engines",
+    "housequest.agents",
+    "housequest.models",
+    "housequest.bodies",
+    "housequest.runs",
+    "housequest.reports",
+    "housequest.clusters",
+    "housequest.commands",
+    "housequest.views",
+]
 
 _SHIPPED = "housequest"
+_ROOT = Path(__file__).parents[1]
+"""The folder of the package ``housequest``."""
 
 
 @cache
@@ -33,9 +48,14 @@ def plugins(group: Group) -> Mapping[str, EntryPoint]:
 
     Nothing is imported. Raises ``ConfigurationError`` if housequest is not installed.
     """
-    if not (declared := _declared(group)):
+    if not _declared("housequest.worlds"):
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
-    return MappingProxyType({name: points[0] for name, points in declared.items()})
+    return MappingProxyType({name: points[0] for name, points in _declared(group).items() if not _is_out(points[0])})
+
+
+def is_out(group: Group, name: str) -> bool:
+    """Whether ``name`` belongs to a part of housequest that was taken out of this tree."""
+    return any(map(_is_out, _declared(group).get(name, ())))
 
 
 def ships(group: Group, name: str) -> bool:
@@ -46,13 +66,17 @@ def ships(group: Group, name: str) -> bool:
 def load_plugin(group: Group, name: str, what: str) -> Any:
     """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent").
 
-    Raises ``ConfigurationError`` for an unknown name, one that two packages declare, and a package that cannot be imported.
+    Raises ``ConfigurationError`` for an unknown name, one of a part that is not installed, one that two packages declare, and a
+    package that cannot be imported.
     """
     known = plugins(group)
     if name not in known:
-        raise ConfigurationError(
-            f"There is no {what} named {shown(name)}; known: {', '.join(known)}.{nearest(name, tuple(known))}"
+        gone = (
+            f"The {what} {shown(name)} is not installed here"
+            if is_out(group, name)
+            else f"There is no {what} named {shown(name)}"
         )
+        raise ConfigurationError(f"{gone}; known: {', '.join(known)}.{nearest(name, tuple(known))}")
     point, *others = _declared(group)[name]
     for other in others:
         if other.value != point.value:
@@ -67,6 +91,14 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
             raise
         reason = f"{type(error).__name__}: {shown(str(error))}"
         raise ConfigurationError(f"The {what} {name!r} of the package {_package(point)} cannot be loaded: {reason}") from error
+
+
+def _is_out(point: EntryPoint) -> bool:
+    """Whether the module of ``point`` is not in this tree. Looks at files, since importing costs more."""
+    if _package(point) != _SHIPPED:
+        return False
+    module = _ROOT.joinpath(*point.module.split(".")[1:])
+    return not (module.with_suffix(".py").is_file() or (module / "__init__.py").is_file())
 
 
 def _package(point: EntryPoint) -> str:

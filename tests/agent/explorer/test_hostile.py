@@ -17,7 +17,7 @@ from housequest.agent.explorer.explore import ExploreTarget, explore
 from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
 from housequest.agent.explorer.report import ExplorationReport
 from housequest.knowledge.rulebook import read_book
-from housequest.tui.commands.explore import report_lines
+from housequest.tui.explorer.explore import report_lines
 from tests.backends.server import Server, saying, serve, status
 from tests.backends.teacher import GOOD, LESSON, Teacher, rule
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated
 
 from housequest.tui import terminal
+from housequest.tui.browser.serve import LOOPBACK
 from housequest.tui.commands import options
-from housequest.tui.commands.serve import LOOPBACK
 
 
 @options.takes(

@@ -1,0 +1,1 @@
+"""``housequest env-server``: environments for trainers, over HTTP."""

@@ -1,0 +1,1 @@
+"""``housequest explore``: rules learned from play."""

@@ -1,0 +1,1 @@
+"""``housequest mcp``: games for any client of the Model Context Protocol."""

@@ -1,0 +1,1 @@
+"""``housequest modules``: PET's figures for its modules."""
