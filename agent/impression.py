@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.household.belief import kind
-from housequest.worlds.household.simulator import touched
 from housequest.worlds.rooms.frame import Frame
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import random
 import sys
 from typing import Any
 
-from housequest.worlds.alfworld.dropin import get_environment
+from housequest.worlds.dropin import get_environment
 
 config: dict[str, Any] = {
     "env": {

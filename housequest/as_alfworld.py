@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from housequest.worlds.alfworld.dropin.stand_in import main, stand_in
+from housequest.worlds.dropin.stand_in import main, stand_in
 
 stand_in()
 

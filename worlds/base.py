@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 from housequest.worlds.errors import TaskNotFound, Unsupported, nearest, shown
 
 if TYPE_CHECKING:
+    from housequest.worlds.alfred.simulator.base import Scene
     from housequest.worlds.household.base import Household
-    from housequest.worlds.household.simulator import Scene
     from housequest.worlds.metrics import Annotated, Metric
     from housequest.worlds.rooms.frame import Frame
     from housequest.worlds.rooms.poses import Pose
@@ -359,7 +359,7 @@ class World(ABC):
         return None
 
     def scene(self, task: Task) -> Scene | None:
-        """Hidden: where ``task`` begins, for a simulator (`housequest.worlds.household.simulator`); None if the world has no
+        """Hidden: where ``task`` begins, for a simulator (`housequest.worlds.alfred.simulator.base`); None if the world has no
         scenes.
 
         Raises ``GameError``.

@@ -186,7 +186,12 @@ def prompt_hashes(agent: str | None = None) -> dict[str, str]:
     from housequest.agent.roles.base import template_hashes
 
     own = [name for name in SHIPPED if agent_spec(name).prompts]
-    packages = {"housequest.agent.roles", SEARCHER, "housequest.agent.plans", *(agent_spec(name).prompts or "" for name in own)}
+    packages = {
+        "housequest.agent.roles",
+        SEARCHER,
+        "housequest.agent.alfred.plans",
+        *(agent_spec(name).prompts or "" for name in own),
+    }
     hashes = {name: digest for package in packages for name, digest in template_hashes(package).items()}
     if agent is not None and agent not in SHIPPED and (package := agent_spec(agent).prompts):
         hashes |= {f"{agent}/{name}": digest for name, digest in template_hashes(package).items()}

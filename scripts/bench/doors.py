@@ -33,7 +33,7 @@ from pathlib import Path
 from statistics import median
 
 from housequest.worlds.alfworld.data.tasks import LAYOUT
-from housequest.worlds.alfworld.reference.worker import check_installed, versions
+from housequest.worlds.dropin.reference.worker import check_installed, versions
 from housequest.worlds.errors import ConfigurationError
 from scripts.bench import cluster
 from scripts.bench.batch import in_flight
@@ -47,7 +47,7 @@ BATCH_STEPS = 45
 THEIR_GAMES, THEIR_STEPS = (1, 8), 10
 SESSIONS = 64
 STAND_IN = ("housequest.as_alfworld", "-m")
-OURS, THEIRS = "housequest.worlds.alfworld.dropin", "alfworld.agents.environment"
+OURS, THEIRS = "housequest.worlds.dropin", "alfworld.agents.environment"
 
 
 @dataclass(frozen=True, slots=True)

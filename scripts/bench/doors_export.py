@@ -11,10 +11,10 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from housequest.agent.evaluation.library import evaluate
-from housequest.agent.export.episode import ExportedEpisode
-from housequest.agent.export.formats import FORMATS
-from housequest.agent.export.recorded import RecordedEpisodes
 from housequest.agent.models.processors import processors
+from housequest.agent.training.export.episode import ExportedEpisode
+from housequest.agent.training.export.formats import FORMATS
+from housequest.agent.training.export.recorded import RecordedEpisodes
 from housequest.agent.training.lora.games import Demonstrations
 
 RECORDED = 60

@@ -19,11 +19,11 @@ from typing import Any
 
 from housequest.worlds.alfred.conditions import conditions
 from housequest.worlds.alfred.scenes import scene_at
+from housequest.worlds.alfred.simulator.base import Event, Scene, closest
+from housequest.worlds.alfred.simulator.boxes import Boxes
+from housequest.worlds.alfred.simulator.embodied import EnactedEnv
 from housequest.worlds.alfred.tasks import goal_of
-from housequest.worlds.alfworld.embodied import EnactedEnv
 from housequest.worlds.alfworld.world import AlfworldWorld
-from housequest.worlds.household.boxes import Boxes
-from housequest.worlds.household.simulator import Event, Scene, closest
 from housequest.worlds.rooms.poses import GRID
 from housequest.worlds.rooms.room import AHEAD
 from scripts.bench.seeing import heuristics, noise, oracle
@@ -104,12 +104,12 @@ def client(data: Path | None) -> Iterator[str]:
     if find_spec("ai2thor") is None:
         yield "AI2-THOR's client is not installed, so it was not timed: pip install 'housequest[thor]'"
         return
-    from housequest.worlds.household.thor import Thor
+    from housequest.worlds.alfred.simulator.thor import Thor
 
     world = AlfworldWorld()
     scene = replace(world.scene(world.task(CLIENT_SCENE)), floor_plan=CLIENT_SCENE)
     for size in CLIENT_SIZES:
-        thor = Thor(f"{sys.executable} -P -m housequest.worlds.household.player", size=(size, size), starting=120)
+        thor = Thor(f"{sys.executable} -P -m housequest.worlds.alfred.player", size=(size, size), starting=120)
         try:
             thor.begin(scene)
             began = perf_counter()

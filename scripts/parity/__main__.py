@@ -20,9 +20,9 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from housequest.worlds.alfworld.reference.env import Workers
-from housequest.worlds.alfworld.reference.worker import check_installed, versions
 from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.dropin.reference.env import Workers
+from housequest.worlds.dropin.reference.worker import check_installed, versions
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import cache_folder
 from scripts.parity.compare import compare

@@ -16,9 +16,9 @@ from typing import IO, Any
 
 from housequest.worlds import alfworld
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.reference.env import WORKER, TextworldEnv, Workers
-from housequest.worlds.alfworld.reference.worker import versions
 from housequest.worlds.alfworld.world import AlfworldWorld
+from housequest.worlds.dropin.reference.env import WORKER, TextworldEnv, Workers
+from housequest.worlds.dropin.reference.worker import versions
 from housequest.worlds.errors import ConfigurationError, WorldError
 from scripts.parity.compare import Difference, Played, compare, shrink
 from scripts.parity.plan import Item, commands_of

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from housequest.agent.seeing.oracle import skills_of
-from housequest.agent.seeing.primitives import APPLIANCES
+from housequest.agent.alfred.seeing.oracle import skills_of
+from housequest.agent.alfred.seeing.primitives import APPLIANCES
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.plans import Plan, PlanStep
 from housequest.worlds.alfred.skills import demonstrated_skills

@@ -19,14 +19,14 @@ from housequest.tui.commands.report import searching, show_sweep
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from housequest.agent.alfred.plans.run import PlanRun
+    from housequest.agent.alfred.plans.work import PlanResult
     from housequest.agent.config import Configuration
     from housequest.agent.evaluation.runs.batch import RunOptions
     from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker
     from housequest.agent.evaluation.runs.shard import Shard
     from housequest.agent.evaluation.runs.spec import RunSpec
     from housequest.agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SweepFolder
-    from housequest.agent.plans.run import PlanRun
-    from housequest.agent.plans.work import PlanResult
 
 _FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps", "repeat", "retries")
 """Settings that say how a game is played; their flags are refused."""
@@ -215,8 +215,8 @@ def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...]) -> Iterator[str]
 
 def _plan_sweep(arms: tuple[ConfiguredArm, ...], folder: SweepFolder, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
     """Score the plans of every arm of a sweep, or go on with that, and print its table."""
+    from housequest.agent.alfred.plans.sweep import PlanSweepReport, plan_arms, read_plan_arms
     from housequest.agent.evaluation.runs.budget import BudgetTracker
-    from housequest.agent.plans.sweep import PlanSweepReport, plan_arms, read_plan_arms
 
     trials = plan_arms(arms)
     for trial in trials:
@@ -242,9 +242,9 @@ def _plan_sweep(arms: tuple[ConfiguredArm, ...], folder: SweepFolder, limits: Bu
 
 def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
     """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
+    from housequest.agent.alfred.plans.report import PlansReport
+    from housequest.agent.alfred.plans.run import make_run
     from housequest.agent.evaluation.runs.budget import BudgetTracker
-    from housequest.agent.plans.report import PlansReport
-    from housequest.agent.plans.run import make_run
 
     settings = configuration.settings
     _check_plans(configuration, limits)
@@ -291,8 +291,8 @@ def _destinations(run: PlanRun) -> Iterator[str]:
 
 
 def _score(run: PlanRun, place: Path, tracker: BudgetTracker, workers: int, opening: str) -> list[PlanResult]:
+    from housequest.agent.alfred.plans.work import score_plans
     from housequest.agent.evaluation.runs.batch import RunOptions
-    from housequest.agent.plans.work import score_plans
     from housequest.tui.commands.running import ProgressLine
     from housequest.tui.commands.running import carry_out as run_to_end
 

@@ -61,7 +61,7 @@ def report(
     if first is not None and not isinstance(figures, RunReport | SeriesReport):
         raise ConfigurationError(f"{first} is for runs with episodes; a sweep and runs of plans have their figures and --json.")
     if inspect is not None:
-        from housequest.agent.integrations.inspect_log import write_inspect_log
+        from housequest.agent.integrations.inspect_ai.log import write_inspect_log
 
         if not isinstance(figures, RunReport):
             raise ConfigurationError("--inspect takes one run; name one of these, which has a folder of its own.")

@@ -28,8 +28,8 @@ from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.cluster.local import ProcessCluster
-    from housequest.agent.evaluation.cluster.on_ray import RayCluster
+    from housequest.agent.cluster.local import ProcessCluster
+    from housequest.agent.cluster.on_ray import RayCluster
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ def run_options(retry: str | None, shard: str | None, cluster: str | None) -> Ru
 
 def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
     """How many processes play demonstrations here, and the cluster that does in their place. Raises ``ConfigurationError``."""
-    from housequest.agent.evaluation.cluster.local import ProcessCluster
+    from housequest.agent.cluster.local import ProcessCluster
 
     if workers is not None and cluster is not None:
         raise ConfigurationError("--workers: --cluster says how many processes play; leave out --workers or --cluster.")
@@ -125,7 +125,7 @@ def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
 def _joined(cluster: str | None) -> RayCluster | ProcessCluster | None:
     if cluster is None:
         return None
-    from housequest.agent.evaluation.cluster.named import read_cluster
+    from housequest.agent.cluster.named import read_cluster
 
     return read_cluster(cluster)
 

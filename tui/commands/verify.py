@@ -31,12 +31,12 @@ def verify(
 
 
 def _verified(path: Path) -> list[Verification]:
+    from housequest.agent.alfred.plans.sweep import plans_swept
+    from housequest.agent.alfred.plans.work import begun, verify_plans
     from housequest.agent.evaluation.runs.folder import RunFolder
     from housequest.agent.evaluation.runs.sweep import SweepFolder
     from housequest.agent.evaluation.runs.verify import verify_run, verify_sweep
     from housequest.agent.explorer.plan import ExplorationFolder
-    from housequest.agent.plans.sweep import plans_swept
-    from housequest.agent.plans.work import begun, verify_plans
 
     if SweepFolder(path).begun:
         folder = SweepFolder(path)

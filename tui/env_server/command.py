@@ -36,7 +36,7 @@ def env_server(
     import asyncio
 
     from housequest.agent.config import configure, world_of
-    from housequest.agent.integrations.env_server import serve
+    from housequest.agent.integrations.env_server.server import serve
     from housequest.agent.integrations.sessions import ServedTasks
 
     settings = configure(flags, uses=(*flags, "worlds")).settings

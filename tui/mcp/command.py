@@ -29,7 +29,7 @@ def mcp(
 
     from housequest.agent.config import configure, world_of
     from housequest.agent.integrations.games import HostOptions
-    from housequest.agent.integrations.mcp_server import serve_stdio
+    from housequest.agent.integrations.mcp.server import serve_stdio
 
     if data is not None:
         flags["world_option"] = [*cast("list[str]", flags["world_option"] or []), f"data={data}"]
@@ -49,7 +49,7 @@ def mcp(
     if served.records is not None:
         terminal.note(f"Games are recorded in {served.records}")
     if http is not None:
-        from housequest.agent.integrations.mcp_http import serve_http
+        from housequest.agent.integrations.mcp.http import serve_http
 
         asyncio.run(
             serve_http(served, http, announce=lambda address: terminal.note(f"Listening on {address}; Ctrl-C ends it."))

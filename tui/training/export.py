@@ -54,8 +54,8 @@ def export(
     """
     from housequest.agent.config import pairs
     from housequest.agent.evaluation.runs.shard import read_shard
-    from housequest.agent.export.formats import FORMATS
-    from housequest.agent.export.recorded import RecordedEpisodes
+    from housequest.agent.training.export.formats import FORMATS
+    from housequest.agent.training.export.recorded import RecordedEpisodes
     from housequest.agent.training.lora.games import Demonstrations
     from housequest.tui.commands.running import pool
 

@@ -125,7 +125,7 @@ def train(
 def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:
     """The agents that played ``runs``; and if it is one that is known here, what its settings were but for defaults."""
     from housequest.agent.agents.registry import agent_names, recorded_settings, resolve_settings
-    from housequest.agent.export.recorded import players
+    from housequest.agent.training.export.recorded import players
 
     found = players(runs)
     settings: dict[str, str] = {}

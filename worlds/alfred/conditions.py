@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from housequest.worlds.alfred.scoring import AlfredGoal
-from housequest.worlds.household.simulator import Event, SimulatedObject, Treated
+from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Treated
 
 
 def conditions(goal: AlfredGoal, event: Event) -> tuple[int, int]:

@@ -9,9 +9,9 @@ from housequest.worlds.alfred.commands import MANUAL, interactions, possible, re
 from housequest.worlds.alfred.conditions import conditions
 from housequest.worlds.alfred.episodes import MOVES, LowAction
 from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.simulator.base import SIZE, Event, Scene, SimulatedObject, Simulator
 from housequest.worlds.base import Observation, Reach, Step, Task
 from housequest.worlds.errors import OrderError, Unsupported
-from housequest.worlds.household.simulator import SIZE, Event, Scene, SimulatedObject, Simulator
 from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.poses import Pose
 from housequest.worlds.rooms.room import Holder, Room, Situation

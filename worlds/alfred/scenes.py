@@ -13,13 +13,13 @@ from math import hypot
 from pathlib import Path
 from typing import Any
 
+from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, ENCLOSING, OPEN_AT_FIRST, OPENABLE, kind_in
+from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
+from housequest.worlds.alfred.simulator.placing import holder
+from housequest.worlds.alfred.simulator.reshaping import reshaped
+from housequest.worlds.alfred.simulator.scene import scene_of, written
 from housequest.worlds.alfworld.engine.game import read_game
-from housequest.worlds.alfworld.scene import scene_of, written
 from housequest.worlds.errors import GameError
-from housequest.worlds.household.affordances import DIRTYABLE, ENCLOSING, OPEN_AT_FIRST, OPENABLE, kind_in
-from housequest.worlds.household.placing import holder
-from housequest.worlds.household.reshaping import reshaped
-from housequest.worlds.household.simulator import FLOOR, Lying, Scene
 from housequest.worlds.rooms.floor import with_way
 from housequest.worlds.rooms.poses import Point, Pose
 

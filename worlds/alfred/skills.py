@@ -13,11 +13,11 @@ from typing import cast
 
 from housequest.worlds.alfred.env import AlfredEnv
 from housequest.worlds.alfred.plans import Plan
+from housequest.worlds.alfred.simulator.affordances import ENCLOSING, whole
+from housequest.worlds.alfred.simulator.base import SimulatedObject
 from housequest.worlds.base import Step
 from housequest.worlds.errors import Unsupported
-from housequest.worlds.household.affordances import ENCLOSING, whole
 from housequest.worlds.household.goals import Treatment
-from housequest.worlds.household.simulator import SimulatedObject
 from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
 from housequest.worlds.rooms.poses import EYE, Point
 from housequest.worlds.rooms.room import AHEAD

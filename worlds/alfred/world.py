@@ -41,8 +41,8 @@ from housequest.worlds.tasks import GoalSource, parse_goal_source
 from housequest.worlds.wrappers import Wrapper
 
 if TYPE_CHECKING:
+    from housequest.worlds.alfred.simulator.base import Scene, Simulator
     from housequest.worlds.alfworld.world import AlfworldWorld
-    from housequest.worlds.household.simulator import Scene, Simulator
     from housequest.worlds.metrics import Annotated, Metric
     from housequest.worlds.rooms.room import Room, Situation
 
@@ -311,7 +311,7 @@ def _digest(lines: Iterable[str]) -> str:
 
 def _of_house(houses: AlfworldWorld, task: Task) -> Episode:
     """What a house without a trajectory asks for; nobody showed how it is done."""
-    from housequest.worlds.alfworld.scene import scene_of
+    from housequest.worlds.alfred.simulator.scene import scene_of
     from housequest.worlds.alfworld.text import HOUSEHOLD
 
     known = houses.task(task.id)
@@ -354,13 +354,13 @@ def _of_simulator(metrics: tuple[Metric, ...], version: str) -> tuple[Metric, ..
 
 def _simulators(engine: str, player: str | None) -> tuple[Callable[[], Simulator], str]:
     """What makes a simulator of this engine, and its version. Raises ``ConfigurationError``."""
-    from housequest.worlds.household.boxes import Boxes
+    from housequest.worlds.alfred.simulator.boxes import Boxes
 
     if engine == Boxes.name:
         return Boxes, Boxes.version
     if engine != "thor":
         raise ConfigurationError(f"There is no engine {shown(engine)} for ALFRED.{nearest(engine, (Boxes.name, 'thor'))}")
-    from housequest.worlds.household.thor import MAJOR, Thor
+    from housequest.worlds.alfred.simulator.thor import MAJOR, Thor
 
     try:
         client = metadata.version("ai2thor")

@@ -38,11 +38,11 @@ from housequest.worlds.paths import alfworld_data, read_file
 from housequest.worlds.tasks import GoalSource, is_made_up, parse_goal_source
 
 if TYPE_CHECKING:
+    from housequest.worlds.alfred.simulator.base import Scene
     from housequest.worlds.alfworld.engine.native import NativeEnv
     from housequest.worlds.alfworld.houses.habits import Habits
     from housequest.worlds.alfworld.houses.house import GeneratedTasks
-    from housequest.worlds.alfworld.reference.env import Workers
-    from housequest.worlds.household.simulator import Scene
+    from housequest.worlds.dropin.reference.env import Workers
     from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "alfworld"
@@ -92,8 +92,8 @@ class AlfworldWorld(World):
         self._index = Index(alfworld_data() if data is None else data)
         self._workers: Workers | None = None
         if engine == "textworld":
-            from housequest.worlds.alfworld.reference.env import Workers
-            from housequest.worlds.alfworld.reference.worker import check_installed
+            from housequest.worlds.dropin.reference.env import Workers
+            from housequest.worlds.dropin.reference.worker import check_installed
 
             check_installed()
             self._workers = Workers()
@@ -124,12 +124,12 @@ class AlfworldWorld(World):
     @property
     def engine(self) -> str:
         if self.enacts:
-            from housequest.worlds.household.boxes import Boxes
+            from housequest.worlds.alfred.simulator.boxes import Boxes
 
             return f"native 1, enacted in {Boxes.version}"
         if self._workers is None:
             return "native 1"
-        from housequest.worlds.alfworld.reference.worker import versions
+        from housequest.worlds.dropin.reference.worker import versions
 
         return versions()
 
@@ -189,14 +189,14 @@ class AlfworldWorld(World):
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
         env: Env
         if self.enacts:
-            from housequest.worlds.alfworld.embodied import EnactedEnv
+            from housequest.worlds.alfred.simulator.embodied import EnactedEnv
 
             known = self._known(task)
             env = EnactedEnv(self._native(known), self.scene(known))
         elif self._workers is None:
             env = self.sandbox(task)
         else:
-            from housequest.worlds.alfworld.reference.env import TextworldEnv
+            from housequest.worlds.dropin.reference.env import TextworldEnv
 
             known = self._known(task)
             problem = self.source(known)[0] if known.split == GENERATED else None
@@ -228,7 +228,7 @@ class AlfworldWorld(World):
         return room_of(self.source(known)[0], self._game(known))
 
     def scene(self, task: Task) -> Scene:
-        from housequest.worlds.alfworld.scene import scene_of
+        from housequest.worlds.alfred.simulator.scene import scene_of
 
         known = self._known(task)
         return scene_of(self.source(known)[0], self._game(known))

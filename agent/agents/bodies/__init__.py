@@ -32,7 +32,7 @@ class CameraSettings(ExampleSettings):
 def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
     """What an agent's skills move in its world; ``search`` is by what places are searched in text."""
     if parts.world.pictured:
-        from housequest.agent.agents.bodies.robot import RobotBody
+        from housequest.agent.alfred.robot import RobotBody
 
         return RobotBody(parts)
     from housequest.agent.agents.bodies.text import TextBody

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.bodies.robot import RobotBody, RobotState
 from housequest.agent.agents.spec import AgentParts
+from housequest.agent.alfred.robot import RobotBody, RobotState
+from housequest.agent.alfred.seeing.oracle import skills_of
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from housequest.agent.episodes import events
 from housequest.agent.impression import Impression
-from housequest.agent.seeing.oracle import skills_of
 from housequest.agent.skills.controller import Done, Execute, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Observation

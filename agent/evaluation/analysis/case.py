@@ -17,7 +17,7 @@ from housequest.worlds.household.goals import TYPES, Goal, Treatment
 from housequest.worlds.registry import household, shows_pictures
 
 REPLANNING = "replanning"
-"""The error mode of a plan that was made again (`housequest.agent.seeing.state.ErrorMode`)."""
+"""The error mode of a plan that was made again (`housequest.agent.alfred.seeing.state.ErrorMode`)."""
 _BY_TYPE: dict[str, Treatment | None] = {name: Goal(name, "").treatment for name in TYPES.values()}
 
 

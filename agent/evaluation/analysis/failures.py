@@ -5,8 +5,7 @@ that applies gives the class, in this order:
 
 1. What broke (``model``, ``world``, ...), and ``stopped``.
 2. ``unreadable``: no reply could be read in at least half of the turns, so the others say little; or such replies filled the
-   model's context. A robot that sees (`housequest.agent.seeing`) says itself what went wrong: what its last skill failed for,
-   else what happened most.
+   model's context. A robot that sees says itself what went wrong: what its last skill failed for, else what happened most.
 3. Mistakes that still stood at the end, the first link of the chain object, step, place first: ``wrong_object``, ``forgot_*``,
    ``wrong_place``. They say more than how the episode ended: after delivering a cold egg a player may wander, repeat commands
    or give up.
@@ -91,7 +90,7 @@ _MODES = {
     "planner's fault": FailureKind.PLANNER,
     REPLANNING: FailureKind.REPLANNED,
 }
-"""The class of each error mode of a robot that sees (`housequest.agent.seeing.state.ErrorMode`)."""
+"""The class of each error mode of a robot that sees (`housequest.agent.alfred.seeing.state.ErrorMode`)."""
 _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
 
 

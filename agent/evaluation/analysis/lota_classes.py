@@ -1,7 +1,7 @@
 """LoTa-Bench's six classes of failure (Choi et al., ICLR 2024, table 1), which people assigned there and rules assign here.
 
 Of a game they follow from its own class (`failures`): a text world has no space to run out of, and what somebody meant is not
-in it, so three of them are never told. Of a whole plan all six are, by `housequest.agent.plans.failures`.
+in it, so three of them are never told. Of a whole plan all six are, by `housequest.agent.alfred.plans.failures`.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from housequest.agent.alfred.plans.report import PlansReport
+from housequest.agent.alfred.plans.sweep import PlanSweepReport, plans_swept, read_plan_arms
+from housequest.agent.alfred.plans.work import begun, read_manifest, read_rows
 from housequest.agent.evaluation.analysis.attempts import AttemptsReport, read_attempts
 from housequest.agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
 from housequest.agent.evaluation.analysis.paths import Watcher
@@ -15,9 +18,6 @@ from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.render.table import Report
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.sweep import SweepFolder
-from housequest.agent.plans.report import PlansReport
-from housequest.agent.plans.sweep import PlanSweepReport, plans_swept, read_plan_arms
-from housequest.agent.plans.work import begun, read_manifest, read_rows
 from housequest.worlds.errors import ConfigurationError
 
 

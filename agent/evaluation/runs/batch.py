@@ -28,7 +28,7 @@ from housequest.worlds.base import Task
 from housequest.worlds.paths import open_file
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.cluster.messages import Cluster
+    from housequest.agent.cluster.messages import Cluster
 
 T = TypeVar("T")
 
@@ -205,7 +205,7 @@ class _Batch:
         if cluster is None or not waiting:
             yield LocalPlayer(self._run, self._spec.setup, self._agent, self._model, self._tracker, clock, self._set_aside)
             return
-        from housequest.agent.evaluation.cluster.driver import ClusterPlayer
+        from housequest.agent.cluster.driver import ClusterPlayer
 
         most = min(self._options.workers, waiting)
         limiter = RateLimiter(self._model.most if self._model else None)

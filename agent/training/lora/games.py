@@ -18,8 +18,8 @@ from housequest.agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM
 from housequest.agent.evaluation.runs.player import rare_collections
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.evaluation.runs.spec import installed_version
-from housequest.agent.export.conversations import Conversation, joined
-from housequest.agent.export.episode import ExportedEpisode, PlayedStep
+from housequest.agent.training.export.conversations import Conversation, joined
+from housequest.agent.training.export.episode import ExportedEpisode, PlayedStep
 from housequest.agent.training.lora.knowing import Knowing, watched
 from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
 from housequest.agent.training.lora.worked import worked_examples

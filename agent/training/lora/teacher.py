@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from housequest.agent.agents.registry import agent_names, agent_spec
-from housequest.agent.export.conversations import Call
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, TokenChoice
 from housequest.agent.roles.base import plain_text
 from housequest.agent.roles.completion import as_chat
+from housequest.agent.training.export.conversations import Call
 from housequest.agent.training.lora.knowing import Knowing
 from housequest.agent.training.lora.replies import TAUGHT, reply
 from housequest.worlds.errors import ConfigurationError, ModelError, shown

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from housequest.agent.export.conversations import Conversation
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import plain_text
+from housequest.agent.training.export.conversations import Conversation
 from housequest.worlds.errors import ConfigurationError
 
 

@@ -15,13 +15,13 @@ from housequest.agent.episodes.events import CallTiming, Event, ModelCall, Parse
 from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.prompts import whole_prompts
 from housequest.agent.episodes.resume import resume_episode
-from housequest.agent.export.formats import FORMATS
-from housequest.agent.export.recorded import RecordedEpisodes
 from housequest.agent.models.base import Message
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import FORM, plain_text
 from housequest.agent.roles.completion import MESSAGE, REPLY, as_continued
 from housequest.agent.setup import set_up
+from housequest.agent.training.export.formats import FORMATS
+from housequest.agent.training.export.recorded import RecordedEpisodes
 from housequest.agent.training.lora.worked import worked_examples
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.registry import make_world

@@ -19,7 +19,7 @@ from housequest.agent.impression import Glimpse, Impression
 from housequest.agent.models.base import Capabilities, Completion, Model, ModelWrapper, Request
 from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.registry import make_world
-from tests.agent.agents.test_opex import PLAN, play, roles
+from tests.agent.agents.opex.test_opex import PLAN, play, roles
 from tests.agent.episodes.attending import Back, Person
 
 pytestmark = pytest.mark.heavy

@@ -9,8 +9,8 @@ import pytest
 
 from housequest.worlds.alfred.conditions import conditions
 from housequest.worlds.alfred.scoring import AlfredGoal
-from housequest.worlds.household.affordances import kind_in
-from housequest.worlds.household.simulator import Event, SimulatedObject, Size, Treated
+from housequest.worlds.alfred.simulator.affordances import kind_in
+from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Size, Treated
 from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.poses import Point, Pose
 from housequest.worlds.rooms.room import Box

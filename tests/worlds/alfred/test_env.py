@@ -13,14 +13,14 @@ from housequest.worlds.alfred.env import UNSEEN, AlfredEnv, Episode
 from housequest.worlds.alfred.episodes import LowAction
 from housequest.worlds.alfred.expert import AlfredExpert
 from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.simulator.base import Scene
+from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.base import Pictured, Task
 from housequest.worlds.errors import OrderError
-from housequest.worlds.household.boxes import Boxes
-from housequest.worlds.household.simulator import Scene
 from housequest.worlds.rooms.floor import way
 from housequest.worlds.rooms.poses import Pose
 from housequest.worlds.rooms.room import AHEAD
-from tests.worlds.household.played import scene
+from tests.worlds.alfred.simulator.played import scene
 
 GOAL = AlfredGoal("pick_and_place_simple", "egg", receptacle="diningtable")
 TASK = Task("example/egg", "alfred", "example", 1, GOAL.type, "Put an egg on the table.")

@@ -15,7 +15,7 @@ from tests.waiting import wait_until
 pytest.importorskip("ai2thor", reason="needs AI2-THOR's client: pip install 'housequest[thor]'")
 
 pytestmark = [pytest.mark.slow, pytest.mark.games]
-PLAYER = f"player={sys.executable} -P -m housequest.worlds.household.player"
+PLAYER = f"player={sys.executable} -P -m housequest.worlds.alfred.player"
 
 
 def housequest(*arguments: str, home: Path, data: Path) -> subprocess.CompletedProcess[str]:
@@ -52,7 +52,7 @@ def _exists(process: int) -> bool:
 def test_a_hostile_player_ends_each_episode_as_an_error_of_the_world(
     how: str, told: str, tmp_path: Path, alfworld_games: Path
 ) -> None:
-    bad = Path(__file__).parents[1] / "household" / "bad_player.py"
+    bad = Path(__file__).parent / "simulator" / "bad_player.py"
     options = ("--engine", "thor", "--world-option", f"player={sys.executable} {bad} {how}", "--out", str(tmp_path / "run"))
     played = housequest(
         *("eval", "--world", "alfred", "--agent", "expert", "--split", "valid_seen", "--limit", "2", "--json", *options),
@@ -70,7 +70,7 @@ def test_a_killed_worker_and_a_hung_player_end_one_episode_and_the_run_goes_on(
     how: str, told: str, tmp_path: Path, alfworld_games: Path
 ) -> None:
     once = tmp_path / "once"
-    bad = Path(__file__).parents[1] / "household" / "bad_player.py"
+    bad = Path(__file__).parent / "simulator" / "bad_player.py"
     options = (
         "--engine",
         "thor",

@@ -8,7 +8,7 @@ from typing import Any
 import verifiers.v1 as vf
 
 from housequest.agent.integrations.tools import CommandTools
-from housequest.agent.integrations.trl_env import ToolEnvironment
+from housequest.agent.integrations.trl.env import ToolEnvironment
 from housequest_alfworld.state import GameData, GameState
 
 TOOLS = [name for name in vars(CommandTools) if not name.startswith("_")]

@@ -241,7 +241,7 @@ def test_the_sweeps_that_ship_can_be_planned(file: Path, tmp_path: Path) -> None
     own = {arm: {key: value for key, value in values.items() if key != "model"} for arm, values in sweep.arms.items()}
     sweep = replace(sweep, arms=own)
     if "alfred-plans" in {values.get("world") for values in sweep.arms.values()}:
-        # Plans are no games: tests/tui/commands/test_alfred_plans.py runs these sweeps.
+        # Plans are no games: tests/tui/alfred/test_plans.py runs these sweeps.
         assert {values["world"] for values in sweep.arms.values()} == {"alfred-plans"}
         return
     flags = {"split": "example"} if "split" not in {key for values in sweep.arms.values() for key in values} else {}

@@ -17,8 +17,8 @@ from housequest.agent.models.llama.provider import installed
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import World
 from housequest.worlds.registry import make_world
+from tests.agent.agents.lota.test_lota import calls, lived
 from tests.agent.agents.test_agents import ended
-from tests.agent.agents.test_lota import calls, lived
 from tests.agent.models.llama.test_model import EXACT, use
 from tests.agent.models.llama.tiny import write_tiny
 

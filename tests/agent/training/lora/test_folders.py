@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.export.conversations import load
+from housequest.agent.training.export.conversations import load
 from housequest.agent.training.lora.base_model import BaseModel, base_model
 from housequest.agent.training.lora.games import Lessons
 from housequest.agent.training.lora.recipe import AdapterFolder, Recipe

@@ -18,12 +18,12 @@ from housequest.agent.episodes.events import CallTiming, Event, ModelCall, Parse
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.episodes.splits import EVALUATION_SEEDS
-from housequest.agent.export.conversations import Call, Conversation, joined, load, save
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request
 from housequest.agent.models.registry import make_model
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.roles.base import plain_text
 from housequest.agent.roles.reading import read_command
+from housequest.agent.training.export.conversations import Call, Conversation, joined, load, save
 from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated
 from housequest.agent.training.lora.knowing import Knowing, watched
 from housequest.agent.training.lora.recipe import AdapterFolder

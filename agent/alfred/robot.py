@@ -1,0 +1,293 @@
+"""ALFRED's robot as a body: skills become low-level actions by what its camera sees.
+
+Perception, the semantic maps and the deterministic action policy are `housequest.agent.alfred.seeing`. Prompts are told the
+kinds that perception has reported, what is in the hand, and how actions went: no name, no id and no coordinate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
+
+from housequest.agent.agents.bodies.base import Told
+from housequest.agent.agents.spec import AgentParts
+from housequest.agent.alfred.seeing.impression import impression_of
+from housequest.agent.alfred.seeing.narrate import found_kinds, held_kind, room_kind, seen_kinds
+from housequest.agent.alfred.seeing.oracle import sliced
+from housequest.agent.alfred.seeing.outcomes import before
+from housequest.agent.alfred.seeing.perception import Percept, kind_in
+from housequest.agent.alfred.seeing.policy import ActionPolicy
+from housequest.agent.alfred.seeing.primitives import ACTIONS, OPENABLE, UNRECOGNISED
+from housequest.agent.alfred.seeing.registry import make_perception
+from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, SeeingState
+from housequest.agent.base import Emitter, Turn
+from housequest.agent.episodes import events
+from housequest.agent.impression import Impression
+from housequest.agent.roles.messages import emit_thought
+from housequest.agent.skills.controller import Execute, Failed, Outcome
+from housequest.agent.skills.naming import kinds_ending, resolve
+from housequest.agent.skills.skill import Skill
+from housequest.knowledge.rules import Rule
+from housequest.worlds.alfred.simulator.base import touched
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import Unsupported, shown
+from housequest.worlds.registry import DEFAULT_WORLD, household
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import Pose
+
+if TYPE_CHECKING:
+    from housequest.agent.agents.bodies import CameraSettings
+
+_NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
+_NOTHING_HAPPENED = "Nothing happened yet."
+_NO_ACTION = "a command that is no action"
+_NAMES = {name.lower(): name for name in (*ACTIONS.values(), "MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")}
+_SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)
+"""Words by which people and models call a slice."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RobotState:
+    """The robot's state: what it knows by ``seen``, the ``skill`` in progress and the action that was ``given`` last.
+
+    ``command`` is that action as it was sent; ``goal`` what the task asks for, in words.
+
+    ``problem`` is why the skill cannot begin. ``frame`` is the present one until an action is given: a state is kept for each
+    turn, and a picture can be rendered again. ``log`` has what was done, each with its kind of thing and whether it was
+    accepted; ``told`` counts the errors that were emitted. ``nameless`` is what a person alone has called the thing that they
+    put into the hand.
+    """
+
+    goal: str = ""
+    skill: Skill | None = None
+    seen: SeeingState | None = None
+    problem: str | None = None
+    frame: Frame | None = None
+    given: LowLevelAction | None = None
+    command: str = ""
+    log: tuple[tuple[str, str, bool], ...] = ()
+    told: int = 0
+    nameless: str = ""
+
+    @property
+    def knowledge(self) -> SeeingState:
+        """What it knows. Only after it has seen something."""
+        assert self.seen is not None
+        return self.seen
+
+
+class RobotBody:
+    """ALFRED's robot. Its states are `RobotState`."""
+
+    def __init__(self, parts: AgentParts[CameraSettings]) -> None:
+        settings, world = parts.settings, household(DEFAULT_WORLD)
+        assert world is not None
+        self._counts = world.counts()
+        self._receptacles = frozenset(kind for room in self._counts.rooms.values() for kind in room.receptacles)
+        things = frozenset(self._counts.objects())
+        self._fixed = self._receptacles - things
+        self._kinds = things | self._receptacles | {sliced(kind) for kind in things} | {"faucet"}
+        self._heuristics = Heuristics(**{one.name: getattr(settings, one.name) for one in fields(Heuristics)})
+        perception = make_perception(settings.seeing, pictures=parts.world.engine)
+        self.picture_size = perception.size
+        self._looked: tuple[RobotState | None, Frame | None, RobotState | None] = None, None, None
+        self._policy = ActionPolicy(perception, self._heuristics, self._chance, seed=parts.seed)
+
+    def _chance(self, thing: str, receptacle: str) -> float:
+        """How likely a receptacle of this kind holds the thing, in the rooms that have such receptacles."""
+        rooms = [name for name, room in self._counts.rooms.items() if receptacle in room.receptacles]
+        return max((self._counts.chance(thing, receptacle, room) for room in rooms), default=0.0)
+
+    def begin(self, goal: str, observation: Observation) -> RobotState:
+        del observation
+        return RobotState(goal)
+
+    async def observe(self, state: RobotState, turn: Turn) -> RobotState:
+        # Who watches lets it look before it decides, which is then the same look.
+        earlier, frame, after = self._looked
+        if earlier is not state or frame is not turn.frame or after is None:
+            after = await self._look(state, turn)
+            self._looked = state, turn.frame, after
+        return after
+
+    async def _look(self, state: RobotState, turn: Turn) -> RobotState:
+        frame, pose = turn.frame, turn.pose
+        if frame is None or pose is None:
+            raise Unsupported(_NO_PICTURES)
+        if state.seen is None:
+            seen = await asyncio.to_thread(self._policy.begin, frame, pose)
+            state = self._after(replace(state, seen=seen), seen.percept, turn.transitions, pose)
+            return _recognised(replace(state, seen=replace(state.knowledge, pose=pose), frame=frame))
+        if not turn.transitions:
+            return replace(state, frame=frame, given=None)
+        percept = await asyncio.to_thread(self._policy.perceive, state.seen, frame)
+        state = self._after(state, percept, turn.transitions, pose)
+        seen = await asyncio.to_thread(self._policy.perceived, state.knowledge, percept, pose)
+        return _recognised(replace(state, seen=seen, frame=frame, given=None))
+
+    def _after(self, state: RobotState, percept: Percept, transitions: Sequence[Transition], pose: Pose) -> RobotState:
+        """The state after ``transitions`` that ended at ``pose``. All but what it gave itself is somebody else's."""
+        seen, log, nameless = state.knowledge, state.log, state.nameless
+        poses = _poses(transitions, pose)
+        for number, (transition, stood) in enumerate(zip(transitions, poses, strict=True)):
+            accepted = transition.observation.accepted
+            if number == 0 and state.given is not None and transition.command == state.command:
+                action = state.given
+                seen = self._policy.carried_out(seen, action, accepted=accepted)
+                log = (*log, (action.name, action.spot.kind if action.spot is not None else "", accepted))
+                continue
+            name, kind = _read(transition.command)
+            known = not kind or kind in percept.kinds or _nameable(state, kind)
+            thing = kind
+            if name == "PickupObject" and not known:
+                # Whoever played may know what perception has not reported, and prompts tell what is in the hand and was done.
+                thing, nameless = UNRECOGNISED, kind
+            seen = self._policy.played(replace(seen, pose=stood), name, thing, accepted=accepted)
+            log = (*log, (name, kind if known else "", accepted))
+        return replace(state, seen=seen, log=log, nameless=nameless)
+
+    def start(self, state: RobotState, skill: Skill) -> RobotState:
+        cut = {} if skill.verb == "slice" else {kind: sliced(kind) for kind, _ in state.knowledge.sliced}
+        known = self._kinds.union(state.knowledge.map.found)
+        named = {said: _kind(said, known, state.knowledge.map.found) for said in (skill.object, skill.receptacle) if said}
+        strange = next((said for said, kind in named.items() if kind is None), None)
+        thing, place = (named.get(said or "") for said in (skill.object, skill.receptacle))
+        # What was sliced is a slice from then on.
+        skill = Skill(skill.verb, cut.get(thing or "", thing), place)
+        problem = None if strange is None else _strange(strange, known)
+        if skill.verb == "pick" and thing in self._fixed:
+            problem = f"the {thing} is a place that cannot be picked up; things can be put there"
+        state = _recognised(replace(state, skill=skill, problem=problem))
+        return replace(state, seen=self._policy.start(state.knowledge, skill))
+
+    async def proceed(
+        self, state: RobotState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
+    ) -> tuple[Outcome, RobotState]:
+        del goal, rules
+        frame = state.frame
+        assert frame is not None
+        outcome, seen = self._policy.next(state.knowledge)
+        if state.problem is not None:
+            outcome, seen = Failed(state.problem), state.knowledge.erred("planner's fault")
+        # What a skill failed for is the last that went wrong.
+        modes: list[str] = [*seen.errors[state.told :]]
+        if modes and isinstance(outcome, Failed):
+            modes[-1] = f"{modes[-1]}: {outcome.reason}"
+        for mode in modes:
+            emit_thought(events.POLICY, mode, emit)
+        state = replace(state, seen=seen, told=len(seen.errors))
+        if not isinstance(outcome, LowLevelAction):
+            return outcome, replace(state, skill=None)
+        if outcome.mask is None:
+            return Execute(outcome.name), replace(state, given=outcome, command=outcome.name, frame=None)
+        # The mask is the robot's; whose pixels it has most of is the simulator's to say, as in ALFRED.
+        name = touched(frame, outcome.mask)
+        if name is None:
+            reason = "there is nothing where it reached"
+            emit_thought(events.POLICY, f"interaction failed: {reason}", emit)
+            return Failed(reason), replace(state, skill=None)
+        command = f"{outcome.name} {name}"
+        return Execute(command), replace(state, given=replace(outcome, mask=None), command=command, frame=None)
+
+    def impression(self, state: RobotState) -> Impression | None:
+        spot = None if state.given is None else state.given.spot
+        return None if state.seen is None else impression_of(state.seen, voted=self._heuristics.votes, spot=spot)
+
+    def told(self, state: RobotState) -> Told:
+        seen = state.knowledge
+        return Told(
+            found=found_kinds(seen),
+            here=seen_kinds(seen),
+            held=held_kind(seen),
+            room=room_kind(seen, self._counts),
+            places=tuple(kind for kind in seen.map.found if kind in self._receptacles),
+            seen=seen.map.found,
+            holding=seen.held or "",
+        )
+
+    def story(self, state: RobotState, transitions: Sequence[Transition]) -> str:
+        recent = state.log[len(state.log) - min(len(state.log), len(transitions)) :]
+        lines = [_line(done, len(list(same))) for done, same in groupby(recent)]
+        return "\n".join(lines) or _NOTHING_HAPPENED
+
+    def caption(self, state: RobotState, text: str) -> str:
+        del text
+        return f"{seen_kinds(state.knowledge)}. The robot holds {held_kind(state.knowledge)}."
+
+    def was_seen(self, state: RobotState, said: str) -> bool:
+        found = state.knowledge.map.found
+        return _kind(said, found, found) is not None
+
+    def unsearched(self, state: RobotState) -> tuple[str, ...]:
+        seen = state.knowledge
+        opened = {spot.kind for spot in (*seen.peeked, *seen.opened)}
+        return tuple(kind for kind in seen.map.found if kind in OPENABLE and kind not in opened) if seen.search.looked else ()
+
+    def known(self, state: RobotState) -> Hashable:
+        seen = state.knowledge
+        return seen.map.found, seen.held, seen.placed, seen.opened, seen.peeked, seen.sliced
+
+
+def _poses(transitions: Sequence[Transition], end: Pose) -> list[Pose]:
+    """From where each command was given, if they ended at ``end``."""
+    poses: list[Pose] = []
+    for transition in reversed(transitions):
+        end = before(end, _read(transition.command)[0]) if transition.observation.accepted else end
+        poses.append(end)
+    return poses[::-1]
+
+
+def _read(command: str) -> tuple[str, str]:
+    """The action of a command, and the kind of thing that it is about."""
+    name, _, thing = " ".join(command.split()).partition(" ")
+    return (_NAMES[name.lower()], kind_in(thing)) if name.lower() in _NAMES else (_NO_ACTION, "")
+
+
+def _recognised(state: RobotState) -> RobotState:
+    """The state, with what a person put into the hand called by its kind as soon as it may be."""
+    seen = state.knowledge
+    if seen.held != UNRECOGNISED or not _nameable(state, state.nameless):
+        return state
+    return replace(state, seen=replace(seen, held=state.nameless))
+
+
+def _nameable(state: RobotState, kind: str) -> bool:
+    """Whether prompts may name this kind: perception has reported it, or they have the word anyway."""
+    return kind in state.knowledge.map.kinds[2:] or kind in _worded(state)
+
+
+def _worded(state: RobotState) -> frozenset[str]:
+    """The kinds in words that prompts have anyway: those of the goal, and of the skill in progress."""
+    words = re.findall(r"[a-z]+", state.goal.lower())
+    skill = state.skill and (state.skill.object, state.skill.receptacle)
+    steps = (step.kind for step in state.knowledge.steps)
+    return frozenset((*words, *map("".join, pairwise(words)), *filter(None, skill or ()), *steps))
+
+
+def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | None:
+    """The one of ``kinds`` that a model's word means, rather one that was ``found``; None if it is none of them."""
+    plain = "".join(said.lower().split()).rstrip("0123456789")
+    if plain in kinds:
+        return plain
+    whole = resolve(_SLICE.sub(" ", said), kinds) if _SLICE.search(said) else None
+    if whole is not None and sliced(whole) in kinds:
+        return sliced(whole)
+    named = resolve(said, kinds) or resolve(said, found)
+    return named and kind_in(named)
+
+
+def _strange(said: str, kinds: Collection[str]) -> str:
+    several = kinds_ending("".join(said.lower().split()), kinds)
+    if len(several) > 1:
+        return f"{shown(said, 60)} may be the {' or the '.join(several)}; say which"
+    return f"there is no kind of thing called {shown(said, 60)}"
+
+
+def _line(done: tuple[str, str, bool], times: int) -> str:
+    name, kind, accepted = done
+    often = f" {times} times" if times > 1 else ""
+    return f"{name}{f' on the {kind}' if kind else ''}{often}: {'done' if accepted else 'failed'}"

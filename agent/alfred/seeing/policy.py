@@ -1,0 +1,309 @@
+"""The deterministic action policy: turns a skill into ALFRED's low-level actions, by what is seen and the semantic map.
+
+It follows OPEx (section 3, "Deterministic Action Policy"): a target on M', else on M, is walked to by fast marching; else the
+room is explored, its four corners first. A target in reach is acted on through its mask. What fails is tried from another
+place. Every method is a pure function of state::
+
+    state = policy.begin(frame, pose)
+    state = policy.start(state, Skill("pick", "mug"))
+    outcome, state = policy.next(state)                    # a LowLevelAction, Done(...) or Failed(...)
+    state = policy.observe(state, outcome, frame, pose, accepted=True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from housequest.agent.alfred.seeing.looking import looked, looks_at, walking
+from housequest.agent.alfred.seeing.outcomes import carried_out, played
+from housequest.agent.alfred.seeing.perception import Percept, Perception
+from housequest.agent.alfred.seeing.primitives import ACTIONS, OPENABLE, PolicyStep, gerund, impossible, steps_of
+from housequest.agent.alfred.seeing.semantic_map import SemanticMap
+from housequest.agent.alfred.seeing.state import ErrorMode, Heuristics, LowLevelAction, SeeingState, Spot
+from housequest.agent.alfred.seeing.targets import APART, NEARLY, SAME, Targets
+from housequest.agent.alfred.seeing.walking import Aim, Stand, corners, next_move
+from housequest.agent.skills.controller import Done, Failed
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.alfred.simulator.base import FIELD
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import Pose
+
+LIKELY = 0.005
+"""How likely something must be in a receptacle that is opened to look for it, unless it is to be picked up."""
+MOST_ACTIONS = 350
+"""Low-level actions until a skill fails."""
+MOST_REFUSED = 4
+MOST_STANDS = 4
+"""Places from which one thing is tried before it is taken for a mistake of the map."""
+MOST_WANDERED = 6
+CORNERS = 4
+MOST_THOUGHTS = 200
+"""States without an action that a skill may go through; more would be a fault of the policy."""
+
+Chance = Callable[[str, str], float]
+"""The prior that one receptacle of the second kind holds a thing of the first."""
+Outcome = LowLevelAction | Done | Failed
+
+
+class ActionPolicy:
+    """Carries out skills by low-level actions. ``chance`` orders the receptacles that are opened to look for a thing."""
+
+    def __init__(
+        self,
+        perception: Perception,
+        heuristics: Heuristics | None = None,
+        chance: Chance | None = None,
+        *,
+        seed: int = 0,
+        view: float = FIELD,
+    ) -> None:
+        self._perception, self._has = perception, heuristics or Heuristics()
+        self._chance, self._seed = chance or _unknown, seed
+        self._targets = Targets(self._has, view)
+
+    # What happened.
+
+    def begin(self, frame: Frame, pose: Pose) -> SeeingState:
+        """The state after the first frame, from ``pose``."""
+        percept = self._perception.see(frame, 0)
+        state = SeeingState(SemanticMap.empty(pose).seen(percept, pose, self._targets.view), percept, pose)
+        return replace(state, stood=frozenset({state.stand}))
+
+    def observe(self, state: SeeingState, action: LowLevelAction, frame: Frame, pose: Pose, *, accepted: bool) -> SeeingState:
+        """The state after ``action`` was carried out, or was not ``accepted``, and what is seen then."""
+        return self.see(self.carried_out(state, action, accepted=accepted), frame, pose)
+
+    def carried_out(self, state: SeeingState, action: LowLevelAction, *, accepted: bool) -> SeeingState:
+        """The state after ``action`` was carried out, or was not ``accepted``."""
+        return carried_out(state, action, self._targets, accepted=accepted)
+
+    def played(self, state: SeeingState, name: str, kind: str, *, accepted: bool) -> SeeingState:
+        """The state after somebody else did the action ``name`` on a thing of this ``kind``, or was not ``accepted``."""
+        return played(state, name, kind, self._targets, accepted=accepted)
+
+    def perceive(self, state: SeeingState, frame: Frame) -> Percept:
+        """What is perceived in the next frame."""
+        return self._perception.see(frame, state.frames)
+
+    def see(self, state: SeeingState, frame: Frame, pose: Pose) -> SeeingState:
+        """The state after the next frame, from ``pose``."""
+        return self.perceived(state, self.perceive(state, frame), pose)
+
+    def perceived(self, state: SeeingState, percept: Percept, pose: Pose) -> SeeingState:
+        """The state after ``percept`` was perceived of the next frame, from ``pose``."""
+        seen = state.map.seen(percept, pose, self._targets.view)
+        state = replace(state, map=seen, percept=percept, pose=pose, frames=state.frames + 1)
+        return replace(state, stood=state.stood | {state.stand})
+
+    # What to do.
+
+    def start(self, state: SeeingState, skill: Skill) -> SeeingState:
+        """The state with ``skill`` in place of the one in progress."""
+        left = state.held is None and state.treated is not None
+        steps = tuple(steps_of(skill, state.held, left=left))
+        return replace(state, skill=skill, steps=steps, given=0).afresh()
+
+    def next(self, state: SeeingState) -> tuple[Outcome, SeeingState]:
+        """The next action of the skill in progress, or how it ended; after that the state has no skill."""
+        skill = state.skill
+        if skill is None:
+            return Failed("there is no skill to carry out"), state
+        over = replace(state, skill=None, steps=(), aim=None, sweep=None)
+        if state.steps and not state.given and (problem := impossible(state.steps, state.held)):
+            return Failed(problem), over.erred("planner's fault")
+        for _ in range(MOST_THOUGHTS):
+            if not state.steps:
+                return Done(f"done: {skill.text}"), replace(state, skill=None)
+            if state.given >= MOST_ACTIONS:
+                return Failed(f"{gerund(state.steps[-1])} is not done after {MOST_ACTIONS} movements"), over.erred("not found")
+            if state.refused >= MOST_REFUSED:
+                return Failed(f"{gerund(state.steps[0])} failed {state.refused} times"), replace(over, errors=state.errors)
+            found = self._act(state)
+            if isinstance(found, Failed):
+                # What was put down for a treatment is where it was put.
+                closed = state.steps[-1].kind and not state.steps[0].inside and self._targets.leaves_closed(state)
+                mode: ErrorMode = "closed receptacle" if closed else "not found"
+                return found, replace(over, errors=state.errors).erred(mode)
+            action, state = found
+            if action is not None:
+                return action, replace(state, given=state.given + 1)
+        return Failed(f"{gerund(state.steps[0])} led to no movement"), over.erred("not found")
+
+    def _act(self, state: SeeingState) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+        """An action towards the first step, or a state in which it is another; or why there is none."""
+        step = state.steps[0]
+        match step.primitive:
+            case "look":
+                return self._look(state)
+            case "explore":
+                return self._explore(state)
+            case "open" if self._targets.stands_open(state, step.kind):
+                return None, state.advanced()
+            case "peek":
+                return self._peek(state)
+            case _:
+                return self._pursue(state, step, lambda spot: self._targets.meant(state, step, spot))
+
+    def _pursue(
+        self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]
+    ) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+        """Act on a thing that is in reach; else go there; else look for it."""
+        in_reach = self._targets.in_reach(state, step, wanted)
+        if in_reach is not None and not (self._has.adjust and state.stand in state.vain):
+            if step.primitive == "go":
+                return None, state.advanced()
+            return LowLevelAction(ACTIONS[step.primitive], in_reach.detection.mask, in_reach.spot), state
+        if state.turns:
+            # While it looks round, what comes into the picture ends that, if there is a way to it.
+            if self._targets.approach(state, step, wanted) is None:
+                return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
+            state = replace(state, turns=0)
+        if state.aim is None and (replayed := self._targets.replayed(state, step)):
+            state = replace(state, aim=replayed, sweep=None)
+        if state.aim is None or (state.aim.height is None and self._targets.claims(state, step.kind, wanted)):
+            aim = self._targets.approach(state, step, wanted)
+            if aim is not None:
+                state = replace(state, aim=aim, sweep=None)
+        if state.aim is not None:
+            return self._follow(state, step)
+        return self._seek(state, step)
+
+    def _follow(self, state: SeeingState, step: PolicyStep) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+        """Walk to the aim, then look at it from there, up and down and to both sides."""
+        aim = state.aim
+        assert aim is not None
+        apart = abs(state.stand[0] - aim.stand[0]) + abs(state.stand[1] - aim.stand[1])
+        if apart > (NEARLY if aim.height is None else 0) and state.sweep is None:
+            around = self._targets.ground(state, aim.stand)
+            move = next_move(around, state.pose.quarter, aim.stand)
+            if move == "MoveAhead" and state.ahead == aim.stand and aim.stand in state.bumped:
+                move = None
+            if move is not None:
+                return LowLevelAction(walking(state.pose, move)), state
+            if self._has.traversable:
+                # No way leads there after all.
+                return None, replace(state, aim=None, tried=state.tried | {aim.stand})
+        if state.sweep is None:
+            if aim.height is None:
+                # A place of the search: look round there, straight ahead, since things hang on walls.
+                action = looked(state.pose, (state.pose.quarter, 0))
+                if action is not None:
+                    return LowLevelAction(action), state
+                return None, replace(state, aim=None, turns=3, tried=state.tried | {aim.stand})
+            state = replace(state, sweep=tuple(looks_at(aim, state.pose)))
+        swept = self._swept(state)
+        if swept is not None:
+            return swept
+        # It was not seen from here.
+        tried = state.tried | {state.stand, aim.stand}
+        state = replace(state, aim=None, sweep=None, tried=tried)
+        if len(tried) >= MOST_STANDS or not self._has.adjust:
+            spot = Spot(step.kind, aim.x, aim.z, aim.height or 0.0)
+            gone = state.map.without(step.kind, aim.x, aim.z, 2 * SAME)
+            return None, replace(state, map=gone, avoided=(*state.avoided, spot), tried=frozenset[Stand]())
+        return None, state
+
+    def _swept(self, state: SeeingState) -> tuple[LowLevelAction, SeeingState] | None:
+        """The next look of the sweep; None once all were taken."""
+        left = state.sweep or ()
+        while left:
+            action = looked(state.pose, left[0])
+            if action is not None:
+                return LowLevelAction(action), replace(state, sweep=left)
+            left = left[1:]
+        return None
+
+    def _seek(self, state: SeeingState, step: PolicyStep) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+        """Look for a thing that is not on the map: round about, in the corners, in what is closed, then anywhere."""
+        search = state.search
+        if step.inside and step.primitive == "pick":
+            return Failed(f"the {step.kind} was not found any more")
+        if state.refused and state.avoided and (step.kind in APART or step.primitive not in ("open", "pick")):
+            # There is no other, so it is the one that was refused.
+            return None, replace(state, avoided=(), tried=frozenset[Stand]())
+        if not search.looked:
+            turns = 3 if self._has.look_around else 0
+            return None, replace(state, search=replace(search, looked=True), turns=turns)
+        if self._has.corners and search.corners is None:
+            found = corners(state.map, self._targets.ground(state))
+            return None, replace(state, search=replace(search, corners=found))
+        if search.corners:
+            goal, *left = search.corners
+            return None, replace(state, search=replace(search, corners=tuple(left)), aim=Aim(goal))
+        if self._has.peek and not search.peeked:
+            state = replace(state, search=replace(search, peeked=True))
+            least = 0.0 if step.primitive == "pick" else LIKELY
+            kinds = [kind for kind in state.map.found if kind in OPENABLE and self._chance(step.kind, kind) >= least]
+            likely = sorted(kinds, key=lambda kind: (-self._chance(step.kind, kind), kind))
+            return None, replace(state, steps=(*(PolicyStep("peek", kind) for kind in likely), *state.steps))
+        if search.wandered < MOST_WANDERED:
+            goal = self._targets.wander(state, f"{self._seed}/{search.wandered}")
+            state = replace(state, search=replace(search, wandered=search.wandered + 1))
+            return None, state if goal is None else replace(state, aim=Aim(goal))
+        if search.retried == 0 and (state.avoided or state.placed):
+            # What was ruled out may have been it.
+            again = replace(search, retried=1)
+            return None, replace(state, avoided=(), placed=(), tried=frozenset[Stand](), search=again)
+        return Failed(f"no {step.kind} was found")
+
+    def _look(self, state: SeeingState) -> tuple[LowLevelAction | None, SeeingState]:
+        if not state.search.looked:
+            state = replace(state, search=replace(state.search, looked=True), turns=4)
+        if not state.turns:
+            return None, state.advanced()
+        return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
+
+    def _explore(self, state: SeeingState) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+        """Go to the next corner, or somewhere where something is left to see, and look round there."""
+        if state.turns:
+            return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
+        if state.aim is not None:
+            return self._follow(state, state.steps[0])
+        if state.search.wandered:
+            return None, state.advanced()
+        goal = None
+        if self._has.corners and state.surveyed < CORNERS:
+            far = corners(state.map, self._targets.ground(state))
+            goal = far[min(state.surveyed, len(far) - 1)] if far else None
+            state = replace(state, surveyed=state.surveyed + 1)
+        if goal is None:
+            goal = self._targets.wander(state, f"{self._seed}/{state.frames}")
+        state = replace(state, search=replace(state.search, wandered=1))
+        return None, replace(state, turns=3) if goal is None else replace(state, aim=Aim(goal))
+
+    def _peek(self, state: SeeingState) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+        """Open one receptacle of a kind after the other, until what is looked for is seen or all were open."""
+        step = state.steps[0]
+        goal = next(one for one in state.steps if one.primitive != "peek")
+
+        def sought(spot: Spot) -> bool:
+            return self._targets.meant(state, goal, spot)
+
+        if self._targets.in_reach(state, goal, sought) or self._targets.claims(state, goal.kind, sought):
+            left = tuple(one for one in state.steps if one.primitive != "peek")
+            return None, replace(state, steps=left, aim=None, sweep=None, turns=0, tried=frozenset[Stand](), refused=0)
+        # It looks up and down into what was just opened.
+        if state.aim is None and (swept := self._swept(state)):
+            return swept
+
+        def unopened(spot: Spot) -> bool:
+            return self._targets.meant(state, step, spot) and not any(
+                one.near(spot, APART.get(step.kind, SAME)) for one in (*state.peeked, *state.opened, *state.avoided)
+            )
+
+        found = self._pursue(state, step, unopened) if self._left(state, step, unopened) else None
+        if found is None or isinstance(found, Failed):
+            return None, state.advanced()
+        return found
+
+    def _left(self, state: SeeingState, step: PolicyStep, unopened: Callable[[Spot], bool]) -> bool:
+        """Whether there is still something to open: in the picture, or on the map."""
+        there = self._targets.in_reach(state, step, unopened) or self._targets.claims(state, step.kind, unopened)
+        return state.aim is not None or bool(state.turns) or bool(there)
+
+
+def _unknown(thing: str, receptacle: str) -> float:
+    """The prior of somebody who does not know where things are."""
+    del thing, receptacle
+    return 0.0

@@ -1,0 +1,153 @@
+"""What an agent that sees knows, and the skill in progress: immutable values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from housequest.agent.alfred.seeing.perception import Percept
+from housequest.agent.alfred.seeing.primitives import PolicyStep
+from housequest.agent.alfred.seeing.semantic_map import SemanticMap
+from housequest.agent.alfred.seeing.walking import Aim, Stand, stand_of
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.options import option
+from housequest.worlds.rooms.poses import Pose
+
+if TYPE_CHECKING:
+    from numpy import bool_
+    from numpy.typing import NDArray
+
+ErrorMode = Literal["not found", "collision", "interaction failed", "closed receptacle", "planner's fault"]
+"""What went wrong, in the terms of OPEx's table 4, and what the table sums up as others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heuristics:
+    """Which heuristics the action policy has; without one it is a line of OPEx's table 2."""
+
+    votes: bool = option(True, "look for things on M', the map by votes of viewpoints, before M")
+    traversable: bool = option(True, "walk to a place from which a thing can be acted on, rather than to the thing")
+    corners: bool = option(True, "explore the four corners of the room first")
+    replay: bool = option(True, "go back to where something was sliced, to find the slices")
+    look_around: bool = option(True, "look round where it is before exploring")
+    adjust: bool = option(True, "try from another place what failed from one")
+    peek: bool = option(True, "open closed receptacles to look for things")
+
+
+class Spot(NamedTuple):
+    """Where a thing of a kind is or was: a point in metres."""
+
+    kind: str
+    x: float
+    z: float
+    height: float = 0.0
+
+    def near(self, other: Spot, within: float) -> bool:
+        """Whether both are of one kind and within this distance, in metres."""
+        apart = (self.x - other.x) ** 2 + (self.z - other.z) ** 2 + (self.height - other.height) ** 2
+        return self.kind == other.kind and apart <= within**2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LowLevelAction:
+    """One of ALFRED's low-level actions. What an interaction is about is a ``mask``, never a name or an id."""
+
+    name: str
+    mask: NDArray[bool_] | None = None
+    spot: Spot | None = None
+    """Where the thing is, as far as was perceived."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How far the search for a thing has come: corners and places gone to, and rotations left at this one."""
+
+    looked: bool = False
+    corners: tuple[Stand, ...] | None = None
+    peeked: bool = False
+    wandered: int = 0
+    retried: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeeingState:
+    """What was seen, what was done, and the skill in progress.
+
+    ``stood`` are stands that are free, ``bumped`` those that proved blocked, ``suspected`` those beside them. ``opened`` stand
+    open by the agent's own doing; ``placed`` was put down, the last time into what is at ``filled`` if nothing was picked up
+    since; ``treated`` is where a thing was put to be treated, and ``others`` of its kind lay there before. ``sliced`` says
+    where it stood when it sliced something. ``avoided`` are claims of the map that proved wrong, ``peeked`` receptacles that
+    were looked into, ``shut`` those that do not open. ``surveyed`` counts the corners that `explore` went to, ``frames`` what
+    was seen, which seeds perception; ``errors`` have their modes.
+
+    Of the skill: ``steps`` are left to do, ``given`` counts its actions. Of the first step: ``aim`` is where it goes, ``sweep``
+    the looks that are left there, ``tried`` where it looked in vain, ``vain`` where its action failed, ``refused`` how often,
+    ``turns`` the rotations left of looking round.
+    """
+
+    map: SemanticMap
+    percept: Percept
+    pose: Pose
+    frames: int = 1
+    held: str | None = None
+    stood: frozenset[Stand] = frozenset()
+    bumped: frozenset[Stand] = frozenset()
+    suspected: frozenset[Stand] = frozenset()
+    opened: tuple[Spot, ...] = ()
+    placed: tuple[Spot, ...] = ()
+    filled: Spot | None = None
+    treated: Spot | None = None
+    others: tuple[Spot, ...] = ()
+    sliced: tuple[tuple[str, Pose], ...] = ()
+    avoided: tuple[Spot, ...] = ()
+    peeked: tuple[Spot, ...] = ()
+    shut: tuple[Spot, ...] = ()
+    surveyed: int = 0
+    errors: tuple[ErrorMode, ...] = ()
+    skill: Skill | None = None
+    steps: tuple[PolicyStep, ...] = ()
+    given: int = 0
+    aim: Aim | None = None
+    sweep: tuple[tuple[int, int], ...] | None = None
+    tried: frozenset[Stand] = frozenset()
+    vain: frozenset[Stand] = frozenset()
+    refused: int = 0
+    turns: int = 0
+    search: Search = field(default_factory=Search)
+
+    @property
+    def stand(self) -> Stand:
+        """Where the agent stands."""
+        return stand_of(self.pose, self.map.origin)
+
+    @property
+    def ahead(self) -> Stand:
+        """The stand before the agent."""
+        (x, z), side = self.stand, self.pose.quarter
+        return x + (0, 1, 0, -1)[side], z + (1, 0, -1, 0)[side]
+
+    def erred(self, mode: ErrorMode) -> SeeingState:
+        """The state with one more error."""
+        return replace(self, errors=(*self.errors, mode))
+
+    def afresh(self) -> SeeingState:
+        """The state at the beginning of a step."""
+        return replace(
+            self,
+            aim=None,
+            sweep=None,
+            tried=frozenset[Stand](),
+            vain=frozenset[Stand](),
+            refused=0,
+            turns=0,
+            search=Search(),
+            avoided=(),
+        )
+
+    def advanced(self) -> SeeingState:
+        """The state after its first step."""
+        first, *left = self.steps
+        fresh = replace(self, steps=tuple(left)).afresh()
+        # What comes after opening receptacles one by one goes on with the search that led to it.
+        goes_on = first.primitive == "peek" or any(one.primitive == "peek" for one in left)
+        return replace(fresh, search=self.search) if goes_on else fresh

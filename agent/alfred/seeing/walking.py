@@ -1,0 +1,254 @@
+"""Where somebody can walk by the semantic map, where to stand before a thing, and the next move towards that.
+
+Moves are a quarter metre along the axes, so ways lead over a grid of *stands*, counted from where the episode began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from math import atan2, degrees
+from typing import TYPE_CHECKING, Any
+
+from housequest.agent.alfred.seeing.marching import distances
+from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
+from housequest.worlds.alfred.simulator.base import VISIBLE
+from housequest.worlds.rooms.poses import GRID, Pose
+from housequest.worlds.rooms.room import AHEAD
+
+if TYPE_CHECKING:
+    from numpy import bool_, float64, floating
+    from numpy.typing import NDArray
+
+Stand = tuple[int, int]
+"""A place to stand, in steps (x, z) from where the episode began."""
+
+REACH = 23
+"""Stands to each side of the start: as many as the map has room for."""
+BODIES = (0.2, 0.1, 0.04)
+"""How far from what is in the way one stands, in metres: as far as there is a way, since maps are not exact."""
+NEAREST, FURTHEST = 0.3, 1.2
+"""From how far away one acts on a thing, in metres (FILM's and OPEx's policies choose among such stands)."""
+
+_STEP = round(GRID / CELL)
+_PATH = 0.2
+"""What a metre of path costs beside a metre of distance from the thing."""
+_ASIDE = 0.03
+"""What each degree costs by which a thing stands aside from straight ahead, beyond those in which it is well in the picture."""
+_AHEAD = 18.0
+_TURN = 0.5
+_UNKNOWN = 0.5
+"""What it costs to stand where nothing was seen yet."""
+_MARGIN = 2
+_MOST_POINTS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """To stand at ``stand`` and look at the point (x, z) at a ``height``, in metres; without a point, to stand there alone."""
+
+    stand: Stand
+    x: float = 0.0
+    z: float = 0.0
+    height: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """Where one can stand, by the map, what was bumped into and where one stood; arrays by stand, from ``-REACH`` on."""
+
+    free: NDArray[bool_]
+    known: NDArray[bool_]
+    far: NDArray[float64]
+    """How far each stand is from ``at``, in steps."""
+    at: Stand
+
+    def reached(self, stand: Stand) -> bool:
+        """Whether there is a way to this stand."""
+        x, z = stand[0] + REACH, stand[1] + REACH
+        return 0 <= x <= 2 * REACH and 0 <= z <= 2 * REACH and bool(self.far[x, z] < float("inf"))
+
+
+def stand_of(pose: Pose, origin: Pose) -> Stand:
+    """The stand of somebody at ``pose``."""
+    return round((pose.x - origin.x) / GRID), round((pose.z - origin.z) / GRID)
+
+
+def ground(
+    seen: SemanticMap, at: Stand, stood: Collection[Stand], bumped: Collection[Stand], *, voted: bool, body: float
+) -> Ground:
+    """The ground around ``at`` for somebody who keeps ``body`` metres away from what is in the way.
+
+    What was not seen yet counts as free, up to a little beyond what was.
+    """
+    import numpy as np
+
+    blocked, explored = seen.grid(voted=voted)
+    edge = 2 * _STEP
+    blocked, explored = np.pad(blocked, edge), np.pad(explored, edge)
+    first, count = edge + SIDE // 2 - REACH * _STEP, 2 * REACH + 1
+    shape = (count, count)
+    near, known = np.zeros(shape, bool), np.zeros(shape, bool)
+    # Stands lie on the edges of cells: the middle of the next cell is half a cell away.
+    for a in range(-_STEP, _STEP):
+        for b in range(-_STEP, _STEP):
+            part = np.s_[first + a : first + a + count * _STEP : _STEP, first + b : first + b + count * _STEP : _STEP]
+            if (a + 0.5) ** 2 + (b + 0.5) ** 2 <= (body / CELL) ** 2 + 0.5:
+                near |= blocked[part]
+            known |= explored[part]
+    free = ~near & _around(known)
+    for cells, way in ((bumped, False), (stood, True), ((at,), True)):
+        for x, z in cells:
+            if abs(x) <= REACH and abs(z) <= REACH:
+                free[x + REACH, z + REACH] = way
+    return Ground(free, known, distances(free, [(at[0] + REACH, at[1] + REACH)]), at)
+
+
+def _around(known: NDArray[bool_]) -> NDArray[bool_]:
+    """The rectangle that holds all that is known, and a margin."""
+    import numpy as np
+
+    within = np.zeros_like(known)
+    rows, columns = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
+    if len(rows):
+        first = max(0, int(rows[0]) - _MARGIN), max(0, int(columns[0]) - _MARGIN)
+        within[first[0] : int(rows[-1]) + _MARGIN + 1, first[1] : int(columns[-1]) + _MARGIN + 1] = True
+    return within
+
+
+def approach(
+    around: Ground, origin: Pose, targets: NDArray[floating[Any]], tried: Collection[Stand], *, traversable: bool
+) -> Aim | None:
+    """Where to go to act on the nearest of ``targets``, rows of x, z and height in metres.
+
+    With ``traversable`` it is a stand that can be reached and from which the target is well in the picture, or if there is none
+    the nearest, without a point to look at; else it is the target's own place, whatever is in the way.
+    """
+    import numpy as np
+
+    if not len(targets):
+        return None
+    targets = targets[:: max(1, len(targets) // _MOST_POINTS)]
+    if not traversable:
+        here = np.array((origin.x + around.at[0] * GRID, origin.z + around.at[1] * GRID))
+        x, z, height = targets[int(np.hypot(*(targets[:, :2] - here).T).argmin())].tolist()
+        stand = stand_of(Pose(x, z), origin)
+        return None if stand in tried else Aim(stand, x, z, height)
+    stands = np.argwhere(np.isfinite(around.far))
+    if tried:
+        left = np.array([(x - REACH, z - REACH) not in tried for x, z in stands.tolist()], bool)
+        stands = stands[left]
+    if not len(stands):
+        return None
+    places = (stands - REACH) * GRID + np.array((origin.x, origin.z))
+    apart = targets[None, :, :2] - places[:, None, :]
+    away = np.hypot(apart[..., 0], apart[..., 1])
+    aside = np.degrees(np.arctan2(apart[..., 0], apart[..., 1]))
+    aside = np.abs(aside - 90 * np.round(aside / 90))
+    walk = around.far[stands[:, 0], stands[:, 1]][:, None] * GRID
+    cost = away + _PATH * walk + _ASIDE * np.maximum(0, aside - _AHEAD)
+    cost += _UNKNOWN * ~around.known[stands[:, 0], stands[:, 1]][:, None]
+    # Not quite as near, or nearer than one wants to be, only if there is nothing else.
+    cost += np.where((away < NEAREST) | (away > FURTHEST), 10 + 10 * away, 0)
+    stand, target = divmod(int(cost.argmin()), len(targets))
+    x, z, height = targets[target].tolist()
+    chosen = int(stands[stand, 0]) - REACH, int(stands[stand, 1]) - REACH
+    return Aim(chosen, x, z, height) if away[stand, target] <= VISIBLE else Aim(chosen)
+
+
+def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
+    """The action that leads towards ``goal``; None if one is there, or no way leads there.
+
+    A goal that is not free is walked at all the same.
+    """
+    import numpy as np
+
+    if goal == around.at:
+        return None
+    free = around.free.copy()
+    x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
+    free[x, z] = True
+    left = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
+    row, column = around.at[0] + REACH + 1, around.at[1] + REACH + 1
+    costs = {
+        turn: float(left[row + AHEAD[side][0], column + AHEAD[side][1]]) + _TURN * abs((turn + 1) % 4 - 1)
+        for turn in (0, 1, 3, 2)
+        for side in ((quarter + turn) % 4,)
+    }
+    best = min(costs, key=lambda turn: costs[turn])
+    return turned(best) or "MoveAhead" if costs[best] < float("inf") else None
+
+
+def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
+    """The stands on the way to ``goal``, both ends included; only where one stands if no way leads there.
+
+    A goal that is not free is walked at all the same.
+    """
+    import numpy as np
+
+    free = around.free.copy()
+    x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
+    free[x, z] = True
+    left = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
+    way = [around.at]
+    while way[-1] != (x - REACH, z - REACH):
+        at_x, at_z = way[-1]
+        costs = {(at_x + dx, at_z + dz): float(left[at_x + dx + REACH + 1, at_z + dz + REACH + 1]) for dx, dz in AHEAD}
+        best = min(costs, key=lambda stand: costs[stand])
+        if costs[best] >= float(left[at_x + REACH + 1, at_z + REACH + 1]):
+            break
+        way.append(best)
+    return tuple(way)
+
+
+def turned(quarters: int) -> str | None:
+    """The action by which one turns by some quarters to the right; None for none."""
+    match quarters % 4:
+        case 0:
+            return None
+        case 3:
+            return "RotateLeft"
+        case _:
+            return "RotateRight"
+
+
+def facing(pose: Pose, x: float, z: float) -> int:
+    """The side on which a point is, for somebody at ``pose``."""
+    return round(degrees(atan2(x - pose.x, z - pose.z)) / 90) % 4
+
+
+def corners(seen: SemanticMap, around: Ground) -> tuple[Stand, ...]:
+    """The stands nearest to the four corners of what is known of the room, the nearest corner first."""
+    import numpy as np
+
+    there = np.argwhere(np.isfinite(around.far) & around.known)
+    if not len(there):
+        return ()
+    _, explored = seen.grid(voted=False)
+    spread = np.argwhere(explored)
+    low, high = (spread.min(axis=0) - SIDE / 2) / _STEP + REACH, (spread.max(axis=0) - SIDE / 2) / _STEP + REACH
+    found: dict[Stand, float] = {}
+    for corner in ((low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])):
+        x, z = there[int(np.hypot(*(there - np.array(corner)).T).argmin())].tolist()
+        found.setdefault((x - REACH, z - REACH), float(around.far[x, z]))
+    return tuple(sorted(found, key=lambda stand: (found[stand], stand)))
+
+
+def frontier(around: Ground) -> tuple[Stand, ...]:
+    """The stands that can be reached and have something next to them that was not seen yet; sorted."""
+    import numpy as np
+
+    unknown = np.pad(~around.known, 1, constant_values=False)
+    beside = unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
+    return _stands(np.argwhere(np.isfinite(around.far) & beside).tolist())
+
+
+def anywhere(around: Ground) -> tuple[Stand, ...]:
+    """All stands that can be reached, sorted."""
+    import numpy as np
+
+    return _stands(np.argwhere(np.isfinite(around.far)).tolist())
+
+
+def _stands(cells: Iterable[list[int]]) -> tuple[Stand, ...]:
+    return tuple((x - REACH, z - REACH) for x, z in cells)

@@ -1,0 +1,1 @@
+"""Environments for trainers, over OpenEnv's protocol and AgentGym's."""

@@ -1,0 +1,1 @@
+"""Runs as logs of inspect_ai, and a task of it that plays."""

@@ -1,0 +1,1 @@
+"""Games for clients of the Model Context Protocol."""

@@ -1,0 +1,1 @@
+"""An environment for TRL's trainers."""

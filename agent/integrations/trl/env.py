@@ -1,0 +1,91 @@
+"""ALFWorld for TRL: `ToolEnvironment` is what ``GRPOTrainer(environment_factory=...)`` takes. It needs no TRL itself.
+
+TRL makes one environment for each rollout, shows its model the public methods as tools, adds what ``reset`` returns to the
+prompt, and asks ``get_reward`` once the model calls no more tools. Which game is played stands in a column ``task`` of the
+dataset (`dataset_rows`), so that all rollouts of a group play the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from housequest.agent.integrations.tools import CommandTools
+from housequest.worlds.base import Env, World
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.registry import make_world
+from housequest.worlds.wrappers import StepLimit
+
+WON = "The task is done."
+OUT_OF_STEPS = "There are no steps left."
+OVER = "The game is over."
+
+
+def dataset_rows(split: str, instruction: str = "", *, world: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+    """A row for each game of ``split``: a ``prompt`` with your ``instruction``, after which TRL writes the game's opening, and
+    the ``task``. ``world`` are options of the world. Raises ``ConfigurationError``.
+    """
+    text = f"{instruction}\n\n" if instruction else ""
+    tasks = make_world(**world or {}).tasks(split)
+    return [{"prompt": [{"role": "user", "content": text}], "task": task.reference} for task in tasks]
+
+
+class ToolEnvironment(CommandTools):
+    """One game at a time, played by calls of its methods.
+
+    ``max_steps`` ends a game; ``world`` are options of the world, such as ``{"goals": "human:1"}``. ``won``, ``steps``,
+    ``refused`` and the goal conditions that are ``met`` of all ``conditions`` are there for reward functions of your own, which
+    TRL gives the ``environments``. Raises ``ConfigurationError``.
+    """
+
+    def __init__(self, max_steps: int = 50, world: Mapping[str, Any] | None = None) -> None:
+        self._world = _shared_world(tuple(sorted((world or {}).items())))
+        self._limit = max_steps
+        self._env: Env | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self.won = self.over = False
+        self.steps = self.refused = self.met = self.conditions = 0
+
+    def reset(self, task: str | None = None, **row: Any) -> str:
+        """Begin the game of a dataset's row, named by its column ``task`` (an id, a path, ``split:number``): the opening.
+
+        Raises ``ConfigurationError`` for a row without one, and ``TaskNotFound``.
+        """
+        if task is None:
+            raise ConfigurationError(
+                f"A row names its game in a column 'task', such as train:1, and this one has {', '.join(row) or 'nothing'}; "
+                "make the dataset of housequest.agent.integrations.trl.env.dataset_rows."
+            )
+        self._begin()
+        self._env = StepLimit(self._world.open(self._world.task(task)), self._limit)
+        opening = self._env.reset().observation.text
+        self._count(self._env)
+        return opening
+
+    def get_reward(self) -> float:
+        """1.0 for a game that is won, else 0.0."""
+        return float(self.won)
+
+    def _play(self, command: str) -> str:
+        if self.over or self._env is None:
+            return OVER
+        step = self._env.step(command)
+        self.steps += 1
+        self.refused += not step.observation.accepted
+        self.won, self.over = step.won, step.done
+        self._count(self._env)
+        if not step.done:
+            return step.observation.text
+        return f"{step.observation.text}\n\n{WON if step.won else OUT_OF_STEPS}"
+
+    def _count(self, env: Env) -> None:
+        self.met, self.conditions = env.goal_conditions() or (0, 0)
+
+
+@cache
+def _shared_world(options: tuple[tuple[str, Any], ...]) -> World:
+    """One world for all environments of a trainer, of which there are hundreds."""
+    return make_world(**dict(options))

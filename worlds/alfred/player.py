@@ -1,0 +1,226 @@
+"""The stand-in as a player: any client of AI2-THOR 5 drives it over its FIFO protocol, without Unity.
+
+``Controller(local_executable_path="python -m housequest.worlds.alfred.player", scene="FloorPlan28", x_display=":0")``
+
+Its scenes are the tasks of a world by their references (``example:1``), and ``FloorPlanN`` for the first task in each of
+AI2-THOR's rooms that is installed. Behind ``player`` stand ``--world NAME`` and other tasks to offer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from housequest.worlds.alfred.simulator.base import Event, Scene, SimulatedObject
+from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
+from housequest.worlds.alfred.simulator.metadata import written
+from housequest.worlds.alfred.simulator.protocol import (
+    CLASSES,
+    CLIENT_PIPE,
+    DEPTH,
+    IDS,
+    RGB,
+    SERVER_PIPE,
+    read_action,
+    write_answer,
+)
+from housequest.worlds.base import Task, World
+from housequest.worlds.errors import HousequestError
+from housequest.worlds.registry import make_world
+from housequest.worlds.rooms.frame import Frame
+
+LOOK = 30.0
+"""Degrees of LookUp and LookDown in AI2-THOR 5."""
+FIELD_OF_VIEW = 90.0
+FAR = 20.0
+"""Depth in metres is no greater than this."""
+_PLAN = re.compile(r"-(\d+)/[^/]*$")
+_NAMES = re.compile(r"FloorPlan(\d+)(?:_physics)?")
+_OURS = ("action", "sequenceId", "renderImage", "agentId")
+
+
+class Player:
+    """What answers the actions of a client, one after the other; ``tasks`` are the scenes that it offers, by name."""
+
+    def __init__(self, world: World, tasks: Mapping[str, Task], size: tuple[int, int] = (300, 300)) -> None:
+        self._world, self._tasks = world, tasks
+        self._size = size
+        self._field = FIELD_OF_VIEW
+        self._images: tuple[int, ...] = (RGB,)
+        self._boxes = Boxes(look=LOOK)
+        self._name, self._scene = "", self._open(next(iter(tasks)))
+        self._event = self._boxes.begin(self._scene)
+
+    def _open(self, name: str) -> Scene:
+        self._name = name
+        found = self._world.scene(self._tasks[name])
+        if found is None:
+            raise ValueError(f"the world {self._world.name} has no scenes to simulate")
+        return found
+
+    def first(self) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
+        """What is sent before any action came."""
+        return self._answer(self._event, 0, "")
+
+    def answer(self, action: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
+        """The metadata and the images after an action."""
+        name, number = str(action.get("action")), int(action.get("sequenceId", 0))
+        arguments = {key: value for key, value in action.items() if key not in _OURS}
+        code, draw = "", action.get("renderImage", True) is not False
+        try:
+            self._event = self._done(name, arguments)
+        except _Wrong as wrong:
+            code = wrong.code
+            self._event = self._same(name, ok=False, message=str(wrong))
+        except HousequestError as error:
+            code = "InvalidArgument"
+            self._event = self._same(name, ok=False, message=str(error))
+        return self._answer(self._event, number, code, draw=draw)
+
+    def _done(self, name: str, arguments: Mapping[str, Any]) -> Event:
+        match name:
+            case "GetScenesInBuild":
+                return self._same(name, returned=sorted(self._tasks))
+            case "Reset":
+                scene = str(arguments.get("sceneName"))
+                if scene not in self._tasks:
+                    raise _Wrong("InvalidArgument", f"{scene} is not a scene of this player")
+                self._scene = self._open(scene)
+                self._event = self._boxes.begin(self._scene)
+                return self._same(name)
+            case "Initialize":
+                self._field = float(arguments.get("fieldOfView") or FIELD_OF_VIEW)
+                asked = {DEPTH: "renderDepthImage", IDS: "renderInstanceSegmentation", CLASSES: "renderSemanticSegmentation"}
+                self._images = (RGB, *(image for image, key in asked.items() if arguments.get(key)))
+                return self._same(name, returned={"cameraNearPlane": 0.1, "cameraFarPlane": FAR})
+            case "ChangeResolution":
+                self._size = int(arguments["x"]), int(arguments["y"])
+                return self._same(name)
+            case "ChangeQuality" | "ChangeTimeScale":
+                return self._same(name)
+            case _ if name in ACTIONS:
+                return self._boxes.act(name, **arguments)
+            case _:
+                raise _Wrong("InvalidAction", f"{name} is not an action of this player; known: {', '.join(sorted(ACTIONS))}")
+
+    def _same(self, action: str, *, ok: bool = True, message: str = "", returned: object = None) -> Event:
+        """An event after which all is as before."""
+        now = self._event
+        return Event(action, ok, message, now.pose, now.held, now.view, returned, now.treated)
+
+    def _answer(
+        self, event: Event, number: int, code: str, *, draw: bool = True
+    ) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
+        colours = colours_of(event.objects) if IDS in self._images or CLASSES in self._images else {}
+        agent = written(
+            event,
+            scene=self._name,
+            size=self._size,
+            field=self._field,
+            eye=self._scene.eye,
+            walls=self._scene.room.walls,
+            colours=colours,
+        )
+        agent["errorCode"] = code
+        images = list(_images(event.frame(self._size, self._field), self._images, colours)) if draw else []
+        return {"agents": [agent], "thirdPartyCameras": [], "activeAgentId": 0, "sequenceId": number}, images
+
+
+class _Wrong(Exception):
+    """An action that no player carries out; ``code`` is AI2-THOR's word for the reason."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def colours_of(objects: tuple[SimulatedObject, ...]) -> dict[str, tuple[int, int, int]]:
+    """A colour for each object by its id, and for each kind: none twice, and never black, which is what is no object."""
+    found: dict[str, tuple[int, int, int]] = {}
+    taken = {0}
+    for name in sorted({one.id for one in objects} | {one.kind for one in objects}):
+        code = zlib.crc32(name.encode()) & 0xFFFFFF
+        while code in taken:
+            code = (code + 1) & 0xFFFFFF
+        taken.add(code)
+        found[name] = code >> 16, code >> 8 & 255, code & 255
+    return found
+
+
+def _images(frame: Frame, wanted: tuple[int, ...], colours: Mapping[str, tuple[int, int, int]]) -> Iterator[tuple[int, bytes]]:
+    """The images of a frame as a client reads them: the lowest row first."""
+    import numpy as np
+
+    for image in wanted:
+        match image:
+            case 4:
+                yield RGB, np.flipud(frame.rgb).tobytes()
+            case 5:
+                yield DEPTH, np.flipud(np.minimum(frame.depth, np.float32(FAR))).astype("<f4").tobytes()
+            case _:
+                # The last stands for what is no object, whose number is -1.
+                names = [name if image == IDS else name.partition("|")[0] for name in frame.names]
+                paint = np.array([(*colours.get(name, (0, 0, 0)), 255) for name in [*names, ""]], np.uint8)
+                yield image, np.flipud(paint[frame.ids]).tobytes()
+
+
+def scenes(world: World, references: list[str]) -> dict[str, Task]:
+    """The tasks that are offered as scenes, by name: those of these references, and the first of each floor plan."""
+    found = {reference: world.task(reference) for reference in references}
+    for task in world.tasks(world.example_split):
+        found.setdefault(f"{task.split}:{task.number}", task)
+    for split in world.splits():
+        for task in world.tasks(split):
+            if plan := _PLAN.search(task.id):
+                found.setdefault(f"FloorPlan{plan[1]}_physics", task)
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """Serve one client until it closes its pipe."""
+    parser = argparse.ArgumentParser(prog="python -m housequest.worlds.alfred.player", description=__doc__)
+    parser.add_argument("--world", default="alfworld", help="whose tasks are the scenes")
+    parser.add_argument("task", nargs="*", help="a task to offer beside the examples and the floor plans")
+    # A client adds Unity's own options, such as -screen-width 300.
+    known, rest = parser.parse_known_args(_without_unity(arguments))
+    del rest
+    paths = os.environ.get(SERVER_PIPE), os.environ.get(CLIENT_PIPE)
+    if None in paths:
+        print(
+            f"This is started by a client of AI2-THOR, which sets {SERVER_PIPE} and {CLIENT_PIPE}: "
+            'Controller(local_executable_path="python -m housequest.worlds.alfred.player", x_display=":0").',
+            file=sys.stderr,
+        )
+        return 2
+    world = make_world(known.world)
+    player = Player(world, scenes(world, known.task))
+    # The client opens the pipe that we read only once it sends, and it sends only once it has read this.
+    with Path(str(paths[0])).open("wb") as answers:
+        write_answer(answers, *player.first())
+        with Path(str(paths[1])).open("rb") as actions:
+            try:
+                while (action := read_action(actions)) is not None:
+                    write_answer(answers, *player.answer(action))
+            except BrokenPipeError:
+                os._exit(0)
+    return 0
+
+
+def _without_unity(arguments: list[str]) -> list[str]:
+    """The arguments up to the first that Unity takes, which has one dash."""
+    kept: list[str] = []
+    for argument in arguments:
+        if argument.startswith("-") and not argument.startswith("--"):
+            break
+        kept.append(argument)
+    return kept
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

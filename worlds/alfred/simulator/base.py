@@ -1,0 +1,246 @@
+"""A household in which somebody walks, looks and acts: the contract of what simulates one.
+
+A `Scene` is where an episode begins. A `Simulator` carries out one of AI2-THOR's actions at a time, and answers each with an
+`Event`. What a robot may know of an event are ``ok``, ``message``, ``pose``, ``held``, and what perception makes of its frame;
+its objects are hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, Protocol, Self
+
+from housequest.worlds.alfred.simulator.affordances import kind_in
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.poses import EYE, Point, Pose
+from housequest.worlds.rooms.render import Size
+from housequest.worlds.rooms.room import Box, Room
+
+if TYPE_CHECKING:
+    from numpy import bool_
+    from numpy.typing import NDArray
+
+Temperature = Literal["Cold", "Hot", "RoomTemp"]
+
+SIZE: Size = (300, 300)
+FIELD = 60.0
+"""ALFRED's camera: degrees that it sees from top to bottom."""
+VISIBLE = 1.5
+"""How far something may be that is acted on, in metres along the floor."""
+LOOK = 15.0
+"""Degrees of LookUp and LookDown if an action does not say, as in ALFRED; those of AI2-THOR 5 are 30."""
+HEIGHT = 0.9009992
+"""The y of an agent's position in AI2-THOR, where the floor is at 0: its camera is 0.675 metres above."""
+FLOOR = "Floor|+00.00|+00.00|+00.00"
+"""The id of the floor, on which lies what was dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lying:
+    """A thing that does not belong to the room itself: what can be carried off, and lamps.
+
+    ``at`` is the id of the receptacle that holds it, of a movable one too, or ``FLOOR``; ``point`` is that of its id.
+    """
+
+    id: str
+    name: str
+    at: str
+    point: Point
+    pickupable: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """Where an episode begins; it equals only itself. All sets are of AI2-THOR's ids, such as ``Mug|+00.10|+00.90|-01.20``.
+
+    ``ids`` has the id of each fixture and piece of scenery of the room by its name ("sinkbasin 1"); ``things`` is what lies
+    there. ``accepts`` are the kinds that each kind of receptacle takes. ``start`` is the pose with the horizon as its pitch.
+    """
+
+    room: Room
+    ids: Mapping[str, str]
+    things: tuple[Lying, ...]
+    accepts: Mapping[str, frozenset[str]]
+    openable: frozenset[str]
+    start: Pose
+    open: frozenset[str] = frozenset()
+    on: frozenset[str] = frozenset()
+    dirty: frozenset[str] = frozenset()
+    eye: float = EYE
+    """How high the camera is, in metres: in few rooms the floor is not at 0."""
+    floor_plan: str = ""
+    """AI2-THOR's name of the room, such as ``FloorPlan28``; empty for a made-up house."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedObject:
+    """Hidden: an object as it is. ``name`` is ALFWorld's ("mug 1"), ``distance`` that from the agent, in metres.
+
+    ``parents`` and ``contents`` are ids of receptacles around it and of what it holds.
+    """
+
+    id: str
+    kind: str
+    name: str
+    position: Point
+    box: Box
+    distance: float
+    pickupable: bool = False
+    receptacle: bool = False
+    openable: bool = False
+    toggleable: bool = False
+    sliceable: bool = False
+    dirtyable: bool = False
+    open: bool = False
+    on: bool = False
+    sliced: bool = False
+    dirty: bool = False
+    temperature: Temperature = "RoomTemp"
+    parents: tuple[str, ...] = ()
+    contents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Treated:
+    """The ids of what was ever cleaned, heated and cooled, as ALFRED counts it: these sets only grow."""
+
+    cleaned: frozenset[str] = frozenset()
+    heated: frozenset[str] = frozenset()
+    cooled: frozenset[str] = frozenset()
+
+
+NOTHING_TREATED = Treated()
+
+
+def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Treated:
+    """What was ever treated, after an action on an object that was carried out and held ``inside``; ALFRED's rules.
+
+    A faucet that is turned on cleans what its basin holds, a microwave heats, and a fridge that is closed cools.
+    """
+    match action, kind_in(id):
+        case "ToggleObjectOn", "Faucet":
+            return replace(before, cleaned=before.cleaned | frozenset(inside))
+        case "ToggleObjectOn", "Microwave":
+            return replace(before, heated=before.heated | frozenset(inside))
+        case "CloseObject", "Fridge":
+            return replace(before, cooled=before.cooled | frozenset(inside))
+        case _:
+            return before
+
+
+class View(Protocol):
+    """Hidden: what there is after an action; each part is made when it is asked for."""
+
+    def objects(self) -> tuple[SimulatedObject, ...]: ...
+
+    def visible(self) -> frozenset[str]: ...
+
+    def frame(self, size: Size, field: float) -> Frame: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """The answer to an action. ``held`` is the id of what is in the hand, ``returned`` what the action was asked for.
+
+    ``view`` makes what is drawn and what is hidden; the methods below ask it.
+    """
+
+    action: str
+    ok: bool
+    message: str
+    pose: Pose
+    held: str | None
+    view: View = field(repr=False)
+    returned: object = None
+    treated: Treated = NOTHING_TREATED
+
+    @property
+    def objects(self) -> tuple[SimulatedObject, ...]:
+        """Hidden: all objects, by their ids."""
+        return self.view.objects()
+
+    def object(self, id: str) -> SimulatedObject | None:
+        """Hidden: the object with this id."""
+        return next((one for one in self.objects if one.id == id), None)
+
+    def visible(self) -> frozenset[str]:
+        """Hidden: the ids of what stands in ALFRED's picture and is near enough to be acted on. Draws no frame."""
+        return self.view.visible()
+
+    def frame(self, size: Size = SIZE, field: float = FIELD) -> Frame:
+        """What the camera sees: colours, depth along its axis, and whose each pixel is; names are AI2-THOR's ids."""
+        return self.view.frame(size, field)
+
+
+class Simulator(Protocol):
+    """A household that carries out AI2-THOR's actions, one at a time."""
+
+    @property
+    def name(self) -> str:
+        """``boxes`` or ``thor``."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """What stands in headers, such as ``boxes 1``; figures of different versions are not compared."""
+        ...
+
+    def begin(self, scene: Scene, /) -> Event:
+        """Set the scene up and look round. Raises ``WorldError``."""
+        ...
+
+    def act(self, action: str, /, **arguments: object) -> Event:
+        """Carry out an action by AI2-THOR's name for it and its arguments; what is refused has ``ok`` False and says why.
+
+        Raises ``WorldError`` where the simulator itself fails, and before ``begin``.
+        """
+        ...
+
+    def copy(self) -> Self:
+        """Another one in the same state. Raises ``Unsupported`` where there can be none."""
+        ...
+
+    def close(self) -> None:
+        """End it; nothing is called after that."""
+        ...
+
+
+def closest(ids: Collection[str], id: str) -> str | None:
+    """The id that ``id`` means among others: itself, or that of its kind which is nearest to the point in it; None for none."""
+    point = _point(id)
+    if id in ids or point is None:
+        return id if id in ids else None
+
+    def far(other: str) -> float:
+        there = _point(other)
+        return float("inf") if there is None else sum((a - b) ** 2 for a, b in zip(point, there, strict=True))
+
+    alike = sorted(other for other in ids if kind_in(other) == kind_in(id))
+    return min(alike, key=far, default=None)
+
+
+def _point(id: str) -> Point | None:
+    try:
+        x, y, z = (float(part) for part in id.split("|")[1:4])
+    except ValueError:
+        return None
+    return Point(x, y, z)
+
+
+def touched(frame: Frame, mask: NDArray[bool_]) -> str | None:
+    """The id of what ``mask`` means: the object whose pixels have the most in common with it, by intersection over union.
+
+    So ALFRED reads the masks of those who act. None if there is no object below it.
+    """
+    import numpy as np
+
+    if mask.shape != frame.ids.shape:
+        raise ValueError(f"a mask is as large as its frame, {frame.ids.shape}, not {mask.shape}")
+
+    def share(number: int) -> float:
+        own = frame.ids == number
+        return float((own & mask).sum() / (own | mask).sum())
+
+    below = [number for number in map(int, np.unique(frame.ids[mask])) if number >= 0]
+    return frame.names[max(below, key=share)] if below else None

@@ -1,0 +1,293 @@
+"""AI2-THOR itself as a `Simulator`: the real client of version 5, in a process of its own, with whatever player it starts.
+
+Written against ai2thor 5.0.0's client. Its scenes are not those of ALFRED's build: many things stand elsewhere, so ids are
+matched by kind and nearest place, and what is measured here stands beside nothing that was measured on ALFRED's build.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+from housequest.worlds.alfred.simulator.affordances import kind_in
+from housequest.worlds.alfred.simulator.base import (
+    FIELD,
+    LOOK,
+    NOTHING_TREATED,
+    SIZE,
+    Event,
+    Scene,
+    SimulatedObject,
+    Treated,
+    closest,
+    grown,
+)
+from housequest.worlds.alfred.simulator.metadata import read_objects, read_pose
+from housequest.worlds.errors import Unsupported, WorldError, shown
+from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.render import Size
+from housequest.worlds.workers import Refused, Worker, WorkerError
+
+MAJOR = "5."
+"""How versions of the client begin that are known here."""
+STARTING = 300.0
+"""Seconds that AI2-THOR has to start: the first time, its client downloads a build."""
+SECONDS = 60.0
+"""Seconds that it has for an action."""
+LONGEST_MESSAGE = 1_000
+"""Characters of what AI2-THOR says of an action that are kept."""
+_WORKER = "housequest.worlds.alfred.simulator.thor_worker"
+_IMAGES = {"rgb": 3, "depth": 4, "ids": 3}
+"""The images of a frame, and how many bytes each has for a pixel."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What AI2-THOR said of an action: a `View` of its metadata and images."""
+
+    listed: tuple[SimulatedObject, ...]
+    seen: frozenset[str]
+    images: Mapping[str, bytes]
+    colours: Mapping[tuple[int, int, int], str]
+    size: Size
+    field: float
+
+    def objects(self) -> tuple[SimulatedObject, ...]:
+        return self.listed
+
+    def visible(self) -> frozenset[str]:
+        return self.seen
+
+    def frame(self, size: Size, field: float) -> Frame:
+        """The images that were sent, in this size.
+
+        Raises ``Unsupported`` for another shape or field of view, and ``WorldError`` for images that are none of that size.
+        """
+        import numpy as np
+
+        if size[0] * self.size[1] != size[1] * self.size[0] or field != self.field:
+            raise Unsupported(
+                f"AI2-THOR was started for frames of {self.size[0]} x {self.size[1]} and {self.field:g} degrees, "
+                f"not {size[0]} x {size[1]} and {field:g}; say so when it is made."
+            )
+        for name, of_a_pixel in _IMAGES.items():
+            sent = len(self.images.get(name, b""))
+            if sent != of_a_pixel * self.size[0] * self.size[1]:
+                wanted = f"{self.size[0]} x {self.size[1]} pixels"
+                raise WorldError(f"thor: its player sent {sent:,} bytes as the image {name}, which is not {wanted}.")
+        shape = self.size[1], self.size[0]
+        rgb = np.frombuffer(self.images["rgb"], np.uint8).reshape(*shape, 3)
+        depth = np.frombuffer(self.images["depth"], np.float32).reshape(shape)
+        paint = np.frombuffer(self.images["ids"], np.uint8).reshape(*shape, 3).astype(np.int32)
+        codes, places = np.unique(paint[:, :, 0] << 16 | paint[:, :, 1] << 8 | paint[:, :, 2], return_inverse=True)
+        owners = [self.colours.get((code >> 16, code >> 8 & 255, code & 255)) for code in map(int, codes)]
+        names = tuple(sorted({name for name in owners if name is not None}))
+        numbers = np.array([-1 if name is None else names.index(name) for name in owners], np.int32)
+        ids = numbers[places.reshape(shape)]
+        ids.flags.writeable = False
+        return Frame(rgb, depth, ids, names).resized(size)
+
+
+class Thor:
+    """AI2-THOR as a `Simulator`.
+
+    ``player`` is the program that its client starts, such as a Unity build or ``python -m housequest.worlds.alfred.player``;
+    without one, the client downloads its own build. ``size`` and ``field`` are those of all frames.
+    """
+
+    name = "thor"
+
+    def __init__(
+        self,
+        player: str | None = None,
+        *,
+        size: Size = SIZE,
+        field: float = FIELD,
+        starting: float = STARTING,
+        seconds: float = SECONDS,
+    ) -> None:
+        self._player, self._size, self._field = player, size, field
+        self._starting, self._seconds = starting, seconds
+        self._worker: Worker | None = None
+        self._last: Event | None = None
+        self._version: str | None = None
+
+    @property
+    def version(self) -> str:
+        """Which client and build; known once a scene has begun."""
+        return self._version or "ai2thor"
+
+    def begin(self, scene: Scene, /) -> Event:
+        """Load the scene's floor plan, and put things, lamps and the agent where they are in it.
+
+        Raises ``Unsupported`` for a made-up house, and ``WorldError`` where AI2-THOR fails.
+        """
+        if not scene.floor_plan:
+            raise Unsupported("AI2-THOR has no such house: a made-up one is played with the engine boxes.")
+        self._last = None
+        if self._worker is None or not self._worker.alive:
+            self._start(scene.floor_plan)
+        else:
+            self._ask({"scene": scene.floor_plan}, "Reset")
+        for action, arguments in _restored(self._now(), scene):
+            done = self._ask({"action": action, **arguments}, action)
+            if not done.ok:
+                raise WorldError(f"thor: {scene.floor_plan} cannot be set up: {action}: {shown(done.message)}")
+        self._last = replace(self._now(), action="Initialize", message="", returned=None, treated=NOTHING_TREATED)
+        return self._last
+
+    def act(self, action: str, /, **arguments: object) -> Event:
+        before = self._now()
+        if action in ("LookUp", "LookDown"):
+            arguments = {"degrees": LOOK, **arguments}
+        ids = {one.id for one in before.objects}
+        meant = {
+            key: closest(ids, value) or value if key in ("objectId", "receptacleObjectId") and isinstance(value, str) else value
+            for key, value in arguments.items()
+        }
+        event = self._ask({"action": action, **meant}, action)
+        if event.ok and isinstance(meant.get("objectId"), str):
+            id = str(meant["objectId"])
+            event = replace(event, treated=grown(before.treated, action, id, _inside(event, action, id)))
+        else:
+            event = replace(event, treated=before.treated)
+        self._last = event
+        return event
+
+    def copy(self) -> Self:
+        raise Unsupported("AI2-THOR cannot be copied; an episode is played again instead.")
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.stop()
+            # Its player too, which is in the group of the process.
+            _end(self._worker.pid)
+        self._worker, self._last = None, None
+
+    def _now(self) -> Event:
+        if self._last is None:
+            raise WorldError("thor: no scene has begun.")
+        return self._last
+
+    def _start(self, floor_plan: str) -> None:
+        self.close()
+        settings = {
+            "player": self._player,
+            "scene": floor_plan,
+            "size": list(self._size),
+            "field": self._field,
+            "seconds": self._seconds,
+            "starting": self._starting,
+        }
+        self._worker = worker = Worker(_WORKER, settings)
+        try:
+            said: Any = worker.ready().result(self._starting)
+            self._version = str(said["version"])
+            self._last = self._event("Initialize", said["first"], NOTHING_TREATED)
+        except BaseException as error:
+            self.close()
+            raise _failed(error, self._starting) from error
+
+    def _ask(self, request: Mapping[str, object], action: str) -> Event:
+        worker = self._worker
+        if worker is None:
+            raise WorldError("thor: its process has ended.")
+        before = self._last.treated if self._last else NOTHING_TREATED
+        try:
+            self._last = self._event(action, worker.call(request, self._seconds, self._starting), before)
+        except Refused as refused:
+            raise WorldError(f"thor: {action}: {shown(str(refused), 200)}. {refused.way_out}") from refused
+        except BaseException as error:
+            self.close()
+            raise _failed(error, self._seconds) from error
+        return self._last
+
+    def _event(self, action: str, said: Any, treated: Treated) -> Event:
+        metadata: Any = said["metadata"]
+        objects, seen = read_objects(metadata)
+        pose, held = read_pose(metadata)
+        images = {name: base64.b64decode(image) for name, image in cast("dict[str, str]", said["images"]).items()}
+        colours = {
+            tuple(int(part) for part in one["color"]): str(one["name"])
+            for one in cast("list[Any]", metadata["colors"] or [])
+            if "|" in one["name"]
+        }
+        view = _Said(objects, seen, images, cast("Any", colours), self._size, self._field)
+        ok, message = metadata["lastActionSuccess"] is True, str(metadata["errorMessage"])[:LONGEST_MESSAGE]
+        return Event(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
+
+
+_WAY_OUT = "Say with --world-option player=PATH which build of AI2-THOR it is to start."
+
+
+def _failed(error: BaseException, seconds: float) -> BaseException:
+    """What is told of a failure: an error of the world, or what interrupted it."""
+    match error:
+        case WorkerError():
+            return WorldError(f"thor: its process {error}. {_WAY_OUT}")
+        case Refused():
+            return WorldError(f"thor: {error}. {error.way_out}")
+        case TimeoutError():
+            return WorldError(f"thor: its process gave no answer within {seconds:g} seconds.")
+        case KeyError() | ValueError() | TypeError() | IndexError() | AttributeError():
+            return WorldError(f"thor: its player answers with something that is not an event: {shown(str(error), 200)}.")
+        case _:
+            return error
+
+
+def _end(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _restored(now: Event, scene: Scene) -> list[tuple[str, dict[str, object]]]:
+    """The actions that set a scene up: nothing is moved that is there already."""
+    actions: list[tuple[str, dict[str, object]]] = []
+    wanted = [one for one in scene.things if one.pickupable]
+    there = {one.id: one for one in now.objects if one.pickupable}
+    if {one.id for one in wanted} != set(there):
+        left: dict[str, list[str]] = {}
+        for one in there.values():
+            left.setdefault(one.kind, []).append(one.name)
+        poses = [
+            {"objectName": left[kind_in(one.id)].pop(0), "position": one.point._asdict(), "rotation": {"x": 0, "y": 0, "z": 0}}
+            for one in wanted
+            if left.get(kind_in(one.id))
+        ]
+        actions.append(("SetObjectPoses", {"objectPoses": poses}))
+    lamps = {one.kind: one.id in scene.on for one in now.objects if one.toggleable and one.on != (one.id in scene.on)}
+    if lamps:
+        toggles = [{"objectType": kind, "isOn": on} for kind, on in sorted(lamps.items())]
+        actions.append(("SetObjectToggles", {"objectToggles": toggles}))
+    if scene.dirty and not any(one.dirty for one in now.objects):
+        actions.append(("SetStateOfAllObjects", {"StateChange": "CanBeDirty", "forceAction": True}))
+    start = scene.start
+    if now.pose != start:
+        position = {"x": start.x, "y": scene.eye - 0.675, "z": start.z}
+        turn = {"x": 0.0, "y": start.yaw, "z": 0.0}
+        actions.append(
+            (
+                "TeleportFull",
+                {"position": position, "rotation": turn, "horizon": start.pitch, "standing": True, "forceAction": True},
+            )
+        )
+    return actions
+
+
+def _inside(event: Event, action: str, id: str) -> tuple[str, ...]:
+    """What the appliance holds that an action treats: a faucet's is the nearest sink's."""
+    holder = id
+    if action == "ToggleObjectOn" and kind_in(id) == "Faucet":
+        tap = event.object(id)
+        basins = [one for one in event.objects if one.kind == "SinkBasin"]
+        if tap is None or not basins:
+            return ()
+        holder = min(basins, key=lambda one: sum((a - b) ** 2 for a, b in zip(one.position, tap.position, strict=True))).id
+    found = event.object(holder)
+    return found.contents if found else ()

@@ -1,0 +1,289 @@
+"""alfworld's own interface over the native engine: training and evaluation code runs on it by changing one import.
+
+``from alfworld.agents.environment import get_environment`` becomes ``from housequest.worlds.dropin import
+get_environment``; `housequest.as_alfworld` does without even that. The configuration, the order of the games for a seed, every
+observation, score and end, and what is in ``infos`` are those of alfworld 0.4.2 over textworld 1.7.0. What differs, on purpose:
+
+- Nothing is printed, a batch is played in one process, and mistakes raise the errors of `housequest.worlds.errors`.
+- ``infos["extra.expert_plan"]`` is the next command of our own expert, whatever ``env.expert_type`` says (alfworld ignores it
+  too). It is always admissible and follows from what was really executed; at a reset it is a first command, not ``look``. No
+  plan wins once the agent holds something that no receptacle of the house takes, such as some teddybears.
+- ``infos`` has no ``facts``, the hidden state that alfworld's expert leaves there.
+- ``env.domain_randomization`` uses the env's own seed, not Python's global generator.
+- Games of the older grammar (``put X in/on Y``) are refused when they are collected or registered.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any, cast
+
+from housequest.worlds.alfworld.data.tasks import GAME_FILE, GET_DATA, TRAJECTORY_FILE
+from housequest.worlds.alfworld.engine.native import REFUSED
+from housequest.worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, HouseholdExpertMemory, make_expert
+from housequest.worlds.base import Observation
+from housequest.worlds.dropin.batches import BatchEnv, SingleEnv
+from housequest.worlds.dropin.config import setting
+from housequest.worlds.dropin.core import EnvInfos, GameState, Wrapper
+from housequest.worlds.dropin.games import refuse_older
+from housequest.worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.paths import alfworld_data, read_file
+
+_FOLDERS = {
+    "train": "dataset.data_path",
+    "eval_in_distribution": "dataset.eval_id_data_path",
+    "eval_out_of_distribution": "dataset.eval_ood_data_path",
+}
+_STEPS = {
+    "dqn": "rl.training.max_nb_steps_per_episode",
+    "dagger": "dagger.training.max_nb_steps_per_episode",
+}
+_GOAL = "Your task is to: "
+# Searched, not parsed, because there are thousands of files. JSON strings hold no bare quote, so nothing is misread.
+_TYPE = re.compile(rb'"task_type"\s*:\s*"([^"\\]*)"')
+_SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)\b')
+
+NUMBERED_TYPES = dict(enumerate(TASK_TYPES, start=1))
+"""What ``env.task_types`` names by number."""
+
+
+class NoEnvironment(Unsupported, NotImplementedError):
+    """There is no such environment, here or at all. alfworld raises ``NotImplementedError``."""
+
+
+def get_environment(env_type: str) -> type[AlfredTWEnv]:
+    """The class of that name, as alfworld's own ``get_environment``. Raises ``NoEnvironment`` for the rendered ones."""
+    if env_type == "AlfredTWEnv":
+        return AlfredTWEnv
+    if env_type in ("AlfredThorEnv", "AlfredHybrid"):
+        raise NoEnvironment(f"{env_type} needs AI2-THOR, which is not here; set env.type to AlfredTWEnv.")
+    raise NoEnvironment(f"There is no environment {shown(env_type)}; known: AlfredTWEnv.")
+
+
+class AlfredDemangler(Wrapper):
+    """Names things as alfworld does ("mug 1"); with ``shuffle``, their numbers are drawn at each load (see `seed`)."""
+
+    def __init__(self, env: Any = None, *, shuffle: bool = False) -> None:
+        super().__init__(env)
+        self.shuffle = shuffle
+        self._chance = random.Random(0)
+
+    def seed(self, seed: int | None = None) -> Any:
+        """Seed the shuffling."""
+        self._chance = random.Random(seed)
+        return super().seed(seed)
+
+    def load(self, path: str) -> None:
+        super().load(path)
+        self.unwrapped.demangle(self._chance if self.shuffle else None)
+
+
+class AlfredInfos(Wrapper):
+    """Tells the path of the game at a reset, as ``extra.gamefile``."""
+
+    _gamefile: str | None = None
+
+    def load(self, path: str) -> None:
+        super().load(path)
+        self._gamefile = path
+
+    def reset(self) -> GameState:
+        state = super().reset()
+        state["extra.gamefile"] = self._gamefile
+        return state
+
+
+class AlfredExpertType:
+    """The kinds of `AlfredExpert`."""
+
+    HANDCODED = "handcoded"
+    PLANNER = "planner"
+
+
+class ExpertPlan:
+    """What our expert would do next in a running game, from what the player was told alone."""
+
+    def __init__(self, expert: HouseholdExpert, opening: str) -> None:
+        self._expert = expert
+        self._memory: HouseholdExpertMemory = expert.begin(opening.rpartition(_GOAL)[2], Observation(opening))
+
+    def observe(self, command: str, text: str) -> None:
+        """A command was played and answered."""
+        self._memory = self._expert.observe(self._memory, command.strip(), Observation(text, accepted=text != REFUSED))
+
+    def next(self, admissible: Sequence[str]) -> list[str]:
+        """The next command that is admissible; the expert's others count as tried and refused."""
+        for _ in range(MAX_FAILED):
+            command, _, self._memory = self._expert.decide(self._memory)
+            if command is None:
+                break
+            if command in admissible:
+                return [command]
+            self.observe(command, REFUSED)
+        return ["look"]
+
+
+class AlfredExpert(Wrapper):
+    """Tells the expert's plan as ``extra.expert_plan``: the next command of ours, or with ``planner`` a shortest way to win."""
+
+    def __init__(self, env: Any = None, expert_type: str = AlfredExpertType.HANDCODED) -> None:
+        super().__init__(env)
+        if expert_type not in (AlfredExpertType.HANDCODED, AlfredExpertType.PLANNER):
+            raise UnknownExpert(f"There is no expert {shown(expert_type)}; known: handcoded, planner.")
+        self.expert_type = expert_type
+        self.prev_command = ""
+        self._expert = make_expert()
+        self._plan: ExpertPlan | None = None
+
+    def load(self, path: str) -> None:
+        if self.expert_type == AlfredExpertType.PLANNER:
+            self.request_infos.policy_commands = True
+        super().load(path)
+        self.gamefile = path
+
+    def reset(self) -> GameState:
+        state = super().reset()
+        self.prev_command = ""
+        self._plan = ExpertPlan(self._expert, state["feedback"])
+        return self._planned(state, self._plan)
+
+    def step(self, command: str) -> tuple[GameState, int, bool]:
+        state, score, done = super().step(command)
+        self.prev_command = command
+        assert self._plan is not None  # or the step would have been refused
+        self._plan.observe(command, state["feedback"])
+        return self._planned(state, self._plan), score, done
+
+    def _planned(self, state: GameState, plan: ExpertPlan) -> GameState:
+        planner = self.expert_type == AlfredExpertType.PLANNER
+        state["extra.expert_plan"] = state["policy_commands"] if planner else plan.next(state["admissible_commands"])
+        return state
+
+
+class UnknownExpert(ConfigurationError, ValueError):
+    """There is no expert of this kind."""
+
+
+class AlfredTWEnv:
+    """The games of one split under alfworld's configuration, and batches of them to play.
+
+    ``train_eval`` is ``train``, ``eval_in_distribution`` or ``eval_out_of_distribution``. ``game_files`` may be cut or sorted
+    before `init_env`, and ``config`` changed. Raises ``ConfigurationError`` naming the key that is missing or wrong.
+    """
+
+    def __init__(self, config: Mapping[str, Any], train_eval: str = "train") -> None:
+        if train_eval not in _FOLDERS:
+            hint = nearest(str(train_eval), tuple(_FOLDERS))
+            raise ConfigurationError(f"There is no train_eval {shown(train_eval)}; known: {', '.join(_FOLDERS)}.{hint}")
+        self.config = config
+        self.train_eval = train_eval
+        self.game_files: list[str] = []
+        self.num_games = 0
+        self.game_logic: dict[str, str] = {}
+        if setting(config, "env.goal_desc_human_anns_prob", float, 0.0) > 0:
+            ignored = "env.goal_desc_human_anns_prob is ignored, as in alfworld: games are played as they are."
+            warnings.warn(ignored, stacklevel=2)
+        self.collect_game_files()
+
+    def collect_game_files(self, verbose: bool = False) -> None:
+        """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system.
+
+        Nothing is printed, whatever ``verbose``; a warning names games that do not say whether they can be solved.
+        """
+        del verbose
+        types = self._task_types()
+        key = "dataset.num_train_games" if self.train_eval == "train" else "dataset.num_eval_games"
+        limit = setting(self.config, key, int, -1)
+        trials = [folder for folder in _trials(self._folder()) if _searched(f"{folder}/{TRAJECTORY_FILE}", _TYPE) in types]
+        files = [os.path.join(folder, GAME_FILE) for folder in trials]  # noqa: PTH118 (they are strings in alfworld's infos)
+        solvable = {file: _searched(file, _SOLVABLE) for file in files}
+        if unsaid := [file for file in files if solvable[file] is None]:
+            several = f"{len(unsaid)} games are left out, for they do not say whether they can be solved"
+            warnings.warn(f"{several}, such as {shown(unsaid[0], 400)}.", stacklevel=2)
+        found = [file for file in files if solvable[file] == "true"]
+        refuse_older(found)
+        self.game_files = found[:limit] if limit > 0 else found
+        self.num_games = len(self.game_files)
+
+    def init_env(self, batch_size: int | None) -> BatchEnv:
+        """A batch of ``batch_size`` games over ``game_files``, with the step limit of ``general.training_method``.
+
+        With None it is one game, whose values are plain.
+        """
+        training = self.train_eval == "train"
+        shuffle = training and setting(self.config, "env.domain_randomization", bool, False)
+        wrappers: list[Any] = [AlfredDemangler(shuffle=shuffle), AlfredInfos]
+        infos = EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])
+        limit = step_limit(self.config)
+        if training and setting(self.config, "general.training_method", str) == "dagger":
+            wrappers.append(AlfredExpert())
+            infos.extras.append("expert_plan")
+        if batch_size is None:
+            return SingleEnv(self.game_files, infos, max_episode_steps=limit, wrappers=wrappers)
+        return BatchEnv(self.game_files, infos, batch_size, max_episode_steps=limit, wrappers=wrappers)
+
+    def get_game_logic(self) -> None:
+        """Read the domain and the grammar that ``logic.domain`` and ``logic.grammar`` name into ``game_logic``."""
+        texts: dict[str, str] = {}
+        for name, key in (("pddl_domain", "logic.domain"), ("grammar", "logic.grammar")):
+            path = self._path(key)
+            try:
+                texts[name] = read_file(Path(path)).decode()
+            except (OSError, ValueError) as error:
+                raise ConfigurationError(f"{key} is {shown(path, 400)}, which cannot be read: {error}.") from error
+        self.game_logic = texts
+
+    def _task_types(self) -> list[str]:
+        numbers = cast("Sequence[Any]", setting(self.config, "env.task_types", Sequence))
+        if not numbers:
+            raise ConfigurationError(f"env.task_types is {shown(numbers)}; give a list of numbers from 1 to {len(TASK_TYPES)}.")
+        if unknown := [number for number in numbers if number not in NUMBERED_TYPES]:
+            ignored = f"env.task_types has {shown(unknown[0])}, which is ignored, as in alfworld"
+            warnings.warn(f"{ignored}: types go from 1 to {len(TASK_TYPES)}.", stacklevel=2)
+        return [NUMBERED_TYPES[number] for number in numbers if number in NUMBERED_TYPES]
+
+    def _path(self, key: str) -> str:
+        # alfworld sets this variable if it is unset; here the environment stays as it is.
+        return os.path.expandvars(Template(setting(self.config, key, str)).safe_substitute(ALFWORLD_DATA=alfworld_data()))
+
+    def _folder(self) -> str:
+        key = _FOLDERS[self.train_eval]
+        folder = self._path(key)
+        if "\0" in folder or not Path(folder).is_dir():
+            raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is not a folder. {GET_DATA}")
+        return folder
+
+
+def step_limit(config: Mapping[str, Any]) -> int:
+    """The steps of an episode under ``general.training_method``; 0 for no limit. Raises ``ConfigurationError``."""
+    method = setting(config, "general.training_method", str)
+    if method not in _STEPS:
+        hint = nearest(method, tuple(_STEPS))
+        raise NoEnvironment(f"general.training_method is {shown(method)}; known: {', '.join(_STEPS)}.{hint}")
+    return setting(config, _STEPS[method], int)
+
+
+def _trials(folder: str) -> Iterator[str]:
+    """The folders with a trajectory and a game, inner ones first, without those that alfworld leaves out."""
+
+    def refuse(error: OSError) -> None:
+        raise WorldError(f"{shown(error.filename, 400)} cannot be listed: {error.strerror}.") from error
+
+    for root, _, files in os.walk(folder, topdown=False, onerror=refuse):
+        if TRAJECTORY_FILE in files and GAME_FILE in files and "movable" not in root and "Sliced" not in root:
+            yield root
+
+
+def _searched(path: str, pattern: re.Pattern[bytes]) -> str | None:
+    try:
+        found = pattern.search(read_file(Path(path)))
+    except OSError as error:
+        raise GameError(f"{shown(path, 400)} cannot be read: {error.strerror}.") from error
+    return found[1].decode("utf-8", "replace") if found else None

@@ -1,0 +1,244 @@
+"""Groups of games for trainers, as verl-agent and its forks call them: thousands in one process, with no Ray actors.
+
+``build_alfworld_envs`` takes what theirs takes and tells what theirs tells, so their environment managers work on it as they
+are. `manager` has one for trainers without them.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from housequest.worlds.alfworld.engine.game import Action, Game, State
+from housequest.worlds.alfworld.engine.native import REFUSED, commands, opening, perform, won
+from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
+from housequest.worlds.dropin.batches import ShuffledCycle
+from housequest.worlds.dropin.config import read_config, setting
+from housequest.worlds.dropin.core import CommandError
+from housequest.worlds.dropin.env import ExpertPlan, get_environment, step_limit
+from housequest.worlds.dropin.games import loaded, renumbered
+from housequest.worlds.errors import ConfigurationError, OrderError, nearest, shown
+
+WON = 10.0
+"""The reward of every step after which a game is won, as verl-agent has it; all others have 0."""
+
+_KWARGS = ("eval_dataset", "expert_plan")
+_PLACES_KEPT = 64
+_WINS_NOTHING = frozenset({"go", "open", "close", "slice", "use"})
+"""What changes no goal but that of looking at a thing in light."""
+
+
+def build_alfworld_envs(
+    alf_config_path: str,
+    seed: int,
+    env_num: int,
+    group_n: int,
+    resources_per_worker: Mapping[str, Any] | None = None,
+    is_train: bool = True,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> AlfworldEnvs:
+    """``env_num`` groups of ``group_n`` games each; a group plays one game at a time, the one of its own seed.
+
+    ``env_kwargs`` may have ``eval_dataset``, the split to play if not ``is_train``, and ``expert_plan``, to fill
+    ``extra.expert_plan``, which takes ten times as long as a step. ``resources_per_worker`` is taken and not needed. Raises
+    ``ConfigurationError``.
+    """
+    del resources_per_worker
+    kwargs = dict(env_kwargs or {})
+    if unknown := [key for key in kwargs if key not in _KWARGS]:
+        hint = nearest(str(unknown[0]), _KWARGS)
+        raise ConfigurationError(f"env_kwargs has {shown(unknown[0])}; known: {', '.join(_KWARGS)}.{hint}")
+    config = read_config(Path(alf_config_path))
+    split = "train" if is_train else str(kwargs.get("eval_dataset", "eval_in_distribution"))
+    source = get_environment(setting(config, "env.type", str))(config, train_eval=split)
+    return AlfworldEnvs(
+        source.game_files,
+        seed,
+        env_num,
+        group_n,
+        limit=step_limit(config),
+        expert=make_expert() if kwargs.get("expert_plan") else None,
+        renumber=is_train and setting(config, "env.domain_randomization", bool, False),
+    )
+
+
+class AlfworldEnvs:
+    """Games in groups: `reset` starts the next game of each group, `step` plays a command in each game.
+
+    Texts, rewards, ends and infos are lists with an entry for each game, group by group; there are no pictures. A game that is
+    over stays as it is until the reset.
+    """
+
+    multi_modal = False
+
+    def __init__(
+        self,
+        game_files: Sequence[str],
+        seed: int,
+        env_num: int,
+        group_n: int,
+        *,
+        limit: int = 50,
+        expert: HouseholdExpert | None = None,
+        renumber: bool = False,
+    ) -> None:
+        if env_num < 1 or group_n < 1:
+            raise ConfigurationError(f"{env_num} groups of {group_n} games play nothing; give at least 1 of each.")
+        self.num_processes = env_num * group_n
+        self.group_n = group_n
+        files = tuple(game_files)
+        self._groups = [_Group(files, seed + number, renumber) for number in range(env_num)]
+        self._limit, self._expert = limit, expert
+        self._slots: list[_Slot] = []
+
+    @property
+    def get_admissible_commands(self) -> list[list[str] | None]:
+        """What is possible now in each game; None before the first reset."""
+        if not self._slots:
+            return [None] * self.num_processes
+        return [list(slot.listed) for slot in self._slots]
+
+    def reset(self, kwargs: Iterable[Mapping[str, Any] | None] | None = None) -> tuple[list[str], None, list[dict[str, Any]]]:
+        """Start the next game of each group, or where ``kwargs`` has a ``gamefile`` for a game of it, that one."""
+        given = [] if kwargs is None else list(kwargs)  # an array of objects has no truth value
+        if len(given) not in (0, self.num_processes) or not all(one is None or hasattr(one, "get") for one in given):
+            raise CommandError(f"Give {self.num_processes} mappings, one for each game, or none, not {shown(given)}.")
+        named = [None if one is None else one.get("gamefile") for one in given or [None] * self.num_processes]
+        with _Uncollected():
+            self._slots = [
+                _Slot(place, self._limit, self._expert)
+                for number, group in enumerate(self._groups)
+                for place in group.places(named[number * self.group_n : (number + 1) * self.group_n])
+            ]
+            return [slot.text for slot in self._slots], None, [slot.info(slot.place.file) for slot in self._slots]
+
+    def step(self, actions: Sequence[str]) -> tuple[list[str], None, list[float], list[bool], list[dict[str, Any]]]:
+        """Play a command in each game: texts, None, rewards, whether each is over, and infos."""
+        if not self._slots:
+            raise OrderError("These games are not being played; call reset() first.")
+        if isinstance(actions, str) or len(actions) != self.num_processes:
+            raise CommandError(f"Give {self.num_processes} commands, one for each game, not {shown(actions)}.")
+        slots = self._slots
+        with _Uncollected():
+            for slot, action in zip(slots, actions, strict=True):
+                if not slot.done:
+                    slot.act(action)
+            rewards = [WON if slot.won else 0.0 for slot in slots]
+            return [slot.text for slot in slots], None, rewards, [slot.done for slot in slots], [slot.info() for slot in slots]
+
+    def getobs(self) -> None:
+        """The pictures, of which text games have none."""
+
+    def close(self) -> None:
+        """Drop the games; it can be called again."""
+        self._slots = []
+
+
+class _Uncollected:
+    """Leave the collector of cycles out: it would look through thousands of games, and a step makes none.
+
+    A generator for this would make an object at its end, and so start the collector before the caller has dropped the infos of
+    the step before; as it is, a loop that keeps nothing makes as many objects as it drops, and the collector hardly runs.
+    """
+
+    def __enter__(self) -> None:
+        self._collects = gc.isenabled()
+        gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        if self._collects:
+            gc.enable()
+
+
+class _Group:
+    """The games that a group plays, in textworld's order for its seed."""
+
+    def __init__(self, files: Sequence[str], seed: int, renumber: bool) -> None:
+        self._order = ShuffledCycle(files, seed)
+        self._chance = random.Random(seed) if renumber else None
+
+    def places(self, named: Sequence[str | None]) -> list[_Place]:
+        """The game of each member: the one that is named for it, or the next of the group, which has none to itself."""
+        shared = self._next() if None in named else None
+        return [_Place(loaded(file), file) if file is not None else cast("_Place", shared) for file in named]
+
+    def _next(self) -> _Place:
+        file = next(self._order)
+        game = loaded(file)
+        return _Place(game if self._chance is None else renumbered(game, self._chance), file)
+
+
+class _Place:
+    """One game, shared by those who play it, with what is possible in the situations that came up last."""
+
+    __slots__ = ("_known", "file", "game", "opening", "won")
+
+    def __init__(self, game: Game, file: str) -> None:
+        self.game, self.file = game, file
+        self.opening = opening(game)
+        self.won = won(game, game.start)
+        self._known: dict[object, tuple[dict[str, Action], tuple[str, ...]]] = {}
+
+    def commands(self, state: State) -> tuple[dict[str, Action], tuple[str, ...]]:
+        """What is possible in ``state``, and its names in order. It follows from what is at hand alone."""
+        game, held, place = self.game, state.held, state.place
+        here = game.receptacles_at[place]
+        lying = state.lying[place] if held in game.knives else None
+        contents, opened = state.contents, state.opened
+        key = (place, held, lying, *[contents[one] for one in here], *[one in opened for one in here])
+        found = self._known.get(key)
+        if found is None:
+            possible = commands(game, state)
+            found = possible, tuple(sorted(possible))
+            if len(self._known) == _PLACES_KEPT:
+                del self._known[next(iter(self._known))]
+            self._known[key] = found
+        return found
+
+
+class _Slot:
+    """One player's game."""
+
+    __slots__ = ("_left", "_plan", "_possible", "_state", "done", "listed", "place", "text", "won")
+
+    def __init__(self, place: _Place, limit: int, expert: HouseholdExpert | None) -> None:
+        self.place = place
+        self.text, self.won, self.done = place.opening, place.won, False
+        self._state = place.game.start
+        self._left = limit or -1
+        self._possible, self.listed = place.commands(self._state)
+        self._plan = None if expert is None else ExpertPlan(expert, self.text)
+
+    def act(self, command: str) -> None:
+        if not isinstance(cast("object", command), str):
+            raise CommandError(f"A command is text, not {shown(command)}.")
+        action = self._possible.get(command.strip())
+        if action is None:
+            self.text = REFUSED
+        else:
+            game = self.place.game
+            state, self.text = perform(game, self._state, action)
+            if state is not self._state:
+                self._state = state
+                self._possible, self.listed = self.place.commands(state)
+                if action.verb not in _WINS_NOTHING or game.goal.form == "light":
+                    self.won = won(game, state)
+        self._left -= 1
+        self.done = self.won or not self._left
+        if self._plan is not None:
+            self._plan.observe(command, self.text)
+
+    def info(self, file: str | None = None) -> dict[str, Any]:
+        """As in textworld, only a reset names the file."""
+        info = {
+            "won": self.won,
+            "admissible_commands": list(self.listed),
+            "extra.gamefile": file,
+            "observation_text": self.text,
+        }
+        if self._plan is not None:
+            info["extra.expert_plan"] = self._plan.next(self.listed)
+        return info

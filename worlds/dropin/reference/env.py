@@ -1,0 +1,199 @@
+"""The reference engine: the same env over the real alfworld + textworld, each game in its own process.
+
+A game takes a second or two to start and a step a tenth of a second; the native engine says the same
+(``docs/explanation/parity.md``).
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+from housequest.worlds import workers
+from housequest.worlds.alfworld.engine.game import PLACEHOLDER, Game, GameFile, read_game
+from housequest.worlds.alfworld.engine.native import REFUSED
+from housequest.worlds.base import Observation, Step, Task
+from housequest.worlds.dropin.reference.worker import GameOutput
+from housequest.worlds.errors import GameError, OrderError, Unsupported, WorldError, shown
+from housequest.worlds.workers import WorkerError
+
+WORKER = "housequest.worlds.dropin.reference.worker"
+
+_GAMES = 150
+"""Games after which a worker is not used again: with each, the planner's library keeps a megabyte or two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds after which a worker counts as hanging: to start, to load or reset a game, to answer a command."""
+
+    start: float = 120.0
+    load: float = 300.0
+    step: float = 120.0
+
+
+class GameWorker(workers.Worker):
+    """One process, for one game at a time. `stop` may be called from any thread, at any time."""
+
+    def __init__(self, module: str, timeouts: Timeouts) -> None:
+        super().__init__(module)
+        self._timeouts = timeouts
+        self._games = 0
+
+    @property
+    def fit(self) -> bool:
+        """Whether it lives, and has not grown too large for one more game."""
+        return self.alive and self._games < _GAMES
+
+    def played(self, request: dict[str, Any]) -> GameOutput:
+        """The answer to a request (see `housequest.worlds.dropin.reference.worker`). Raises ``WorkerError``."""
+        self._games += "load" in request
+        answer = self.call(request, self._timeouts.step if "step" in request else self._timeouts.load, self._timeouts.start)
+        match answer:
+            case {"text": str(text), "won": bool(won), "commands": [*commands]} if all(
+                isinstance(command, str) for command in cast("list[object]", commands)
+            ):
+                return GameOutput(text, won, tuple(commands))
+            case _:
+                self.stop()
+                raise WorkerError(f"gave an answer that cannot be read: {shown(str(answer)[:100])}")
+
+
+class Workers:
+    """Workers that are used again, each by one game at a time. Safe to share between threads.
+
+    As many run as there are games open at once; up to ``kept`` wait for the next game. All end with the pool: when it is
+    closed or garbage, or the interpreter exits; if that is killed, they end by themselves.
+    """
+
+    def __init__(self, module: str = WORKER, timeouts: Timeouts = Timeouts(), kept: int = 4) -> None:
+        self._module = module
+        self._timeouts = timeouts
+        self._kept = kept
+        self._idle: deque[GameWorker] = deque()
+        self._all: weakref.WeakSet[GameWorker] = weakref.WeakSet()
+        self.close = weakref.finalize(self, _stop_all, self._all, self._idle)
+        """End all workers, busy ones too."""
+
+    def take(self) -> GameWorker:
+        """A worker for one game; give it back."""
+        while True:
+            try:
+                worker = self._idle.pop()  # another thread may have taken the last one
+            except IndexError:
+                break
+            if worker.fit:
+                return worker
+            worker.stop()
+        worker = GameWorker(self._module, self._timeouts)
+        self._all.add(worker)
+        return worker
+
+    def give_back(self, worker: GameWorker) -> None:
+        """Take back a worker, whatever its state."""
+        if worker.fit and len(self._idle) < self._kept and self.close.alive:
+            self._idle.append(worker)
+        else:
+            worker.stop()
+
+
+def _stop_all(workers: weakref.WeakSet[GameWorker], idle: deque[GameWorker]) -> None:
+    for worker in list(workers):
+        worker.stop()
+    idle.clear()
+
+
+class TextworldEnv:
+    """A game of the reference. It takes a worker with its first reset and gives it back when it is closed, or is garbage.
+
+    ``game`` is the task's as the native engine reads it, which vouches for the file: the reference would run code that a
+    grammar holds. ``problem`` is the PDDL of a house that has no file. A goal that the file does not state (a person's, a
+    house's) never becomes grammar; it is put into the opening's text. Raises ``GameError``. When the worker dies or hangs,
+    `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in another one.
+    """
+
+    def __init__(self, task: Task, game: Game, workers: Workers, problem: str | None = None) -> None:
+        self.task = task
+        self._material = GameFile(problem, PLACEHOLDER) if problem is not None else read_game(task.source or Path())
+        self._goal = game.sentence
+        if self._material.grammar is None:
+            self._material = replace(self._material, sentence=PLACEHOLDER)
+        elif task.wording == "template":
+            self._goal = self._material.sentence
+        self._workers = workers
+        self._worker: GameWorker | None = None
+        self._release: weakref.finalize[..., TextworldEnv] | None = None
+        self._commands: tuple[str, ...] | None = None
+        self._stepping = threading.Lock()
+
+    def reset(self) -> Step:
+        """Start, or start again. Takes a second or two."""
+        with self._stepping:
+            self._commands = None
+            try:
+                if self._worker is None:
+                    self._worker = self._workers.take()
+                    self._release = weakref.finalize(self, self._workers.give_back, self._worker)
+                    self._release.atexit = False  # the pool ends then, and all workers with it
+                    output = self._worker.played({"load": asdict(self._material)})
+                else:
+                    output = self._worker.played({"reset": True})
+            except WorkerError as error:
+                self._broken(error, GameError)
+            text = output.text.removesuffix(self._material.sentence)
+            if text == output.text:
+                raise GameError(f"{shown(self.task.id)}: the reference does not state its goal; {shown(text[-100:])}.")
+            return self._step(replace(output, text=text + self._goal))
+
+    def step(self, command: str) -> Step:
+        with self._stepping:
+            self.admissible_commands()
+            assert self._worker is not None
+            try:
+                return self._step(self._worker.played({"step": command}))
+            except WorkerError as error:
+                self._broken(error, WorldError)
+
+    def admissible_commands(self) -> tuple[str, ...]:
+        if self._commands is None:
+            raise OrderError("This env was used before its reset; call reset() first.")
+        return self._commands
+
+    def goal_conditions(self) -> None:
+        """The reference does not give them."""
+
+    def copy(self) -> TextworldEnv:
+        """Raises ``Unsupported``; before the first reset there is nothing to copy but the order."""
+        self.admissible_commands()
+        raise Unsupported("The engine textworld cannot copy a running game; play its commands again in another env.")
+
+    def close(self) -> None:
+        """Give the worker back; one that is in the midst of a step, whose caller has gone, is ended."""
+        if not self._stepping.acquire(blocking=False):
+            if self._worker is not None:
+                self._worker.stop()
+            return
+        try:
+            self._give_back()
+        finally:
+            self._stepping.release()
+
+    def _give_back(self) -> None:
+        self._worker = self._commands = None
+        if self._release is not None:
+            self._release()
+
+    def _broken(self, error: WorkerError, kind: type[WorldError]) -> NoReturn:
+        self._give_back()
+        raise kind(
+            f"{shown(self.task.id)}: the reference game broke off: its process {error}. Reset it to start again, or use the "
+            "engine native."
+        ) from error
+
+    def _step(self, output: GameOutput) -> Step:
+        self._commands = output.commands
+        return Step(Observation(output.text, accepted=output.text != REFUSED), won=output.won, terminated=output.won)
