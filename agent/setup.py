@@ -35,6 +35,7 @@ from housequest.knowledge.rules import Rule, RuleKind, accepted
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar
+from housequest.worlds.plugins import load_plugin, plugins
 from housequest.worlds.registry import world_class
 
 if TYPE_CHECKING:
@@ -240,10 +241,11 @@ def _able_to_see(setup: Setup) -> Setup:
 
 
 def _worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
-    # The expert and all that it can reply are imported where a model is shown examples.
-    from housequest.agent.training.lora.worked import worked_examples
-
-    return worked_examples(agent, world, settings, role)
+    # Whoever has examples is imported where a model is shown some.
+    for name in plugins("housequest.examples"):
+        if found := load_plugin("housequest.examples", name, "source of examples")(agent, world, settings, role):
+            return found
+    return ()
 
 
 def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> FrozenRules:

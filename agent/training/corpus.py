@@ -18,20 +18,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from housequest.agent.agents.reasoner_actor.demonstrations import plan_of, planned
 from housequest.agent.episodes.splits import EVALUATION_SEEDS
 from housequest.agent.models.builtin.vocabulary import PIECE, Vocabulary
 from housequest.agent.roles import brief
 from housequest.agent.training import goal_wordings, wordings
-from housequest.agent.training.demonstrations import (
-    TrainingSample,
-    demonstrate,
-    plan_of,
-    planned,
-    plans,
-    wrong_goal,
-)
+from housequest.agent.training.demonstrations import TrainingSample, demonstrate, plans, wrong_goal
 from housequest.agent.training.goal_wordings import goal_wording
-from housequest.agent.training.wordings import SearchOrder
 from housequest.worlds.alfworld.data.annotations import sentences_of
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
@@ -204,9 +197,9 @@ def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> It
             drawn = (wrong_goal(random, game.goal, belief) for _ in range(random.choice((1, 1, 2, 2, 3))))
             others = [one for one in dict.fromkeys(drawn) if one is not None and one != game.goal]
             if others:
-                failed = [plan_of(one, SearchOrder()) for one in (game.goal, *others[:-1])]
+                failed = [plan_of(one) for one in (game.goal, *others[:-1])]
                 prompt = brief.planning(random.choice(written), belief, (), (), failed)
-                yield TrainingSample(prompt, planned(others[-1], SearchOrder()))
+                yield TrainingSample(prompt, planned(others[-1]))
 
 
 def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:

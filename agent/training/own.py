@@ -13,10 +13,11 @@ from typing import NamedTuple
 from housequest.agent.agents.reasoner_actor.roles import ACTOR
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.builtin.model import load_builtin
+from housequest.agent.processes import in_processes
 from housequest.agent.roles.base import ReplyError
+from housequest.agent.roles.demonstrations import STUCK
 from housequest.agent.training.corpus import made_up_game, spread, train_game
-from housequest.agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, demonstrate
-from housequest.agent.training.processes import in_processes
+from housequest.agent.training.demonstrations import MISSTEPS, TrainingSample, demonstrate
 from housequest.worlds.alfworld.world import AlfworldWorld
 
 

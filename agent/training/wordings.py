@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from housequest.agent.agents.reasoner_actor.demonstrations import ANYWHERE, SearchOrder
+
 
 def phrases(*lines: str) -> tuple[str, ...]:
     """What stands between the slashes of ``lines``."""
@@ -76,26 +78,11 @@ _IDLE = ("good luck", "you can do it", "hurry up", "think about it", "well done"
 
 
 @dataclass(frozen=True, slots=True)
-class SearchOrder:
-    """Receptacles, by name or kind, to be searched ``first`` and ``last``.
-
-    With ``lamp`` that is where the lamp may be, else the object.
-    """
-
-    first: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
-    lamp: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.first or self.last)
-
-
-@dataclass(frozen=True, slots=True)
 class Sentence:
     """A rule or a hint in words, and the search order that it gives; an empty one where it speaks of something else."""
 
     text: str
-    order: SearchOrder = SearchOrder()
+    order: SearchOrder = ANYWHERE
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
@@ -110,7 +97,7 @@ def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
         listed = ", ".join(f"{place} {share} % {_interval(random, share)}" for place, share in zip(places, shares, strict=True))
         mostly = tuple(place for place, share in zip(places, shares, strict=True) if share >= _MOSTLY)
         text = _filled(random, random.choice(_COUNTED_RULES), thing, places, listed)
-        return Sentence(text, SearchOrder(mostly, (), lamp) if mostly else SearchOrder())
+        return Sentence(text, SearchOrder(mostly, (), lamp) if mostly else ANYWHERE)
     denied = draw < 0.41
     text = _filled(random, random.choice(_NOT_RULES if denied else _RULES), thing, places)
     return Sentence(text, SearchOrder((), tuple(places), lamp) if denied else SearchOrder(tuple(places), (), lamp))

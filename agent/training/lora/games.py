@@ -18,12 +18,12 @@ from housequest.agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM
 from housequest.agent.evaluation.runs.player import rare_collections
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.evaluation.runs.spec import installed_version
+from housequest.agent.processes import Pool, in_processes
 from housequest.agent.training.export.conversations import Conversation, joined
 from housequest.agent.training.export.episode import ExportedEpisode, PlayedStep
 from housequest.agent.training.lora.knowing import Knowing, watched
 from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
 from housequest.agent.training.lora.worked import worked_examples
-from housequest.agent.training.processes import Pool, in_processes
 from housequest.worlds.alfworld.data.annotations import sentences_of
 from housequest.worlds.alfworld.data.tasks import EXAMPLE, GENERATED, TRAJECTORY_FILE
 from housequest.worlds.alfworld.text.goals import read_goal
@@ -242,7 +242,7 @@ async def _taught(world: AlfworldWorld, game: _Game, agent: str, play: _Play) ->
     drawn = f"{lessons.seed} {agent} {task.id} {task.wording}"
     config = EpisodeConfig(world.engine, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
     env = watched(config.open(world, task))
-    teacher = Teacher(Knowing(world, env, game.goal, Random(drawn), missteps=lessons.missteps))
+    teacher = Teacher(agent, Knowing(world, env, game.goal, Random(drawn), missteps=lessons.missteps))
     player = make_agent(agent, world=world, model=teacher, settings=lessons.settings, seed=lessons.seed, worked=worked_examples)
     ended = await run_episode(env, player, config, lambda _: None)
     env.close()

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
 from housequest.agent.models.base import Request
 from housequest.agent.roles import brief
-from housequest.agent.training.demonstrations import STUCK, Lesson, taught
+from housequest.agent.roles.demonstrations import STUCK, Lesson, with_ways
+from housequest.agent.training.demonstrations import taught
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Observation, Step, Transition, World
 from housequest.worlds.errors import ModelError
 from housequest.worlds.household.belief import Belief, Item, kind
-from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal, GoalStep
+from housequest.worlds.household.goals import ADJECTIVES, Goal, GoalStep
 from housequest.worlds.wrappers import Wrapper
 
 RARE = 0.02
@@ -103,11 +103,6 @@ class Knowing:
             return f"go to {place} {1 + sum(one.kind == place for one in self.belief.receptacles)}"
         return self._random.choice(self._env.admissible_commands() or ("look",))
 
-    @property
-    def whole(self) -> tuple[GoalStep, ...]:
-        """The whole goal, in its parts."""
-        return self.goal.steps()
-
     def left(self) -> tuple[GoalStep, ...]:
         """What is left of the goal."""
         return left(self.goal, self.belief)
@@ -145,21 +140,6 @@ def left(goal: Goal, belief: Belief) -> tuple[GoalStep, ...]:
     if held is None or held.kind != goal.object:
         return whole[at:]
     return whole[at + 1 + (goal.treatment is not None and _done(goal, held)) :]
-
-
-def with_ways(subgoals: tuple[GoalStep, ...]) -> Iterator[GoalStep]:
-    """Each of ``subgoals`` with finding what it is about, or going where it is done, before it."""
-    for one in subgoals:
-        match one.action:
-            case "heat" | "cool" | "clean" as treatment:
-                yield GoalStep("go", place=APPLIANCES[treatment])
-                yield GoalStep(treatment, one.object, APPLIANCES[treatment])
-            case "put":
-                yield GoalStep("go", place=one.place)
-                yield one
-            case _:
-                yield GoalStep("find", one.object)
-                yield one
 
 
 def _done(goal: Goal, item: Item | None) -> bool:

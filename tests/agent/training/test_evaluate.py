@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.agents.action_attention.file import SHIPPED
+from housequest.agent.agents.action_attention.training.evaluate import ARMS, SETS, THRESHOLDS, curve, evaluate
 from housequest.agent.models.builtin.model import load_builtin
-from housequest.agent.training.attention.evaluate import ARMS, SETS, THRESHOLDS, curve, evaluate
 from housequest.agent.training.evaluate import (
     TOLD,
     GameResult,

@@ -1,4 +1,4 @@
-"""``python -m housequest.agent.training.attention``: a command for each step from games to the file that ships.
+"""``python -m housequest.agent.agents.action_attention.training``: a command for each step from games to the file that ships.
 
 ::
 
@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from housequest.agent.agents.action_attention.file import SHIPPED
+from housequest.agent.agents.action_attention.training.evaluate import ARMS, SETS, evaluate
+from housequest.agent.agents.action_attention.training.plays import make_words, save_plays
 from housequest.agent.models.embeddings import make_embedder
-from housequest.agent.training.attention.evaluate import ARMS, SETS, evaluate
-from housequest.agent.training.attention.plays import make_words, save_plays
 from housequest.agent.training.corpus import made_up_games, people_of_train, train_games
 from housequest.agent.training.steps import Steps, add_evaluation, print_figures, print_size
 
@@ -38,7 +38,7 @@ def _plays(given: argparse.Namespace) -> None:
 
 
 def _train(given: argparse.Namespace) -> None:
-    from housequest.agent.training.attention.optimise import Recipe, train
+    from housequest.agent.agents.action_attention.training.optimise import Recipe, train
 
     shares = {"train": 1 - given.made_up, "made-up": given.made_up}
     recipe = Recipe(shares, given.steps, seed=given.seed, device=given.device, limit=given.limit, human=given.human)
@@ -46,7 +46,7 @@ def _train(given: argparse.Namespace) -> None:
 
 
 def _export(given: argparse.Namespace) -> None:
-    from housequest.agent.training.attention.optimise import export
+    from housequest.agent.agents.action_attention.training.optimise import export
 
     export(given.plays, given.run_folder, given.file)
     print_size(given.file)
@@ -59,7 +59,10 @@ def _evaluate(given: argparse.Namespace) -> None:
 
 def _steps() -> Steps:
     steps = Steps(
-        "housequest.agent.training.attention", "Train the Action Attention agent.", "plays", "folder of the expert's plays"
+        "housequest.agent.agents.action_attention.training",
+        "Train the Action Attention agent.",
+        "plays",
+        "folder of the expert's plays",
     )
     plays = steps.add("plays", _plays, "play the games of train and made-up houses with the expert")
     plays.add_argument("--passes", type=int, default=2, help="how often each game of train is played")

@@ -15,9 +15,9 @@ torch = pytest.importorskip("torch")
 
 from housequest.agent.agents.action_attention.file import read_weights  # noqa: E402
 from housequest.agent.agents.action_attention.network import CONTEXT, Shape, attention_mask  # noqa: E402
-from housequest.agent.training.attention.network import TorchEmbedding, TorchNetwork  # noqa: E402
-from housequest.agent.training.attention.optimise import Batches, Model, Recipe, export, train  # noqa: E402
-from housequest.agent.training.attention.plays import MOST_STEPS, Plays, load_words, make_words, play, save_plays  # noqa: E402
+from housequest.agent.agents.action_attention.training.network import TorchEmbedding, TorchNetwork  # noqa: E402
+from housequest.agent.agents.action_attention.training.optimise import Batches, Model, Recipe, export, train  # noqa: E402
+from housequest.agent.agents.action_attention.training.plays import MOST_STEPS, Plays, load_words, make_words, play, save_plays  # noqa: E402
 from housequest.agent.training.corpus import made_up_games  # noqa: E402
 from housequest.agent.training.loop import CHECKPOINT, RECORD  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402

@@ -19,8 +19,8 @@ from torch.nn import functional
 
 from housequest.agent.agents.action_attention.file import FORMAT, FROZEN
 from housequest.agent.agents.action_attention.network import Shape
-from housequest.agent.training.attention.network import TorchEmbedding, TorchFrozen, TorchNetwork
-from housequest.agent.training.attention.plays import Plays, load_embedder, load_words
+from housequest.agent.agents.action_attention.training.network import TorchEmbedding, TorchFrozen, TorchNetwork
+from housequest.agent.agents.action_attention.training.plays import Plays, load_embedder, load_words
 from housequest.agent.training.corpus import spread
 from housequest.agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
 
