@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,10 +18,10 @@ from housequest.agent.models.builtin.file import FORMAT
 from housequest.agent.models.builtin.network import Shape
 from housequest.agent.models.builtin.vocabulary import Vocabulary
 from housequest.agent.training.corpus import CorpusPart, composition, load_vocabulary
-from housequest.agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
+from housequest.agent.training.loop import Drawing, Learner, averaged, shuffled, train_network
 from housequest.agent.training.network import TorchNetwork
+from housequest.agent.training.recipe import Schedule
 
-_POOL = 16
 _LOST = -100
 
 
@@ -47,23 +46,21 @@ class Batch(NamedTuple):
     wanted: Tensor
 
 
-class Batches:
-    """Draws batches: parts by their shares, samples of similar length together, some with their objects renumbered."""
+class Batches(Drawing[CorpusPart, Batch]):
+    """Samples of similar length together, some with their objects renumbered."""
 
-    def __init__(self, parts: Mapping[str, CorpusPart], vocabulary: Vocabulary, recipe: Recipe) -> None:
-        self._parts = [parts[name] for name in recipe.shares]
-        shares = np.array(list(recipe.shares.values()), float)
-        self._shares = shares / shares.sum()
+    POOL = 16
+
+    def __init__(self, parts: Mapping[str, CorpusPart], recipe: Recipe, vocabulary: Vocabulary) -> None:
+        super().__init__(parts, recipe)
         self._recipe = recipe
         self._renumbering = _Renumbering(vocabulary)
 
     def pool(self, number: int) -> list[Batch]:
-        """Sixteen batches from ``number * 16`` on."""
-        random = np.random.default_rng([self._recipe.seed, number])
         drawn: list[tuple[int, NDArray[np.int64], int]] = []
-        which = random.choice(len(self._parts), self._recipe.batch * _POOL, p=self._shares)
+        random, which = self.drawn(number, self._recipe.batch)
         for at in which:
-            part = self._parts[at]
+            part = self.parts[at]
             sample = int(random.integers(len(part)))
             start, end = int(part.starts[sample]), int(part.starts[sample + 1])
             tokens = part.tokens[start:end].astype(np.int64)
@@ -123,7 +120,7 @@ def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = Non
     """Train on the parts in ``corpus``, in ``folder`` and with ``until`` as `train_network` does."""
     vocabulary = load_vocabulary(corpus)
     parts = {name: CorpusPart.load(corpus / f"{name}.npz") for name in recipe.shares}
-    batches = partial(stream, Batches(parts, vocabulary, recipe).pool, _POOL)
+    batches = Batches(parts, recipe, vocabulary).batches
     return train_network(lambda: Model(recipe.shape, *composition(vocabulary)), recipe, batches, folder, until)
 
 

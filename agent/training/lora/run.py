@@ -20,7 +20,7 @@ from housequest.agent.training.export.conversations import Conversation, load, s
 from housequest.agent.training.export.recorded import RecordedEpisodes
 from housequest.agent.training.lora.base_model import BaseModel
 from housequest.agent.training.lora.games import Lessons, demonstrated, of_houses
-from housequest.agent.training.lora.recipe import ADAPTER, CARD, CHECKPOINT, CONVERSATIONS, RECORD, AdapterFolder, Recipe
+from housequest.agent.training.lora.recipe import ADAPTER, CARD, CONVERSATIONS, RECORD, AdapterFolder, Recipe
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 
 _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
@@ -283,16 +283,10 @@ def _trained(
     )
     if cut:
         listener.say(f"{cut:,} conversations are longer than {training.recipe.context:,} tokens; their ends are not learned")
-    record = _Record(folder.path / RECORD, resumed=(folder.path / CHECKPOINT).exists())
-
-    def heard(progress: optimise.Progress) -> None:
-        listener.learned(progress)
-        record.add({"step": progress.step, "loss": round(progress.loss, 4), "seconds": round(progress.seconds, 1)})
-
     network = training.base.network(where.dtype)
-    adapted = optimise.train(network, samples, folder.path, training.recipe, where, heard)
+    adapted = optimise.train(network, samples, folder.path, training.recipe, where, listener.learned)
     adapted.save_pretrained(folder.path)
-    end = record.lines[-1]
+    end = json.loads((folder.path / RECORD).read_text("utf-8").splitlines()[-1])
     made: dict[str, Any] = {"steps": end["step"], "loss": end["loss"], "seconds": end["seconds"], "on": optimise.about(where)}
     made |= {"tokens": tokens, "learned": learned, "versions": _versions()}
     made |= _gguf(adapted, training.recipe, folder.path / ADAPTER, listener)
@@ -300,25 +294,6 @@ def _trained(
     # peft writes a card of its own, which says nothing of what was learned.
     (folder.path / CARD).write_text(card(training, made), "utf-8")
     return made
-
-
-class _Record:
-    """The steps that were taken, a line each, also in ``file``; steps that are taken again replace those from before."""
-
-    def __init__(self, file: Path, *, resumed: bool) -> None:
-        self._file = file
-        told = file.read_text("utf-8").splitlines(keepends=True) if resumed and file.exists() else []
-        # The last one was cut off where the disk was full.
-        self.lines: list[dict[str, Any]] = [json.loads(line) for line in told if line.endswith("\n")]
-        self._anew = True
-
-    def add(self, line: dict[str, Any]) -> None:
-        kept = [each for each in self.lines if each["step"] < line["step"]] if self._anew else self.lines
-        self.lines = [*kept, line]
-        written = self.lines if self._anew else [line]
-        with self._file.open("w" if self._anew else "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(each) + "\n" for each in written)
-        self._anew = False
 
 
 def card(training: Training, made: Mapping[str, Any]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,9 +21,9 @@ from housequest.agent.agents.action_attention.network import Shape
 from housequest.agent.agents.action_attention.training.network import TorchEmbedding, TorchFrozen, TorchNetwork
 from housequest.agent.agents.action_attention.training.plays import Plays, load_embedder, load_words
 from housequest.agent.training.corpus import spread
-from housequest.agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
+from housequest.agent.training.loop import Drawing, Learner, averaged, shuffled, train_network
+from housequest.agent.training.recipe import Schedule
 
-_POOL = 8
 _BY_MUON = ("layers/", "wide", "narrow", "inner.query", "inner.key", "enter")
 
 
@@ -64,27 +63,26 @@ class Batch(NamedTuple):
     chosen: Tensor
 
 
-class Batches:
-    """Draws batches: parts by their shares, plays with as many commands together."""
+class Batches(Drawing[Plays, Batch]):
+    """Plays with as many commands together."""
+
+    POOL = 8
 
     def __init__(self, parts: Mapping[str, Plays], recipe: Recipe) -> None:
-        self._parts = [parts[name] for name in recipe.shares]
-        self._plays = [spread(range(len(part)), recipe.limit) for part in self._parts]
-        shares = np.array(list(recipe.shares.values()), float)
-        self._shares = shares / shares.sum()
+        super().__init__(parts, recipe)
+        self._plays = [spread(range(len(part)), recipe.limit) for part in self.parts]
         self._recipe = recipe
 
     def pool(self, number: int) -> list[Batch]:
-        """The eight batches from ``number * 8`` on."""
         recipe = self._recipe
-        random = np.random.default_rng([recipe.seed, number])
         drawn: list[tuple[float, int, int]] = []
-        for at in random.choice(len(self._parts), recipe.plays * _POOL, p=self._shares):
-            part = self._parts[at]
+        random, which = self.drawn(number, recipe.plays)
+        for at in which:
+            part = self.parts[at]
             play = self._plays[at][int(random.integers(len(self._plays[at])))]
             first, last = part.steps[play], part.steps[play + 1]
             commands = (part.permissible_starts[last] - part.permissible_starts[first]) / (last - first)
-            drawn.append((float(commands), int(at), play))
+            drawn.append((float(commands), at, play))
         drawn.sort()
         return [self._batch([(at, play) for _, at, play in group], random) for group in shuffled(drawn, recipe.plays, random)]
 
@@ -96,7 +94,7 @@ class Batches:
         commands: list[list[int]] = []
         lengths: list[int] = []
         for at, play in plays:
-            part = self._parts[at]
+            part = self.parts[at]
             first, last = int(part.steps[play]), int(part.steps[play + 1])
             lengths.append(last - first)
             templates, human = np.split(part.goals[play], [2])
@@ -122,7 +120,7 @@ class Batches:
             padded[row, : len(listed)], given[row, : len(listed)] = listed, True
         tokens, counts, vectors = [], [], []
         for at, text in ids:
-            part = self._parts[at]
+            part = self.parts[at]
             vectors.append(part.vectors[text])
             tokens.append(part.texts.reshape(-1, 3)[part.text_starts[text] : part.text_starts[text + 1]])
             counts.append(len(tokens[-1]))
@@ -180,7 +178,7 @@ def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None =
         vectors = np.concatenate([part.vectors for part in parts.values() if len(part)])
         middle = torch.from_numpy(vectors.mean(0, dtype=np.float32))
         recipe = replace(recipe, shape=replace(recipe.shape, embedded=len(middle)))
-    batches = partial(stream, Batches(parts, recipe).pool, _POOL)
+    batches = Batches(parts, recipe).batches
     return train_network(lambda: Model(words, recipe.shape, middle), recipe, batches, run_folder, until)
 
 
