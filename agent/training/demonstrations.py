@@ -19,8 +19,8 @@ from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMe
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.text.reader import begin
 from housequest.worlds.base import Env, Observation, Transition
-from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.goals import TYPES, Goal
+from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal
 
 MOST_STEPS = 50
 MISSTEPS = 0.12
@@ -178,18 +178,17 @@ def taught(expert: HouseholdExpert, memory: HouseholdExpertMemory, goal: Goal) -
         thought = "that led nowhere; try something else"
     elif found := _SOUGHT.fullmatch(thought):
         thought = f"look for {found['sought']} in the {found['place']}"
-    return Lesson(thought, _step(goal, belief) + 1, command)
+    return Lesson(thought, step_of(goal, belief) + 1, command)
 
 
-def _step(goal: Goal, belief: Belief) -> int:
-    """The index of the current step of the plan."""
+def step_of(goal: Goal, belief: Belief) -> int:
+    """How many parts of ``goal`` are done by what is known, which is the index of the present one."""
     held = belief.item(belief.held)
     holding = held is not None and held.kind == goal.object
     if goal.count > 1:
         kept = (thing for one in belief.receptacles if one.kind == goal.receptacle for thing in belief.inside(one))
-        settled = any(thing.rpartition(" ")[0] == goal.object for thing in kept)
-        return 2 * settled + holding
+        return 2 * any(kind(thing) == goal.object for thing in kept) + holding
     if held is None or not holding or goal.treatment is None:
         return int(holding)
-    done = bool(held.clean) if goal.treatment == "clean" else held.heat == ("hot" if goal.treatment == "heat" else "cool")
+    done = bool(held.clean) if goal.treatment == "clean" else held.heat == ADJECTIVES[goal.treatment]
     return 1 + done

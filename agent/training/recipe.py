@@ -44,7 +44,7 @@ class Schedule:
 
 
 def risen(step: int, steps: int, warmup: int) -> float:
-    """The share of the highest rate after ``step``: it rises for the ``warmup``, and falls to zero at the end of the ``steps``."""
+    """The share of the highest rate after ``step``: it rises for ``warmup`` steps, and falls to zero at the last."""
     return min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
 

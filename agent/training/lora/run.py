@@ -94,9 +94,10 @@ def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[Pl
 
 
 def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Conversation]]:
-    """What each of ``planned`` learns from, as `prepare` does it. They differ in their houses alone, and the last has most.
+    """The conversations that each of ``planned`` learns from: those in its folder if it has all of them, else played.
 
-    So the games of the last are played, once for all. Raises as `prepare`.
+    They differ in their houses alone, and the last has most, so its games are played, once for all. Raises
+    ``ConfigurationError`` and ``KnowledgeError``. Needs no torch.
     """
     for each in planned:
         each.training.check()
@@ -106,33 +107,20 @@ def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Con
     def played() -> list[Conversation]:
         return list(_played(planned[-1].training, listener))
 
-    return [
-        prepare(each.training, each.folder, listener, lambda each=each: of_houses(played(), each.training.lessons.houses))
-        for each in planned
-    ]
+    return [_prepared(each, listener, lambda each=each: of_houses(played(), each.training.lessons.houses)) for each in planned]
 
 
-def prepare(
-    training: Training,
-    folder: AdapterFolder,
-    listener: Listener,
-    play: Callable[[], Iterable[Conversation]] | None = None,
-) -> list[Conversation]:
-    """The conversations to learn from: those in the ``folder`` if it has all of them, else played and written there.
-
-    ``play`` gives those of the games where they were played already. Raises ``ConfigurationError`` and ``KnowledgeError``.
-    Needs no torch.
-    """
-    training.check()
-    wanted = training.recorded()
+def _prepared(planned: Planned, listener: Listener, play: Callable[[], Iterable[Conversation]]) -> list[Conversation]:
+    """What ``planned`` learns from; ``play`` gives the conversations of its games."""
+    folder, wanted = planned.folder, planned.training.recorded()
     before = folder.begun(wanted)
     known = before.get("conversations", {})
     file = folder.path / CONVERSATIONS
     if file.exists() and known.get("sha256") == _digest(file):
         return load(file)
     # Before the games, which take longer to play than a run to read.
-    won = list(recorded(training.runs, listener)) if training.runs else []
-    played = play() if play is not None else _played(training, listener)
+    won = list(recorded(planned.training.runs, listener)) if planned.training.runs else []
+    played = play()
     folder.path.mkdir(parents=True, exist_ok=True)
     number = save(chain(played, won), file)
     if not number:
@@ -150,15 +138,9 @@ def prepare(
 
 def _played(training: Training, listener: Listener) -> Iterator[Conversation]:
     """The conversations of the games, which are played now; the listener is told which games teach nothing."""
-    left_out = Counter[str]()
-    yield from demonstrated(
-        training.lessons,
-        training.data,
-        listener.played,
-        workers=training.workers,
-        cluster=training.cluster,
-        left_out=left_out,
-    )
+    left_out, workers, cluster = Counter[str](), training.workers, training.cluster
+    lessons, data = training.lessons, training.data
+    yield from demonstrated(lessons, data, listener.played, workers=workers, cluster=cluster, left_out=left_out)
     for why, games in left_out.most_common():
         listener.say(f"{games:,} game{'s' * (games != 1)} {why}: left out")
 
@@ -188,19 +170,6 @@ def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversati
         )
     if short:
         listener.say(f"{short:,} conversations of builtin are left out: no other model is sent its short prompts")
-
-
-def train_adapter(
-    training: Training,
-    folder: AdapterFolder,
-    listener: Listener,
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    room: int | None = None,
-) -> dict[str, Any]:
-    """Make the adapter, or go on making it, and return what is recorded of it. Raises ``ConfigurationError``."""
-    return train_all([Planned(training, folder)], listener, device=device, threads=threads, room=room)[0]
 
 
 def train_all(

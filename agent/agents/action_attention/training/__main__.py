@@ -13,19 +13,30 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from housequest.agent.agents.action_attention.file import SHIPPED
 from housequest.agent.agents.action_attention.training.evaluate import ARMS, SETS, evaluate
 from housequest.agent.agents.action_attention.training.plays import make_words, save_plays
 from housequest.agent.models.embeddings import make_embedder
 from housequest.agent.training.corpus import made_up_games, people_of_train, train_games
-from housequest.agent.training.steps import Steps, add_evaluation, print_figures, print_size
+from housequest.agent.training.steps import Steps, print_figures, print_size
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one step; an error ends the program with status 2."""
-    _steps().run(arguments)
+    package, about = "housequest.agent.agents.action_attention.training", "Train the Action Attention agent."
+    steps = Steps(package, about, "plays", "folder of the expert's plays")
+    plays = steps.add_playing("plays", _plays, houses=3500)
+    plays.add_argument("--embedder", help="learn by this model's vectors of texts: openai:NAME@URL or local:FOLDER")
+    train = steps.add_training(_train, steps=3000)
+    train.add_argument("--made-up", type=float, default=0.3, help="share of plays in made-up houses")
+    train.add_argument("--human", type=float, default=0.5, help="share of people's words among whole goals")
+    train.add_argument("--limit", type=int, help="at most so many plays of each kind")
+    steps.add_export(_export)
+    evaluating = steps.add_evaluation(_evaluate, SETS)
+    evaluating.add_argument("--arms", nargs="+", choices=ARMS, default=tuple(ARMS), help="which modules are on; all by default")
+    evaluating.add_argument("--embedder", default="", help="the embedding model that the file was trained with, if it was")
+    steps.run(arguments)
 
 
 def _plays(given: argparse.Namespace) -> None:
@@ -53,37 +64,8 @@ def _export(given: argparse.Namespace) -> None:
 
 
 def _evaluate(given: argparse.Namespace) -> None:
-    found = evaluate(given.file, given.sets, given.arms, given.games_folder, given.limit, embedder=given.embedder)
+    found = evaluate(given.file or SHIPPED, given.sets, given.arms, given.games_folder, given.limit, embedder=given.embedder)
     print_figures(found, given.out)
-
-
-def _steps() -> Steps:
-    steps = Steps(
-        "housequest.agent.agents.action_attention.training",
-        "Train the Action Attention agent.",
-        "plays",
-        "folder of the expert's plays",
-    )
-    plays = steps.add("plays", _plays, "play the games of train and made-up houses with the expert")
-    plays.add_argument("--passes", type=int, default=2, help="how often each game of train is played")
-    plays.add_argument("--houses", type=int, default=3500, help="number of made-up houses")
-    plays.add_argument("--games", type=int, help="at most so many games of train")
-    plays.add_argument("--no-human", dest="human", action="store_false", help="leave out the annotators' goals and words")
-    plays.add_argument("--embedder", help="learn by this model's vectors of texts: openai:NAME@URL or local:FOLDER")
-    train = steps.add("train", _train, "train, or resume an interrupted run")
-    train.add_argument("--steps", type=int, default=3000)
-    train.add_argument("--made-up", type=float, default=0.3, help="share of plays in made-up houses")
-    train.add_argument("--human", type=float, default=0.5, help="share of people's words among whole goals")
-    train.add_argument("--limit", type=int, help="at most so many plays of each kind")
-    train.add_argument("--device", default="cpu", help="where PyTorch computes, for example cuda")
-    exporting = steps.add("export", _export, "write the file that ships")
-    exporting.add_argument("file", type=Path)
-    evaluating = steps.add("evaluate", _evaluate, "measure a file, or the one that ships")
-    evaluating.add_argument("file", type=Path, nargs="?", default=SHIPPED)
-    add_evaluation(evaluating, SETS)
-    evaluating.add_argument("--arms", nargs="+", choices=ARMS, default=tuple(ARMS), help="which modules are on; all by default")
-    evaluating.add_argument("--embedder", default="", help="the embedding model that the file was trained with, if it was")
-    return steps
 
 
 if __name__ == "__main__":
