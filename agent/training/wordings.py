@@ -17,25 +17,27 @@ def phrases(*lines: str) -> tuple[str, ...]:
     return tuple(phrase for line in lines for phrase in line.split(" / "))
 
 
-SYNONYMS = {
-    names.split(", ")[0]: tuple(names.split(", "))
-    for names in phrases(
-        "armchair, arm chair, chair, recliner / bathtubbasin, bathtub, tub, bath / bed, mattress / cabinet, cupboard",
-        "cart, trolley, rolling cart / coffeemachine, coffee maker, coffee machine, coffeemaker, coffee pot",
-        "coffeetable, coffee table, living room table",
-        "countertop, counter, kitchen counter, counter top, worktop, bench top / desk, writing desk, computer desk",
-        "diningtable, dining table, table, kitchen table, dinner table / drawer / dresser, chest of drawers, bureau",
-        "fridge, refrigerator / garbagecan, bin, trash can, garbage can, trash, waste basket",
-        "handtowelholder, towel rack, hand towel holder, towel ring",
-        "laundryhamper, hamper, laundry basket, laundry hamper / microwave, microwave oven",
-        "ottoman, footrest, foot stool, footstool / safe, strongbox, vault / shelf, rack",
-        "sidetable, side table, nightstand, night stand, bedside table, end table, corner table, night table",
-        "sinkbasin, sink, basin, kitchen sink / sofa, couch, settee",
-        "stoveburner, stove, burner, stove burner, cooker, hob / toaster",
-        "toilet, back of the toilet, toilet tank, toilet lid / toiletpaperhanger, toilet paper holder, toilet roll holder",
-        "towelholder, towel bar, towel rail, towel holder / tvstand, tv stand, television stand, tv cabinet, tv console",
-    )
-}
+def names_of_kinds(*lines: str) -> dict[str, tuple[str, ...]]:
+    """The names of each kind by its first: between the slashes of ``lines`` stand those of one, with commas."""
+    return {each.split(", ")[0]: tuple(each.split(", ")) for each in phrases(*lines)}
+
+
+SYNONYMS = names_of_kinds(
+    "armchair, arm chair, chair, recliner / bathtubbasin, bathtub, tub, bath / bed, mattress / cabinet, cupboard",
+    "cart, trolley, rolling cart / coffeemachine, coffee maker, coffee machine, coffeemaker, coffee pot",
+    "coffeetable, coffee table, living room table",
+    "countertop, counter, kitchen counter, counter top, worktop, bench top / desk, writing desk, computer desk",
+    "diningtable, dining table, table, kitchen table, dinner table / drawer / dresser, chest of drawers, bureau",
+    "fridge, refrigerator / garbagecan, bin, trash can, garbage can, trash, waste basket",
+    "handtowelholder, towel rack, hand towel holder, towel ring",
+    "laundryhamper, hamper, laundry basket, laundry hamper / microwave, microwave oven",
+    "ottoman, footrest, foot stool, footstool / safe, strongbox, vault / shelf, rack",
+    "sidetable, side table, nightstand, night stand, bedside table, end table, corner table, night table",
+    "sinkbasin, sink, basin, kitchen sink / sofa, couch, settee",
+    "stoveburner, stove, burner, stove burner, cooker, hob / toaster",
+    "toilet, back of the toilet, toilet tank, toilet lid / toiletpaperhanger, toilet paper holder, toilet roll holder",
+    "towelholder, towel bar, towel rail, towel holder / tvstand, tv stand, television stand, tv cabinet, tv console",
+)
 """What people call the kinds of furniture: each kind, then its other names."""
 
 _RULES = phrases(
