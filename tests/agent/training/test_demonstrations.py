@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -12,7 +11,6 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
-from housequest.agent.agents.action_attention.training.__main__ import main as attention  # noqa: E402
 from housequest.agent.agents.reasoner_actor.demonstrations import SearchOrder, plan_of  # noqa: E402
 from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER  # noqa: E402
 from housequest.agent.episodes.splits import EVALUATION_SEEDS  # noqa: E402
@@ -225,7 +223,6 @@ def test_tokens_are_kept_and_read_again(tmp_path_factory: pytest.TempPathFactory
     assert first[-1] == known.end
 
 
-@pytest.mark.parametrize("run", [main, attention])
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -237,13 +234,12 @@ def test_a_step_that_cannot_be_taken_says_why(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    run: Callable[[Sequence[str]], None],
     arguments: tuple[str, ...],
     why: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        run(arguments)
+        main(arguments)
     assert ended.value.code == 2
     assert why in capsys.readouterr().err
 
