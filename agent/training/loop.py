@@ -1,5 +1,5 @@
 # pyright: basic, reportMissingImports=false
-"""The loop that trains a network: its steps, checkpoints and record; and the run of a network that learns from scratch.
+"""The loop that trains a network: its steps, checkpoints and record; and how a network is trained from scratch.
 
 Of such a network, matrices are trained by Muon (Jordan et al., 2024; at equal steps it had half the loss of AdamW here), the
 rest by AdamW. The rate rises briefly and falls to zero. Batches depend only on the seed and the number of the step, so a
@@ -12,103 +12,108 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from housequest.agent.training.recipe import CHECKPOINT, RECORD, Record, Schedule
+from housequest.agent.training import CHECKPOINT
 from housequest.worlds.errors import ConfigurationError, unquoted
 
+RECORD = "training.jsonl"
+KEPT_EVERY = 60.0
+"""Seconds between two checkpoints."""
 _RECORDED = 50
-_KEPT = 200
 
-P = TypeVar("P")
 B = TypeVar("B")
 D = TypeVar("D")
 M = TypeVar("M", bound="Learner")
 
 
-class TrainingRun(ABC, Generic[B]):
-    """A network with its optimisers, the number of steps taken, and the seconds that these took.
+class Run(Generic[B]):
+    """A network with its optimisers, the number of steps taken, the seconds that these took, and what else is ``kept``.
 
-    ``folder`` keeps a checkpoint, from which an interrupted run goes on, and the file ``record``.
+    ``judge`` adds up the gradients of a batch, and returns how well the network did; ``rate`` gives that of the step after one.
     """
 
-    def __init__(self, model: Any, optimisers: Sequence[Any], steps: int, folder: Path, record: str = RECORD) -> None:
-        self.model, self.steps = model, steps
+    def __init__(
+        self,
+        model: Any,
+        optimisers: Sequence[Any],
+        judge: Callable[[B], tuple[float, float]],
+        rate: Callable[[int], float],
+        kept: Mapping[str, Any],
+    ) -> None:
+        self.model, self.kept = model, dict(kept)
         self.step, self.seconds = 0, 0.0
-        self._optimisers, self._folder, self._record = optimisers, folder, record
-
-    @property
-    @abstractmethod
-    def rate(self) -> float:
-        """The learning rate of the next step."""
-
-    @abstractmethod
-    def judge(self, batch: B) -> None:
-        """Add up the gradients of a batch, and remember how well the network did."""
-
-    @abstractmethod
-    def tell(self) -> Mapping[str, Any] | None:
-        """What is recorded after this step, if anything is."""
-
-    @abstractmethod
-    def is_due(self) -> bool:
-        """Whether it is time for a checkpoint."""
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps."""
-        optimisers = [optimiser.state_dict() for optimiser in self._optimisers]
-        return {"model": self.weights(), "optimisers": optimisers, "step": self.step, "seconds": self.seconds}
+        self._optimisers, self._judge, self._rate = optimisers, judge, rate
 
     def weights(self) -> dict[str, Any]:
         """What is trained of the network."""
         return self.model.state_dict()
 
     def load(self, weights: Mapping[str, Any]) -> None:
-        """Take over ``weights`` that a checkpoint kept."""
+        """Take over `weights`."""
         self.model.load_state_dict(weights)
 
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        """Go on from what a checkpoint kept."""
-        self.load(kept["model"])
-        for optimiser, state in zip(self._optimisers, kept["optimisers"], strict=True):
+    def resume(self, checkpoint: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.load(checkpoint["model"])
+        for optimiser, state in zip(self._optimisers, checkpoint["optimisers"], strict=True):
             optimiser.load_state_dict(state)
-        self.step, self.seconds = kept["step"], kept["seconds"]
+        self.step, self.seconds = checkpoint["step"], checkpoint["seconds"]
+        self.kept = {name: checkpoint[name] for name in self.kept}
 
-    def keep(self) -> None:
+    def keep(self, folder: Path) -> None:
         """Write a checkpoint."""
-        part = self._folder / f"{CHECKPOINT}.part"
-        torch.save(self.state(), part)
-        part.replace(self._folder / CHECKPOINT)
+        part = folder / f"{CHECKPOINT}.part"
+        states = [optimiser.state_dict() for optimiser in self._optimisers]
+        state = {"model": self.weights(), "optimisers": states, "step": self.step, "seconds": self.seconds}
+        torch.save(state | self.kept, part)
+        part.replace(folder / CHECKPOINT)
 
-    def learn(self, batch: B) -> None:
-        """Take one step."""
+    def learn(self, batch: B) -> tuple[float, float]:
+        """Take one step; how well the network did before it."""
         for optimiser in self._optimisers:
             for group in optimiser.param_groups:
-                group["lr"] = self.rate
+                group["lr"] = self._rate(self.step)
         self.model.zero_grad(set_to_none=True)
-        self.judge(batch)
+        judged = self._judge(batch)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimiser in self._optimisers:
             optimiser.step()
         self.step += 1
+        return judged
 
-    def train(self, batches: Iterator[B], until: int | None) -> None:
-        """Take the steps that are left, each with one of ``batches``; with ``until``, up to that step."""
-        record = Record(self._folder / self._record, self.step)
-        began, last = time.monotonic() - self.seconds, self.steps if until is None else min(until, self.steps)
-        while self.step < last:
-            self.learn(next(batches))
-            self.seconds = time.monotonic() - began
-            if (line := self.tell()) is not None:
-                record.add(line)
-            if self.is_due() or self.step == last:
-                self.keep()
+    def train(
+        self,
+        batches: Iterator[B],
+        last: int,
+        folder: Path,
+        record: str,
+        tell: Callable[[tuple[float, float]], Mapping[str, Any] | None],
+    ) -> None:
+        """Take the steps up to the ``last``; what there is to ``tell`` of one becomes a line of the ``record``."""
+        _cut_record(folder / record, self.step)
+        began, kept = time.monotonic() - self.seconds, time.monotonic()
+        with (folder / record).open("a", encoding="utf-8") as lines:
+            while self.step < last:
+                judged = self.learn(next(batches))
+                self.seconds = time.monotonic() - began
+                if (line := tell(judged)) is not None:
+                    lines.write(json.dumps(line) + "\n")
+                    lines.flush()
+                if time.monotonic() - kept > KEPT_EVERY or self.step == last:
+                    self.keep(folder)
+                    kept = time.monotonic()
+
+
+def risen(step: int, steps: int, warmup: int) -> float:
+    """The share of the highest rate after ``step``: it rises for ``warmup`` steps, and falls to zero at the last."""
+    return min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
 
 class Learner(nn.Module, ABC):
@@ -123,46 +128,31 @@ class Learner(nn.Module, ABC):
         """Whether Muon trains the matrix ``name``."""
 
 
-class _FromScratch(TrainingRun[NamedTuple]):
-    """The run of what ``make`` makes."""
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """What every recipe says. ``shares``: how much of each part a batch holds on average; ``warmup``: for how many of the
+    ``steps`` the ``rate`` rises; ``begin``: a checkpoint to start from, with fresh optimisers; ``device``: PyTorch's.
 
-    def __init__(self, make: Callable[[], Learner], schedule: Schedule, folder: Path) -> None:
-        torch.manual_seed(schedule.seed)
-        self._schedule = schedule
-        model = make().to(schedule.device)
-        muon = {name for name, value in model.named_parameters() if value.dim() == 2 and model.by_muon(name)}
-        matrices = [value for name, value in model.named_parameters() if name in muon]
-        others = [value for name, value in model.named_parameters() if name not in muon]
-        # Muon's steps are scaled to be as large as AdamW's, so that both have one rate.
-        optimisers = (
-            torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0),
-            torch.optim.Muon(matrices, lr=schedule.rate, weight_decay=schedule.decay, adjust_lr_fn="match_rms_adamw"),
-        )
-        super().__init__(model, optimisers, schedule.steps, folder)
-        self._judged: list[tuple[float, float]] = []
+    Raises ``ConfigurationError`` for steps that leave the rate no time to fall.
+    """
 
-    @property
-    def rate(self) -> float:
-        return self._schedule.rate_at(self.step)
+    shares: Mapping[str, float]
+    steps: int
+    rate: float = 4e-3
+    warmup: int = 50
+    decay: float = 0.01
+    seed: int = 1
+    threads: int = 1
+    begin: str | None = None
+    device: str = "cpu"
 
-    def judge(self, batch: NamedTuple) -> None:
-        here = (each.to(self._schedule.device) if isinstance(each, Tensor) else each for each in batch)
-        loss, right = self.model.judged(batch._make(here))
-        loss.backward()
-        self._judged.append((loss.item(), right.item()))
+    def __post_init__(self) -> None:
+        if not 0 < self.warmup < self.steps:
+            raise ConfigurationError(f"The rate rises for {self.warmup} steps, so {self.steps} are too few; train for more.")
 
-    def tell(self) -> dict[str, Any] | None:
-        if self.step % _RECORDED:
-            return None
-        loss, exact = (round(sum(each) / len(self._judged), 4) for each in zip(*self._judged, strict=True))
-        self._judged.clear()
-        return {"step": self.step, "loss": loss, "exact": exact, "seconds": round(self.seconds, 1)}
-
-    def is_due(self) -> bool:
-        return self.step % _KEPT == 0
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"recipe": asdict(self._schedule)}
+    def rate_at(self, step: int) -> float:
+        """The rate of the step after ``step``."""
+        return self.rate * risen(step, self.steps, self.warmup)
 
 
 def train_network(
@@ -178,17 +168,48 @@ def train_network(
     ``ConfigurationError`` where it holds a run by another recipe.
     """
     torch.set_num_threads(schedule.threads)
-    run = _FromScratch(make, schedule, folder)
+    torch.manual_seed(schedule.seed)
+    model = make().to(schedule.device)
+
+    def judge(batch: NamedTuple) -> tuple[float, float]:
+        here = (each.to(schedule.device) if isinstance(each, Tensor) else each for each in batch)
+        loss, right = model.judged(batch._make(here))
+        loss.backward()
+        return loss.item(), right.item()
+
+    run = Run(model, _optimisers(model, schedule), judge, schedule.rate_at, {"recipe": asdict(schedule)})
     if (folder / CHECKPOINT).exists():
         kept = checkpoint(folder)
         _refuse_another(folder, kept["recipe"], asdict(schedule))
-        run.restore(kept)
+        run.resume(kept)
     elif schedule.begin is not None:
         run.load(torch.load(schedule.begin, weights_only=True, map_location="cpu")["model"])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "recipe.json").write_text(json.dumps(asdict(schedule), indent=1), "utf-8")
-    run.train(batches(run.step), until)
-    return run.model
+    judged: list[tuple[float, float]] = []
+
+    def tell(of: tuple[float, float]) -> dict[str, Any] | None:
+        judged.append(of)
+        if run.step % _RECORDED:
+            return None
+        loss, exact = (round(sum(each) / len(judged), 4) for each in zip(*judged, strict=True))
+        judged.clear()
+        return {"step": run.step, "loss": loss, "exact": exact, "seconds": round(run.seconds, 1)}
+
+    last = schedule.steps if until is None else min(until, schedule.steps)
+    run.train(batches(run.step), last, folder, RECORD, tell)
+    return model
+
+
+def _optimisers(model: Learner, schedule: Schedule) -> tuple[Any, Any]:
+    named = list(model.named_parameters())
+    muon = {name for name, value in named if value.dim() == 2 and model.by_muon(name)}
+    matrices, others = ([value for name, value in named if (name in muon) == by_muon] for by_muon in (True, False))
+    # Muon's steps are scaled to be as large as AdamW's, so that both have one rate.
+    return (
+        torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0),
+        torch.optim.Muon(matrices, lr=schedule.rate, weight_decay=schedule.decay, adjust_lr_fn="match_rms_adamw"),
+    )
 
 
 def checkpoint(folder: Path) -> dict[str, Any]:
@@ -212,34 +233,18 @@ def averaged(folders: Sequence[Path]) -> tuple[dict[str, Any], dict[str, Tensor]
     return kept[0]["recipe"], mean
 
 
-class Drawing(ABC, Generic[P, B]):
-    """Draws batches from ``parts`` by their shares: ``POOL`` of them together, so that samples of like length are in one.
+def by_shares(recipe: Schedule, number: int, count: int) -> tuple[np.random.Generator, list[int]]:
+    """The randomness of the pool ``number`` of batches, and the indices of the parts that ``count`` samples of it are from."""
+    random, shares = np.random.default_rng([recipe.seed, number]), np.array(list(recipe.shares.values()), float)
+    return random, random.choice(len(shares), count, p=shares / shares.sum()).tolist()
 
-    They depend on the seed and the number of the pool alone.
-    """
 
-    POOL: ClassVar[int]
-
-    def __init__(self, parts: Mapping[str, P], recipe: Schedule) -> None:
-        self.parts = [parts[name] for name in recipe.shares]
-        shares = np.array(list(recipe.shares.values()), float)
-        self._shares, self._seed = shares / shares.sum(), recipe.seed
-
-    @abstractmethod
-    def pool(self, number: int) -> list[B]:
-        """The ``POOL`` batches from ``number * POOL`` on."""
-
-    def drawn(self, number: int, size: int) -> tuple[np.random.Generator, Sequence[int]]:
-        """The randomness of a pool of batches of this ``size``, and the part that each of its samples is from."""
-        random = np.random.default_rng([self._seed, number])
-        return random, random.choice(len(self.parts), size * self.POOL, p=self._shares).tolist()
-
-    def batches(self, step: int) -> Iterator[B]:
-        """The batches from ``step`` on."""
-        number, skipped = divmod(step, self.POOL)
-        while True:
-            yield from self.pool(number)[skipped:]
-            number, skipped = number + 1, 0
+def stream(pool: Callable[[int], Sequence[B]], size: int, step: int) -> Iterator[B]:
+    """The batches from ``step`` on, of which each ``pool`` has ``size``."""
+    number, skipped = divmod(step, size)
+    while True:
+        yield from pool(number)[skipped:]
+        number, skipped = number + 1, 0
 
 
 def shuffled(drawn: Sequence[D], size: int, random: np.random.Generator) -> list[Sequence[D]]:
@@ -256,3 +261,10 @@ def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, A
         raise ConfigurationError(
             f"{folder} holds a run by another recipe ({changed}); give --run another folder, or delete that one."
         )
+
+
+def _cut_record(file: Path, step: int) -> None:
+    """Leave out what was recorded after the checkpoint at ``step``, since it is trained again."""
+    if file.exists():
+        lines = file.read_text("utf-8").splitlines(keepends=True)
+        file.write_text("".join(line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step), "utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +19,10 @@ from housequest.agent.models.builtin.file import FORMAT
 from housequest.agent.models.builtin.network import Shape
 from housequest.agent.models.builtin.vocabulary import Vocabulary
 from housequest.agent.training.corpus import CorpusPart, composition, load_vocabulary
-from housequest.agent.training.loop import Drawing, Learner, averaged, shuffled, train_network
+from housequest.agent.training.loop import Learner, Schedule, averaged, by_shares, shuffled, stream, train_network
 from housequest.agent.training.network import TorchNetwork
-from housequest.agent.training.recipe import Schedule
 
+_POOL = 16
 _LOST = -100
 
 
@@ -46,21 +47,18 @@ class Batch(NamedTuple):
     wanted: Tensor
 
 
-class Batches(Drawing[CorpusPart, Batch]):
-    """Samples of similar length together, some with their objects renumbered."""
+class Batches:
+    """Draws batches: parts by their shares, samples of similar length together, some with their objects renumbered."""
 
-    POOL = 16
-
-    def __init__(self, parts: Mapping[str, CorpusPart], recipe: Recipe, vocabulary: Vocabulary) -> None:
-        super().__init__(parts, recipe)
-        self._recipe = recipe
+    def __init__(self, parts: Mapping[str, CorpusPart], vocabulary: Vocabulary, recipe: Recipe) -> None:
+        self._parts, self._recipe = [parts[name] for name in recipe.shares], recipe
         self._renumbering = _Renumbering(vocabulary)
 
     def pool(self, number: int) -> list[Batch]:
+        """Sixteen batches from ``number * 16`` on."""
         drawn: list[tuple[int, NDArray[np.int64], int]] = []
-        random, which = self.drawn(number, self._recipe.batch)
-        for at in which:
-            part = self.parts[at]
+        random, which = by_shares(self._recipe, number, self._recipe.batch * _POOL)
+        for part in (self._parts[at] for at in which):
             sample = int(random.integers(len(part)))
             start, end = int(part.starts[sample]), int(part.starts[sample + 1])
             tokens = part.tokens[start:end].astype(np.int64)
@@ -120,7 +118,7 @@ def train(corpus: Path, folder: Path, recipe: Recipe, *, until: int | None = Non
     """Train on the parts in ``corpus``, in ``folder`` and with ``until`` as `train_network` does."""
     vocabulary = load_vocabulary(corpus)
     parts = {name: CorpusPart.load(corpus / f"{name}.npz") for name in recipe.shares}
-    batches = Batches(parts, recipe, vocabulary).batches
+    batches = partial(stream, Batches(parts, vocabulary, recipe).pool, _POOL)
     return train_network(lambda: Model(recipe.shape, *composition(vocabulary)), recipe, batches, folder, until)
 
 

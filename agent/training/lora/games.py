@@ -87,7 +87,7 @@ class _Play:
 def demonstrated(
     lessons: Lessons,
     data: Path | None = None,
-    played: Callable[[int, int], None] = lambda *_: None,
+    played: Callable[[int, int], None] | None = None,
     *,
     workers: int = 1,
     cluster: Pool | None = None,
@@ -167,7 +167,7 @@ def _won(
     workers: int,
     cluster: Pool | None,
     left_out: Counter[str],
-    played: Callable[[int, int], None] = lambda *_: None,
+    played: Callable[[int, int], None] | None = None,
 ) -> Iterator[ExportedEpisode]:
     """The won episodes of the tasks ``items``, in their order, however many processes play them, wherever they are."""
     if cluster is not None:
@@ -180,7 +180,8 @@ def _won(
                 left_out[episode] += 1
             else:
                 yield episode
-        played(number, len(items))
+        if played is not None:
+            played(number, len(items))
 
 
 def _sources(world: AlfworldWorld, splits: Iterable[str]) -> dict[str, str]:

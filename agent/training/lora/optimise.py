@@ -7,7 +7,6 @@ Imports torch and peft.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,16 +18,14 @@ import torch
 from torch.nn import functional
 
 from housequest.agent.models.processors import processors
-from housequest.agent.training.loop import TrainingRun
+from housequest.agent.training import CHECKPOINT
+from housequest.agent.training.loop import Run, risen
 from housequest.agent.training.lora.recipe import RECORD, Recipe
 from housequest.agent.training.lora.tokens import Sample
-from housequest.agent.training.recipe import CHECKPOINT, risen
 from housequest.worlds.errors import ConfigurationError
 
 peft: Any = import_module("peft")
 
-KEPT_EVERY = 60.0
-"""Seconds between two checkpoints."""
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 """What processors call their instructions for bfloat16: without them, or without oneDNN, it is slower than float32."""
 
@@ -115,48 +112,47 @@ def train(
     """
     if where.threads is not None:
         torch.set_num_threads(where.threads)
-    run = _Adapting(network, samples, folder, recipe, where, heard)
+    torch.manual_seed(recipe.seed)
+    config = peft.LoraConfig(
+        r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear", lora_dropout=0.0, task_type="CAUSAL_LM"
+    )
+    adapted: Any = peft.get_peft_model(network, config)
+    adapted.to(where.device)
+    adapted.train()
+    trained = [each for each in adapted.parameters() if each.requires_grad]
+    optimiser = torch.optim.AdamW(trained, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0)
+    steps = steps_of(len(samples), recipe)
+    warmup = max(1, round(recipe.warmup * steps))
+
+    def judge(batch: Sequence[Sample]) -> tuple[float, float]:
+        """The loss (nats a learned token), and the tokens that were read."""
+        learned, total = sum(len(sample.learned) for sample in batch), 0.0
+        for part in _parts(batch, where.room):
+            loss = _loss(adapted, part, where) / learned
+            loss.backward()
+            total += loss.item()
+        return total, sum(len(sample.tokens) for sample in batch)
+
+    run = _AdapterRun(
+        adapted, [optimiser], judge, lambda step: recipe.rate * risen(step, steps, warmup), {"read": 0, "losses": []}
+    )
     if (folder / CHECKPOINT).exists():
-        run.restore(torch.load(folder / CHECKPOINT, weights_only=True, map_location=where.device))
-    run.train(run.batches(), until)
-    return run.model
+        run.resume(torch.load(folder / CHECKPOINT, weights_only=True, map_location=where.device))
+
+    def tell(judged: tuple[float, float]) -> dict[str, Any]:
+        losses, read = [*run.kept["losses"], judged[0]][-20:], run.kept["read"] + judged[1]
+        run.kept = {"read": read, "losses": losses}
+        loss = sum(losses) / len(losses)
+        heard(Progress(run.step, steps, loss, read / run.seconds, run.seconds))
+        return {"step": run.step, "loss": round(loss, 4), "seconds": round(run.seconds, 1)}
+
+    last = steps if until is None else min(until, steps)
+    run.train(_batches(samples, recipe, run.step, steps), last, folder, RECORD, tell)
+    return adapted
 
 
-class _Adapting(TrainingRun[list[Sample]]):
-    """The run of an adapter of ``network``; it also remembers the tokens that were read, and the last ``losses``."""
-
-    def __init__(
-        self,
-        network: Any,
-        samples: Sequence[Sample],
-        folder: Path,
-        recipe: Recipe,
-        where: Machine,
-        heard: Callable[[Progress], None],
-    ) -> None:
-        torch.manual_seed(recipe.seed)
-        config = peft.LoraConfig(
-            r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear", lora_dropout=0.0, task_type="CAUSAL_LM"
-        )
-        adapted: Any = peft.get_peft_model(network, config)
-        adapted.to(where.device)
-        adapted.train()
-        trained = [each for each in adapted.parameters() if each.requires_grad]
-        optimiser = torch.optim.AdamW(trained, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0)
-        super().__init__(adapted, [optimiser], steps_of(len(samples), recipe), folder, RECORD)
-        self._samples, self._recipe, self._where, self._heard = samples, recipe, where, heard
-        self._read, self._losses, self._kept = 0, list[float](), time.monotonic()
-
-    @property
-    def rate(self) -> float:
-        return self._recipe.rate * risen(self.step, self.steps, max(1, round(self._recipe.warmup * self.steps)))
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"read": self._read, "losses": self._losses}
-
-    def restore(self, kept: Mapping[str, Any]) -> None:
-        super().restore(kept)
-        self._read, self._losses = kept["read"], kept["losses"]
+class _AdapterRun(Run[Sequence[Sample]]):
+    """Of which only the adapter is trained and kept."""
 
     def weights(self) -> dict[str, Any]:
         return peft.get_peft_model_state_dict(self.model)
@@ -164,56 +160,37 @@ class _Adapting(TrainingRun[list[Sample]]):
     def load(self, weights: Mapping[str, Any]) -> None:
         peft.set_peft_model_state_dict(self.model, weights)
 
-    def is_due(self) -> bool:
-        return time.monotonic() - self._kept > KEPT_EVERY
 
-    def keep(self) -> None:
-        super().keep()
-        self._kept = time.monotonic()
+def _batches(samples: Sequence[Sample], recipe: Recipe, step: int, steps: int) -> Iterator[list[Sample]]:
+    """The batches from ``step`` on; each epoch has every sample once, in an order of its own."""
+    size, each = recipe.batch, math.ceil(len(samples) / recipe.batch)
+    for number in range(step, steps):
+        epoch, place = divmod(number, each)
+        order = list(range(len(samples)))
+        Random(f"{recipe.seed} {epoch}").shuffle(order)
+        yield [samples[one] for one in order[place * size : (place + 1) * size]]
 
-    def tell(self) -> dict[str, Any]:
-        loss = sum(self._losses) / len(self._losses)
-        self._heard(Progress(self.step, self.steps, loss, self._read / self.seconds, self.seconds))
-        return {"step": self.step, "loss": round(loss, 4), "seconds": round(self.seconds, 1)}
 
-    def batches(self) -> Iterator[list[Sample]]:
-        """The batches from the present step on; each epoch has every sample once, in an order of its own."""
-        size, each = self._recipe.batch, math.ceil(len(self._samples) / self._recipe.batch)
-        for number in range(self.step, self.steps):
-            epoch, place = divmod(number, each)
-            order = list(range(len(self._samples)))
-            Random(f"{self._recipe.seed} {epoch}").shuffle(order)
-            yield [self._samples[one] for one in order[place * size : (place + 1) * size]]
+def _loss(adapted: Any, part: Sequence[Sample], where: Machine) -> torch.Tensor:
+    """The summed loss of samples that are computed at once, padded at their ends.
 
-    def judge(self, batch: list[Sample]) -> None:
-        learned, total = sum(len(sample.learned) for sample in batch), 0.0
-        for part in _parts(batch, self._where.room):
-            loss = self._loss(part) / learned
-            loss.backward()
-            total += loss.item()
-        self._losses = [*self._losses, total][-20:]
-        self._read += sum(len(sample.tokens) for sample in batch)
-
-    def _loss(self, part: Sequence[Sample]) -> torch.Tensor:
-        """The summed loss of samples that are computed at once, padded at their ends.
-
-        No token sees one after it, so the padding needs no mask.
-        """
-        longest = max(len(sample.tokens) for sample in part)
-        tokens = torch.zeros((len(part), longest), dtype=torch.long)
-        learns = torch.zeros((len(part), longest), dtype=torch.bool)
-        for row, sample in enumerate(part):
-            tokens[row, : len(sample.tokens)] = torch.tensor(sample.tokens)
-            learns[row, torch.tensor(sample.learned) - 1] = True
-        wanted = tokens.roll(-1, 1)[learns]
-        device, bfloat16 = self._where.device, self._where.bfloat16
-        learns = learns.to(device)
-        # Logits are computed only where something is learned: they are a number for each token of the vocabulary.
-        chosen = self.model.get_output_embeddings().register_forward_pre_hook(lambda _, given: (given[0][learns][None],))
-        mixed = torch.autocast(device, torch.bfloat16, enabled=bfloat16)
-        with chosen, mixed, peft.helpers.disable_input_dtype_casting(self.model, active=bfloat16):
-            found = self.model(input_ids=tokens.to(device), use_cache=False)
-        return functional.cross_entropy(found.logits[0].float(), wanted.to(device), reduction="sum")
+    No token sees one after it, so the padding needs no mask.
+    """
+    longest = max(len(sample.tokens) for sample in part)
+    tokens = torch.zeros((len(part), longest), dtype=torch.long)
+    learns = torch.zeros((len(part), longest), dtype=torch.bool)
+    for row, sample in enumerate(part):
+        tokens[row, : len(sample.tokens)] = torch.tensor(sample.tokens)
+        learns[row, torch.tensor(sample.learned) - 1] = True
+    wanted = tokens.roll(-1, 1)[learns]
+    device, bfloat16 = where.device, where.bfloat16
+    learns = learns.to(device)
+    # Logits are computed only where something is learned: they are a number for each token of the vocabulary.
+    chosen = adapted.get_output_embeddings().register_forward_pre_hook(lambda _, given: (given[0][learns][None],))
+    mixed = torch.autocast(device, torch.bfloat16, enabled=bfloat16)
+    with chosen, mixed, peft.helpers.disable_input_dtype_casting(adapted, active=bfloat16):
+        found = adapted(input_ids=tokens.to(device), use_cache=False)
+    return functional.cross_entropy(found.logits[0].float(), wanted.to(device), reduction="sum")
 
 
 def _parts(batch: Sequence[Sample], room: int) -> Iterator[list[Sample]]:

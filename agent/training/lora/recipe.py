@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from housequest.agent.training.recipe import CHECKPOINT
+from housequest.agent.training import CHECKPOINT
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import atomic_write
 

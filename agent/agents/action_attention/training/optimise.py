@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,9 +22,9 @@ from housequest.agent.agents.action_attention.network import Shape
 from housequest.agent.agents.action_attention.training.network import TorchEmbedding, TorchFrozen, TorchNetwork
 from housequest.agent.agents.action_attention.training.plays import Plays, load_embedder, load_words
 from housequest.agent.training.corpus import spread
-from housequest.agent.training.loop import Drawing, Learner, averaged, shuffled, train_network
-from housequest.agent.training.recipe import Schedule
+from housequest.agent.training.loop import Learner, Schedule, averaged, by_shares, shuffled, stream, train_network
 
+_POOL = 8
 _BY_MUON = ("layers/", "wide", "narrow", "inner.query", "inner.key", "enter")
 
 
@@ -63,22 +64,20 @@ class Batch(NamedTuple):
     chosen: Tensor
 
 
-class Batches(Drawing[Plays, Batch]):
-    """Plays with as many commands together."""
-
-    POOL = 8
+class Batches:
+    """Draws batches: parts by their shares, plays with as many commands together."""
 
     def __init__(self, parts: Mapping[str, Plays], recipe: Recipe) -> None:
-        super().__init__(parts, recipe)
-        self._plays = [spread(range(len(part)), recipe.limit) for part in self.parts]
-        self._recipe = recipe
+        self._parts, self._recipe = [parts[name] for name in recipe.shares], recipe
+        self._plays = [spread(range(len(part)), recipe.limit) for part in self._parts]
 
     def pool(self, number: int) -> list[Batch]:
+        """The eight batches from ``number * 8`` on."""
         recipe = self._recipe
         drawn: list[tuple[float, int, int]] = []
-        random, which = self.drawn(number, recipe.plays)
+        random, which = by_shares(recipe, number, recipe.plays * _POOL)
         for at in which:
-            part = self.parts[at]
+            part = self._parts[at]
             play = self._plays[at][int(random.integers(len(self._plays[at])))]
             first, last = part.steps[play], part.steps[play + 1]
             commands = (part.permissible_starts[last] - part.permissible_starts[first]) / (last - first)
@@ -94,7 +93,7 @@ class Batches(Drawing[Plays, Batch]):
         commands: list[list[int]] = []
         lengths: list[int] = []
         for at, play in plays:
-            part = self.parts[at]
+            part = self._parts[at]
             first, last = int(part.steps[play]), int(part.steps[play + 1])
             lengths.append(last - first)
             templates, human = np.split(part.goals[play], [2])
@@ -120,7 +119,7 @@ class Batches(Drawing[Plays, Batch]):
             padded[row, : len(listed)], given[row, : len(listed)] = listed, True
         tokens, counts, vectors = [], [], []
         for at, text in ids:
-            part = self.parts[at]
+            part = self._parts[at]
             vectors.append(part.vectors[text])
             tokens.append(part.texts.reshape(-1, 3)[part.text_starts[text] : part.text_starts[text + 1]])
             counts.append(len(tokens[-1]))
@@ -178,7 +177,7 @@ def train(folder: Path, run_folder: Path, recipe: Recipe, *, until: int | None =
         vectors = np.concatenate([part.vectors for part in parts.values() if len(part)])
         middle = torch.from_numpy(vectors.mean(0, dtype=np.float32))
         recipe = replace(recipe, shape=replace(recipe.shape, embedded=len(middle)))
-    batches = Batches(parts, recipe).batches
+    batches = partial(stream, Batches(parts, recipe).pool, _POOL)
     return train_network(lambda: Model(words, recipe.shape, middle), recipe, batches, run_folder, until)
 
 

@@ -18,8 +18,9 @@ from housequest.agent.agents.action_attention.network import CONTEXT, Shape, att
 from housequest.agent.agents.action_attention.training.network import TorchEmbedding, TorchNetwork  # noqa: E402
 from housequest.agent.agents.action_attention.training.optimise import Batches, Model, Recipe, export, train  # noqa: E402
 from housequest.agent.agents.action_attention.training.plays import MOST_STEPS, Plays, load_words, make_words, play, save_plays  # noqa: E402
+from housequest.agent.training import CHECKPOINT  # noqa: E402
 from housequest.agent.training.corpus import made_up_games  # noqa: E402
-from housequest.agent.training.recipe import CHECKPOINT, RECORD  # noqa: E402
+from housequest.agent.training.loop import RECORD  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402
 
 pytestmark = pytest.mark.heavy
