@@ -39,6 +39,7 @@ from housequest.worlds.plugins import load_plugin, plugins
 from housequest.worlds.registry import world_class
 
 if TYPE_CHECKING:
+    from housequest.agent.agents.spec import Worked
     from housequest.agent.models.openai.rate_limiter import Limiter
     from housequest.knowledge.rulebook import Rulebook
 
@@ -243,7 +244,8 @@ def _able_to_see(setup: Setup) -> Setup:
 def _worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
     # Whoever has examples is imported where a model is shown some.
     for name in plugins("housequest.examples"):
-        if found := load_plugin("housequest.examples", name, "source of examples")(agent, world, settings, role):
+        worked: Worked = load_plugin("housequest.examples", name, "source of examples")
+        if found := worked(agent, world, settings, role):
             return found
     return ()
 

@@ -9,11 +9,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,23 @@ PIECES = 400
 LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusPart:
+class Arrays:
+    """A dataclass of arrays, which are kept in one file."""
+
+    def save(self, file: Path) -> None:
+        """Write all arrays by their names."""
+        arrays: Any = self
+        np.savez(file, **{field.name: getattr(self, field.name) for field in fields(arrays)})
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """Read what was saved."""
+        with np.load(file, allow_pickle=False) as content:
+            return cls(**content)
+
+
+@dataclass(frozen=True)
+class CorpusPart(Arrays):
     """Samples as tokens: ``tokens`` of all one after the other, and where each sample and its reply begin."""
 
     tokens: NDArray[np.uint16]
@@ -58,14 +73,6 @@ class CorpusPart:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
-
-    def save(self, file: Path) -> None:
-        np.savez(file, tokens=self.tokens, starts=self.starts, replies=self.replies)
-
-    @classmethod
-    def load(cls, file: Path) -> CorpusPart:
-        with np.load(file, allow_pickle=False) as content:
-            return cls(content["tokens"], content["starts"], content["replies"])
 
 
 def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary, seed: int = 1) -> CorpusPart:

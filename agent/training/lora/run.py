@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from housequest.agent.episodes.moments import digest
+from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.processes import Pool
 from housequest.agent.roles.brief import is_brief_prompt
 from housequest.agent.training.export.conversations import Conversation, load, save
@@ -257,7 +257,8 @@ def _trained(
     adapted.save_pretrained(folder.path)
     end = json.loads((folder.path / RECORD).read_text("utf-8").splitlines()[-1])
     made: dict[str, Any] = {"steps": end["step"], "loss": end["loss"], "seconds": end["seconds"], "on": optimise.about(where)}
-    made |= {"tokens": tokens, "learned": learned, "versions": _versions()}
+    versions = {package: installed_version(package) or "not installed" for package in _PACKAGES}
+    made |= {"tokens": tokens, "learned": learned, "versions": versions}
     made |= _gguf(adapted, training.recipe, folder.path / ADAPTER, listener)
     folder.record(folder.recipe() | {"adapter": made})
     # peft writes a card of its own, which says nothing of what was learned.
@@ -295,16 +296,6 @@ def _gguf(adapted: Any, recipe: Recipe, file: Path, listener: Listener) -> dict[
         listener.say(str(error))
         return {}
     return {"file": file.name, "sha256": digest}
-
-
-def _versions() -> dict[str, str]:
-    def of(package: str) -> str:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return "not installed"
-
-    return {package: of(package) for package in _PACKAGES}
 
 
 def _digest(file: Path) -> str:

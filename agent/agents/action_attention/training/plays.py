@@ -25,7 +25,7 @@ from housequest.agent.agents.action_attention.embedding import PROBE, scaled
 from housequest.agent.agents.action_attention.words import Token, Words
 from housequest.agent.models.embeddings import Embedder, model_alone
 from housequest.agent.roles.messages import opening_text
-from housequest.agent.training.corpus import TrainingGame
+from housequest.agent.training.corpus import Arrays, TrainingGame
 from housequest.agent.training.demonstrations import step_of
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.alfworld.data.counts import load_counts
@@ -105,8 +105,8 @@ def worded(subtask: str, goal: Goal, random: Random) -> tuple[str, ...]:
     return (subtask, *(random.choice(said).format(**names) for _ in range(WORDINGS - 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class Plays:
+@dataclass(frozen=True)
+class Plays(Arrays):
     """Plays as numbers. Ragged lists are one array with where each begins.
 
     ``texts``: each the (word, number, word before) of its tokens; ``vectors``: each as an embedding model gave it (texts,
@@ -128,14 +128,6 @@ class Plays:
 
     def __len__(self) -> int:
         return len(self.steps) - 1
-
-    def save(self, file: Path) -> None:
-        np.savez(file, **{name: getattr(self, name) for name in self.__slots__})
-
-    @classmethod
-    def load(cls, file: Path) -> Plays:
-        with np.load(file, allow_pickle=False) as content:
-            return cls(**{name: content[name] for name in cls.__slots__})
 
 
 def _unembedded(texts: Sequence[str]) -> Halves:
