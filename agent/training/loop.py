@@ -33,23 +33,20 @@ D = TypeVar("D")
 M = TypeVar("M", bound="Learner")
 
 
+@dataclass
 class Run(Generic[B]):
     """A network with its optimisers, the number of steps taken, the seconds that these took, and what else is ``kept``.
 
     ``judge`` adds up the gradients of a batch, and returns how well the network did; ``rate`` gives that of the step after one.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        optimisers: Sequence[Any],
-        judge: Callable[[B], tuple[float, float]],
-        rate: Callable[[int], float],
-        kept: Mapping[str, Any],
-    ) -> None:
-        self.model, self.kept = model, dict(kept)
-        self.step, self.seconds = 0, 0.0
-        self._optimisers, self._judge, self._rate = optimisers, judge, rate
+    model: Any
+    optimisers: Sequence[Any]
+    judge: Callable[[B], tuple[float, float]]
+    rate: Callable[[int], float]
+    kept: dict[str, Any]
+    step: int = 0
+    seconds: float = 0.0
 
     def weights(self) -> dict[str, Any]:
         """What is trained of the network."""
@@ -62,7 +59,7 @@ class Run(Generic[B]):
     def resume(self, checkpoint: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.load(checkpoint["model"])
-        for optimiser, state in zip(self._optimisers, checkpoint["optimisers"], strict=True):
+        for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
             optimiser.load_state_dict(state)
         self.step, self.seconds = checkpoint["step"], checkpoint["seconds"]
         self.kept = {name: checkpoint[name] for name in self.kept}
@@ -70,20 +67,20 @@ class Run(Generic[B]):
     def keep(self, folder: Path) -> None:
         """Write a checkpoint."""
         part = folder / f"{CHECKPOINT}.part"
-        states = [optimiser.state_dict() for optimiser in self._optimisers]
+        states = [optimiser.state_dict() for optimiser in self.optimisers]
         state = {"model": self.weights(), "optimisers": states, "step": self.step, "seconds": self.seconds}
         torch.save(state | self.kept, part)
         part.replace(folder / CHECKPOINT)
 
     def learn(self, batch: B) -> tuple[float, float]:
         """Take one step; how well the network did before it."""
-        for optimiser in self._optimisers:
+        for optimiser in self.optimisers:
             for group in optimiser.param_groups:
-                group["lr"] = self._rate(self.step)
+                group["lr"] = self.rate(self.step)
         self.model.zero_grad(set_to_none=True)
-        judged = self._judge(batch)
+        judged = self.judge(batch)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimiser in self._optimisers:
+        for optimiser in self.optimisers:
             optimiser.step()
         self.step += 1
         return judged
