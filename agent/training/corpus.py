@@ -295,14 +295,14 @@ def make_corpus(
         "reasoner-made-up": reasoner_samples(made_up, plans, seed + 3),
         "reasoner-misread": misread_samples(chain(train, made_up), plans, seed + 4),
     }
-    counted_habits: dict[str, Any] = {"seed": seed, "human": human, "vocabulary": len(vocabulary)}
-    counted_habits |= {"games": len(train), "houses": len(made_up)}
+    counted: dict[str, Any] = {"seed": seed, "human": human, "vocabulary": len(vocabulary)}
+    counted |= {"games": len(train), "houses": len(made_up)}
     for name, samples in parts.items():
         part = encoded(samples, vocabulary)
         part.save(folder / f"{name}.npz")
-        counted_habits[name] = {"samples": len(part), "tokens": len(part.tokens)}
-    (folder / "counts.json").write_text(json.dumps(counted_habits, indent=1), "utf-8")
-    return counted_habits
+        counted[name] = {"samples": len(part), "tokens": len(part.tokens)}
+    (folder / "counts.json").write_text(json.dumps(counted, indent=1), "utf-8")
+    return counted
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:
