@@ -20,6 +20,7 @@ Group = Literal[
     "housequest.engines",
     "housequest.agents",
     "housequest.models",
+    "housequest.examples",
     "housequest.bodies",
     "housequest.runs",
     "housequest.reports",

@@ -127,9 +127,11 @@ class AgentSpec:
     that listing agents stays cheap.
 
     ``about``: one line for people. ``settings``: a frozen dataclass of ``housequest.worlds.options``; None if the world's
-    expert declares them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``wraps``: the agents
-    that it can play through. ``takes_rules``: rules can change what it does. ``takes_images``: its model gets the picture of a
-    turn, unless one of the settings ``text_only`` is given. ``builtin``: the built-in model can play it in a household.
+    expert declares them. ``prompts``: the package whose ``*.txt`` files are the agent's prompt templates. ``demonstrations``:
+    the module of what an expert replies in its roles (`housequest.agent.roles.demonstrations`), if a model can be taught to
+    play as it. ``wraps``: the agents that it can play through. ``takes_rules``: rules can change what it does.
+    ``takes_images``: its model gets the picture of a turn, unless one of the settings ``text_only`` is given. ``builtin``: the
+    built-in model can play it in a household.
 
     ``needs_admissible``: admissible commands must be granted. ``needs_household``: it plays only in households. There are two
     exceptions: with ``takes_skills`` it also plays worlds whose commands are whole skills (`World.skills`), and with
@@ -147,6 +149,7 @@ class AgentSpec:
     make: Callable[[AgentParts[Any]], Agent] = _unmade
     settings: type[Any] | None = NoSettings
     prompts: str | None = None
+    demonstrations: str | None = None
     wraps: tuple[str, ...] = ()
     needs_model: bool = True
     needs_household: bool = False

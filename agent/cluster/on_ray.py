@@ -11,7 +11,7 @@ from typing import Any
 
 from housequest.agent.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
-from housequest.agent.training.processes import MOST_LOST, Pool
+from housequest.agent.processes import MOST_LOST, Pool
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 
 _LONGEST = 200

@@ -21,13 +21,33 @@ from housequest.agent.models.builtin.model import load_builtin
 from housequest.agent.models.processors import processors
 from housequest.agent.training import corpus
 from housequest.agent.training.evaluate import SETS, evaluate_model
-from housequest.agent.training.own import OwnPlay
-from housequest.agent.training.steps import Steps, add_evaluation, print_figures, print_size
+from housequest.agent.training.own import own_samples
+from housequest.agent.training.steps import Steps, print_figures, print_size
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one step; an error ends the program with status 2."""
-    _steps().run(arguments)
+    steps = Steps("housequest.agent.training", "Train the built-in model.", "corpus", "folder of the training data")
+    data = steps.add_playing("data", _data, houses=3000)
+    data.add_argument("--plans", type=int, default=5, help="how many plans are asked for each goal")
+    train = steps.add_training(_train, steps=4000)
+    train.add_argument("--rate", type=float, default=4e-3)
+    train.add_argument("--width", type=int)
+    train.add_argument("--layers", type=int)
+    train.add_argument("--threads", type=int, default=2)
+    train.add_argument("--share", action="append", default=[], metavar="PART=SHARE", help="share of a part; repeatable")
+    train.add_argument("--begin", help="a checkpoint to start from")
+    own = steps.add("own", _own, "let the model play; the expert says what it should have done")
+    own.add_argument("file", type=Path)
+    own.add_argument("--name", default="1")
+    own.add_argument("--games", type=int, help="at most so many games of train")
+    own.add_argument("--first", type=int, default=100_000, help="seed of the first made-up house")
+    own.add_argument("--houses", type=int, default=2000)
+    own.add_argument("--processes", type=int, default=processors(), help="how many play at once; all processors by default")
+    exporting = steps.add_export(_export)
+    exporting.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")
+    steps.add_evaluation(_evaluate, SETS)
+    steps.run(arguments)
 
 
 def _data(given: argparse.Namespace) -> None:
@@ -51,9 +71,8 @@ def _train(given: argparse.Namespace) -> None:
 
 def _own(given: argparse.Namespace) -> None:
     corpus.refuse_evaluation(given.first, given.houses)
-    samples = OwnPlay(given.file, given.games_folder, given.seed).samples(
-        given.games, given.first, given.houses, given.processes
-    )
+    playing = (given.games, given.first, given.houses, given.processes)
+    samples = own_samples(given.file, given.games_folder, given.seed, *playing)
     part = corpus.encoded(samples, corpus.load_vocabulary(given.corpus))
     part.save(given.corpus / f"own-actor-{given.name}.npz")
     print(json.dumps({"samples": len(part), "tokens": len(part.tokens)}))
@@ -77,39 +96,6 @@ def _shares(given: Sequence[str], folder: Path) -> dict[str, float]:
         return {name: float(share) for name, share in (one.split("=", 1) for one in given)}
     shares = {"actor-train": 0.33, "actor-made-up": 0.3, "reasoner-train": 0.3, "reasoner-made-up": 0.07}
     return shares | {file.stem: 0.4 for file in sorted(folder.glob("own-*.npz"))}
-
-
-def _steps() -> Steps:
-    steps = Steps("housequest.agent.training", "Train the built-in model.", "corpus", "folder of the training data")
-    data = steps.add("data", _data, "play the games of train and made-up houses with the expert")
-    data.add_argument("--passes", type=int, default=2, help="how often each game of train is played")
-    data.add_argument("--plans", type=int, default=5, help="how many plans are asked for each goal")
-    data.add_argument("--houses", type=int, default=3000, help="number of made-up houses")
-    data.add_argument("--games", type=int, help="at most so many games of train")
-    data.add_argument("--no-human", dest="human", action="store_false", help="leave out the annotators' goals")
-    train = steps.add("train", _train, "train, or resume an interrupted run")
-    train.add_argument("--steps", type=int, default=4000)
-    train.add_argument("--rate", type=float, default=4e-3)
-    train.add_argument("--width", type=int)
-    train.add_argument("--layers", type=int)
-    train.add_argument("--threads", type=int, default=2)
-    train.add_argument("--share", action="append", default=[], metavar="PART=SHARE", help="share of a part; repeatable")
-    train.add_argument("--begin", help="a checkpoint to start from")
-    train.add_argument("--device", default="cpu", help="where PyTorch computes, for example cuda")
-    own = steps.add("own", _own, "let the model play; the expert says what it should have done")
-    own.add_argument("file", type=Path)
-    own.add_argument("--name", default="1")
-    own.add_argument("--games", type=int, help="at most so many games of train")
-    own.add_argument("--first", type=int, default=100_000, help="seed of the first made-up house")
-    own.add_argument("--houses", type=int, default=2000)
-    own.add_argument("--processes", type=int, default=processors(), help="how many play at once; all processors by default")
-    exporting = steps.add("export", _export, "write the file that ships")
-    exporting.add_argument("file", type=Path)
-    exporting.add_argument("--besides", type=Path, action="append", default=[], metavar="RUN", help="average with this run too")
-    evaluating = steps.add("evaluate", _evaluate, "measure a file")
-    evaluating.add_argument("file", type=Path, nargs="?")
-    add_evaluation(evaluating, SETS)
-    return steps
 
 
 if __name__ == "__main__":

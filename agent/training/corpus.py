@@ -9,29 +9,22 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from housequest.agent.agents.reasoner_actor.demonstrations import plan_of, planned
 from housequest.agent.episodes.splits import EVALUATION_SEEDS
 from housequest.agent.models.builtin.vocabulary import PIECE, Vocabulary
 from housequest.agent.roles import brief
 from housequest.agent.training import goal_wordings, wordings
-from housequest.agent.training.demonstrations import (
-    TrainingSample,
-    demonstrate,
-    plan_of,
-    planned,
-    plans,
-    wrong_goal,
-)
+from housequest.agent.training.demonstrations import TrainingSample, demonstrate, plans, wrong_goal
 from housequest.agent.training.goal_wordings import goal_wording
-from housequest.agent.training.wordings import SearchOrder
 from housequest.worlds.alfworld.data.annotations import sentences_of
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
@@ -55,8 +48,23 @@ PIECES = 400
 LABELS = tuple(f"{label}:" for label in (*_PROMPT_LABELS, "thought", "step", "action"))
 
 
-@dataclass(frozen=True, slots=True)
-class CorpusPart:
+class Arrays:
+    """A dataclass of arrays, which are kept in one file."""
+
+    def save(self, file: Path) -> None:
+        """Write all arrays by their names."""
+        arrays: Any = self
+        np.savez(file, **{field.name: getattr(self, field.name) for field in fields(arrays)})
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """Read what was saved."""
+        with np.load(file, allow_pickle=False) as content:
+            return cls(**content)
+
+
+@dataclass(frozen=True)
+class CorpusPart(Arrays):
     """Samples as tokens: ``tokens`` of all one after the other, and where each sample and its reply begin."""
 
     tokens: NDArray[np.uint16]
@@ -65,14 +73,6 @@ class CorpusPart:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
-
-    def save(self, file: Path) -> None:
-        np.savez(file, tokens=self.tokens, starts=self.starts, replies=self.replies)
-
-    @classmethod
-    def load(cls, file: Path) -> CorpusPart:
-        with np.load(file, allow_pickle=False) as content:
-            return cls(content["tokens"], content["starts"], content["replies"])
 
 
 def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary, seed: int = 1) -> CorpusPart:
@@ -204,9 +204,9 @@ def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> It
             drawn = (wrong_goal(random, game.goal, belief) for _ in range(random.choice((1, 1, 2, 2, 3))))
             others = [one for one in dict.fromkeys(drawn) if one is not None and one != game.goal]
             if others:
-                failed = [plan_of(one, SearchOrder()) for one in (game.goal, *others[:-1])]
+                failed = [plan_of(one) for one in (game.goal, *others[:-1])]
                 prompt = brief.planning(random.choice(written), belief, (), (), failed)
-                yield TrainingSample(prompt, planned(others[-1], SearchOrder()))
+                yield TrainingSample(prompt, planned(others[-1]))
 
 
 def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
@@ -295,14 +295,14 @@ def make_corpus(
         "reasoner-made-up": reasoner_samples(made_up, plans, seed + 3),
         "reasoner-misread": misread_samples(chain(train, made_up), plans, seed + 4),
     }
-    counted_habits: dict[str, Any] = {"seed": seed, "human": human, "vocabulary": len(vocabulary)}
-    counted_habits |= {"games": len(train), "houses": len(made_up)}
+    counted: dict[str, Any] = {"seed": seed, "human": human, "vocabulary": len(vocabulary)}
+    counted |= {"games": len(train), "houses": len(made_up)}
     for name, samples in parts.items():
         part = encoded(samples, vocabulary)
         part.save(folder / f"{name}.npz")
-        counted_habits[name] = {"samples": len(part), "tokens": len(part.tokens)}
-    (folder / "counts.json").write_text(json.dumps(counted_habits, indent=1), "utf-8")
-    return counted_habits
+        counted[name] = {"samples": len(part), "tokens": len(part.tokens)}
+    (folder / "counts.json").write_text(json.dumps(counted, indent=1), "utf-8")
+    return counted
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:

@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from housequest.agent.agents.reasoner_actor.demonstrations import ANYWHERE, SearchOrder, acted, plan_of, planned
 from housequest.agent.roles import brief
+from housequest.agent.roles.demonstrations import STUCK, Lesson
 from housequest.agent.training import wordings
-from housequest.agent.training.wordings import SearchOrder
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.text.reader import begin
 from housequest.worlds.base import Env, Observation, Transition
-from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.goals import APPLIANCES, TYPES, Goal
+from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal
 
-STUCK = "stuck"
 MOST_STEPS = 50
 MISSTEPS = 0.12
 MISREAD = 0.3
@@ -51,7 +51,7 @@ def demonstrate(
     memory = expert.begin("", opening)
     scene = brief.BriefState(HOUSEHOLD.begin(opening))
     belief = scene.belief
-    order = SearchOrder()
+    order = ANYWHERE
     if random.random() >= 0.5:
         _, places, lamp = _where(random, goal, belief, named=random.random() < 0.5)
         order = SearchOrder((), places, lamp) if random.random() < 0.15 else SearchOrder(places, (), lamp)
@@ -65,7 +65,7 @@ def demonstrate(
         prompt = brief.acting(plan_of(aim, order), belief, tried)
         memory = replace(memory, goal=aim, belief=belief, failed=frozenset(tried), first=order.first, last=order.last)
         lesson = taught(expert, memory, aim)
-        yield TrainingSample(prompt, str(lesson))
+        yield TrainingSample(prompt, acted(lesson))
         command = player(prompt) if player else lesson.command
         if missteps and random.random() < missteps:
             if random.random() < 0.2:
@@ -98,7 +98,7 @@ def plans(
     rules: list[str] = []
     hints: list[str] = []
     failed: list[tuple[str, ...]] = []
-    order = SearchOrder()
+    order = ANYWHERE
     draw = random.random()
     if draw < 0.55:
         said_by, sentences = (wordings.rule, rules) if draw < 0.3 else (wordings.hint, hints)
@@ -112,7 +112,7 @@ def plans(
         random.shuffle(rules)
     for _ in range(random.choice((0, 0, 0, 1, 1, 2))):
         wrong = wrong_goal(random, goal, belief)
-        plan = plan_of(wrong, order if random.random() < 0.5 else SearchOrder()) if wrong and wrong != goal else None
+        plan = plan_of(wrong, order if random.random() < 0.5 else ANYWHERE) if wrong and wrong != goal else None
         if plan is not None and plan not in failed:
             failed.append(plan)
     # Rules come before hints and failed plans.
@@ -164,40 +164,6 @@ def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[
     return goal.lamp if goal.lamp and lamp else goal.object, places, lamp
 
 
-def plan_of(goal: Goal, order: SearchOrder) -> tuple[str, ...]:
-    """The plan for ``goal``, in two to four steps."""
-    first = f", first in the {' or the '.join(order.first)}" if order.first else ""
-    last = f", last in the {' or the '.join(order.last)}" if order.last else ""
-    where = first + last
-    a = "an" if goal.object[0] in "aeiou" else "a"
-    find = f"find and take {a} {goal.object}{'' if order.lamp else where}"
-    if goal.lamp:
-        return (find, f"find a {goal.lamp}{where if order.lamp else ''} and use it")
-    if goal.count > 1:
-        put = f"put it in the {goal.receptacle}"
-        return (find, put, f"find and take another {goal.object}", f"{put} too")
-    treat = (f"{goal.treatment} it with the {APPLIANCES[goal.treatment]}",) if goal.treatment else ()
-    return (find, *treat, f"put it in the {goal.receptacle}")
-
-
-def planned(goal: Goal, order: SearchOrder) -> str:
-    """The reasoner's reply."""
-    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan_of(goal, order), 1))
-    return f"Thought: {goal}\nPlan:\n{steps}"
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What the actor should reply: the thought, the plan's step (from 1), and a command or ``stuck``."""
-
-    thought: str
-    step: int
-    command: str
-
-    def __str__(self) -> str:
-        return f"Thought: {self.thought}\nStep: {self.step}\nAction: {self.command}"
-
-
 def taught(expert: HouseholdExpert, memory: HouseholdExpertMemory, goal: Goal) -> Lesson:
     """What the actor should reply in any state of a game."""
     belief, tried = memory.belief, memory.failed
@@ -212,18 +178,17 @@ def taught(expert: HouseholdExpert, memory: HouseholdExpertMemory, goal: Goal) -
         thought = "that led nowhere; try something else"
     elif found := _SOUGHT.fullmatch(thought):
         thought = f"look for {found['sought']} in the {found['place']}"
-    return Lesson(thought, _step(goal, belief) + 1, command)
+    return Lesson(thought, step_of(goal, belief) + 1, command)
 
 
-def _step(goal: Goal, belief: Belief) -> int:
-    """The index of the current step of the plan."""
+def step_of(goal: Goal, belief: Belief) -> int:
+    """How many parts of ``goal`` are done by what is known, which is the index of the present one."""
     held = belief.item(belief.held)
     holding = held is not None and held.kind == goal.object
     if goal.count > 1:
         kept = (thing for one in belief.receptacles if one.kind == goal.receptacle for thing in belief.inside(one))
-        settled = any(thing.rpartition(" ")[0] == goal.object for thing in kept)
-        return 2 * settled + holding
+        return 2 * any(kind(thing) == goal.object for thing in kept) + holding
     if held is None or not holding or goal.treatment is None:
         return int(holding)
-    done = bool(held.clean) if goal.treatment == "clean" else held.heat == ("hot" if goal.treatment == "heat" else "cool")
+    done = bool(held.clean) if goal.treatment == "clean" else held.heat == ADJECTIVES[goal.treatment]
     return 1 + done

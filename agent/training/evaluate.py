@@ -87,7 +87,7 @@ class GameSet:
     def measured(self, arm: str, agent: Agent, grants: Collection[str], expert: Sequence[GameResult]) -> dict[str, Any]:
         """The figures of ``agent``, with every lost game, beside those of the `expert`."""
         began, config = perf_counter(), EpisodeConfig(self.world.engine, frozenset(grants))
-        games = [_play(self.world, task, agent, config) for task in self.tasks]
+        games = [_play(self.world.open(task), agent, config) for task in self.tasks]
         figures = summary(f"{self.title}, {arm}" if arm else self.title, games, perf_counter() - began, expert)
         if self.known is not None:
             pairs = list(zip(games, expert, strict=True))
@@ -96,12 +96,12 @@ class GameSet:
                 name: _figures([pair for pair in pairs if (pair[0].task in self.known) == known])
                 for name, known in parts.items()
             }
-        return figures | {"lost": [f"{game.task} ({game.goal}) {game.outcome}: {game.plans}" for game in games if not game.won]}
+        return figures | {"lost": _lost(games)}
 
     def expert(self) -> list[GameResult]:
         """What the expert reaches in these games, with counts from ``train``."""
         config, agent = EpisodeConfig(self.plain.engine), make_agent("expert", world=self.plain)
-        return [_play(self.plain, self.plain.task(task.reference), agent, config) for task in self.tasks]
+        return [_play(self.plain.open(self.plain.task(task.reference)), agent, config) for task in self.tasks]
 
 
 def game_sets(name: str, data: Path | None, limit: int | None) -> Iterator[GameSet]:
@@ -167,7 +167,7 @@ def _follow_hints(model: Model) -> dict[str, Any]:
         names = [one.name for one in begin(world.open(task).reset().observation).receptacles]
         place = Random(f"hint {number}").choice(names)
         hint = text.format(place=place)
-        game = _play(world, task, agent, EpisodeConfig(world.engine), _Hinting(hint))
+        game = _play(world.open(task), agent, EpisodeConfig(world.engine), _Hinting(hint))
         if f"go to {place}" not in game.commands[:2]:
             missed.append(f"{hint} -> {game.plans} {game.commands[:2]}")
     return {"set": "hints", "hints": len(HINTS), "followed": len(HINTS) - len(missed), "missed": missed}
@@ -185,10 +185,10 @@ def _follow_learners(model: Model) -> dict[str, Any]:
     ]
     missed, tasks = list[str](), map(world.task, (f"generated:{seed}" for seed in count(EVALUATION_SEEDS)))
     for meaning, at, hint in told:
-        alone = ((task, _meant(meaning, at, world, task), _play(world, task, agent, config).commands) for task in tasks)
+        alone = ((task, _meant(meaning, at, world, task), _play(world.open(task), agent, config).commands) for task in tasks)
         as_it_is = meaning == "no such place"
         task, places = next((task, at) for task, at, given in alone if at and _heeds(meaning, at, given) == as_it_is)
-        game = _play(world, task, agent, config, _Hinting(hint))
+        game = _play(world.open(task), agent, config, _Hinting(hint))
         if not _heeds(meaning, places, game.commands):
             missed.append(f"{hint} -> {task.reference} {game.plans} {game.commands[:SEARCHING]}")
     return {"set": "hints, children and learners", "hints": len(told), "followed": len(told) - len(missed), "missed": missed}
@@ -222,9 +222,8 @@ def _other_words(model: Model, limit: int | None) -> dict[str, Any]:
         house = make_house(seed)
         if left[house.goal.type]:
             task = replace(world.task(f"generated:{seed}"), goal=_told(left[house.goal.type].pop(0), house.goal))
-            games.append(_played(NativeEnv(task, house.game), agent, config))
-    figures = summary("made-up houses, goals in other words", games, perf_counter() - began)
-    return figures | {"lost": [f"{game.task} ({game.goal}) {game.outcome}: {game.plans}" for game in games if not game.won]}
+            games.append(_play(NativeEnv(task, house.game), agent, config))
+    return summary("made-up houses, goals in other words", games, perf_counter() - began) | {"lost": _lost(games)}
 
 
 def _told(sentence: str, goal: Goal) -> str:
@@ -256,13 +255,11 @@ def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
                 # In words that were not trained on.
                 sentence = f"In this house every {thing} is kept in the {place if told == 'true' else wrong}."
                 rules = None if told == "none" else book if told == "learned" else RuleBudget.of_statements([sentence])
-                played.append(_play(world, task, agent, EpisodeConfig(world.engine, rules=rules)))
+                played.append(_play(world.open(task), agent, EpisodeConfig(world.engine, rules=rules)))
             figures = summary(f"{name}, rules {told}", played, perf_counter() - began)
             rooms = [houses.house(task.number).room for task, _, _ in asked]
-            by_room = {
-                room: _worth([game for game, where in zip(played, rooms, strict=True) if where == room])
-                for room in sorted({*rooms})
-            }
+            places = list(zip(played, rooms, strict=True))
+            by_room = {room: _worth([game for game, where in places if where == room]) for room in sorted({*rooms})}
             yield figures | _worth(played) | {"by_room": by_room}
 
 
@@ -310,11 +307,7 @@ class _Hinting(Unattended):
         return Proceed((self.hint,) if turn == 1 else ())
 
 
-def _play(world: World, task: Task, agent: Agent, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
-    return _played(world.open(task), agent, config, overseer)
-
-
-def _played(env: Env, agent: Agent, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
+def _play(env: Env, agent: Agent, config: EpisodeConfig, overseer: Overseer | None = None) -> GameResult:
     heard: list[Event | CallTiming] = []
     ended = asyncio.run(run_episode(env, agent, config, heard.append, overseer))
     env.close()
@@ -349,6 +342,11 @@ def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequ
             kind: _figures([pair for pair in pairs if pair[0].type == kind]) for kind in sorted({game.type for game in games})
         },
     }
+
+
+def _lost(games: Sequence[GameResult]) -> list[str]:
+    """The games that were not won, to look at."""
+    return [f"{game.task} ({game.goal}) {game.outcome}: {game.plans}" for game in games if not game.won]
 
 
 def _figures(pairs: Sequence[tuple[GameResult, GameResult | None]]) -> dict[str, Any]:

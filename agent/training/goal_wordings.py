@@ -9,52 +9,46 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from housequest.agent.training.wordings import SYNONYMS, phrases
+from housequest.agent.training.wordings import SYNONYMS, names_of_kinds
 from housequest.worlds.household.goals import Goal
 
-VAGUE_PLACES = {
-    names.split(", ")[0]: tuple(names.split(", ")[1:])
-    for names in phrases(
-        "diningtable, table, round table, wooden table / coffeetable, table, low table, glass table / desk, table, work table",
-        "sidetable, table, small table, stand, black table / countertop, table, island, work surface / dresser, drawers, table",
-        "tvstand, stand, cabinet, table / shelf, shelves, bookcase / cabinet, drawer, closet / sinkbasin, faucet",
-        "armchair, seat / sofa, seat / toilet, tank / stoveburner, oven / drawer, desk drawer / fridge, freezer",
-    )
-}
+VAGUE_PLACES = names_of_kinds(
+    "diningtable, table, round table, wooden table / coffeetable, table, low table, glass table / desk, table, work table",
+    "sidetable, table, small table, stand, black table / countertop, table, island, work surface / dresser, drawers, table",
+    "tvstand, stand, cabinet, table / shelf, shelves, bookcase / cabinet, drawer, closet / sinkbasin, faucet",
+    "armchair, seat / sofa, seat / toilet, tank / stoveburner, oven / drawer, desk drawer / fridge, freezer",
+)
 """Names that people give to more than one kind of furniture."""
 
-OBJECTS = {
-    names.split(", ")[0]: tuple(names.split(", "))
-    for names in phrases(
-        "alarmclock, alarm clock, clock, digital clock / apple, red apple / baseballbat, baseball bat, bat",
-        "basketball, basket ball, ball / book, textbook, novel, magazine, paperback / bowl, glass bowl, soup bowl",
-        "box, cardboard box, carton, package / bread, loaf of bread, loaf, bread loaf, slice of bread",
-        "butterknife, butter knife, table knife, dinner knife / candle, wax candle / cd, disc, disk, compact disc, dvd",
-        "cellphone, cell phone, phone, mobile phone, mobile, smartphone, cell",
-        "cloth, rag, washcloth, wash cloth, dish cloth / creditcard, credit card, bank card, card",
-        "cup, drinking cup, goblet, tumbler / dishsponge, dish sponge, sponge, scrubber / egg, chicken egg",
-        "fork, dinner fork / glassbottle, glass bottle, glass jar, flask / handtowel, hand towel, small towel",
-        "houseplant, house plant, plant / kettle, tea kettle, teapot, tea pot",
-        "keychain, key chain, keys, set of keys, key ring / knife, kitchen knife, sharp knife, chef's knife",
-        "ladle, soup ladle, serving spoon / laptop, laptop computer, computer",
-        "lettuce, head of lettuce, lettuce head, salad / mug, coffee mug, coffee cup, tea cup, cup",
-        "newspaper, news paper, paper, newsletter / pan, frying pan, skillet, fry pan / pen, blue pen, ink pen / pencil",
-        "papertowelroll, paper towel roll, paper towels, roll of paper towels, kitchen roll",
-        "peppershaker, pepper shaker, pepper, pepper pot / pillow, cushion, throw pillow / plate, dinner plate, dish",
-        "plunger, toilet plunger / pot, cooking pot, saucepan, sauce pan, stew pot / potato, spud, brown potato",
-        "remotecontrol, remote control, remote, tv remote, controller, clicker / saltshaker, salt shaker, salt",
-        "scrubbrush, scrub brush, toilet brush, brush / soapbar, bar of soap, soap bar, soap",
-        "soapbottle, soap bottle, bottle of soap, soap dispenser, hand soap, lotion bottle, soap pump",
-        "spatula, turner, cooking spatula / spoon, tablespoon, teaspoon",
-        "spraybottle, spray bottle, spray, cleaning spray / statue, figurine, sculpture, statuette, ornament",
-        "teddybear, teddy bear, teddy, stuffed bear / tennisracket, tennis racket, racket",
-        "tissuebox, tissue box, box of tissues, tissues, kleenex box",
-        "toiletpaper, toilet paper, roll of toilet paper, toilet paper roll, toilet roll, empty roll / tomato, red tomato",
-        "towel, bath towel, big towel / vase, flower vase, jar, urn / watch, wrist watch, wristwatch",
-        "wateringcan, watering can, watering pot / winebottle, wine bottle, bottle of wine, wine",
-        "desklamp, desk lamp, lamp / floorlamp, floor lamp, lamp, standing lamp",
-    )
-}
+OBJECTS = names_of_kinds(
+    "alarmclock, alarm clock, clock, digital clock / apple, red apple / baseballbat, baseball bat, bat",
+    "basketball, basket ball, ball / book, textbook, novel, magazine, paperback / bowl, glass bowl, soup bowl",
+    "box, cardboard box, carton, package / bread, loaf of bread, loaf, bread loaf, slice of bread",
+    "butterknife, butter knife, table knife, dinner knife / candle, wax candle / cd, disc, disk, compact disc, dvd",
+    "cellphone, cell phone, phone, mobile phone, mobile, smartphone, cell",
+    "cloth, rag, washcloth, wash cloth, dish cloth / creditcard, credit card, bank card, card",
+    "cup, drinking cup, goblet, tumbler / dishsponge, dish sponge, sponge, scrubber / egg, chicken egg",
+    "fork, dinner fork / glassbottle, glass bottle, glass jar, flask / handtowel, hand towel, small towel",
+    "houseplant, house plant, plant / kettle, tea kettle, teapot, tea pot",
+    "keychain, key chain, keys, set of keys, key ring / knife, kitchen knife, sharp knife, chef's knife",
+    "ladle, soup ladle, serving spoon / laptop, laptop computer, computer",
+    "lettuce, head of lettuce, lettuce head, salad / mug, coffee mug, coffee cup, tea cup, cup",
+    "newspaper, news paper, paper, newsletter / pan, frying pan, skillet, fry pan / pen, blue pen, ink pen / pencil",
+    "papertowelroll, paper towel roll, paper towels, roll of paper towels, kitchen roll",
+    "peppershaker, pepper shaker, pepper, pepper pot / pillow, cushion, throw pillow / plate, dinner plate, dish",
+    "plunger, toilet plunger / pot, cooking pot, saucepan, sauce pan, stew pot / potato, spud, brown potato",
+    "remotecontrol, remote control, remote, tv remote, controller, clicker / saltshaker, salt shaker, salt",
+    "scrubbrush, scrub brush, toilet brush, brush / soapbar, bar of soap, soap bar, soap",
+    "soapbottle, soap bottle, bottle of soap, soap dispenser, hand soap, lotion bottle, soap pump",
+    "spatula, turner, cooking spatula / spoon, tablespoon, teaspoon",
+    "spraybottle, spray bottle, spray, cleaning spray / statue, figurine, sculpture, statuette, ornament",
+    "teddybear, teddy bear, teddy, stuffed bear / tennisracket, tennis racket, racket",
+    "tissuebox, tissue box, box of tissues, tissues, kleenex box",
+    "toiletpaper, toilet paper, roll of toilet paper, toilet paper roll, toilet roll, empty roll / tomato, red tomato",
+    "towel, bath towel, big towel / vase, flower vase, jar, urn / watch, wrist watch, wristwatch",
+    "wateringcan, watering can, watering pot / winebottle, wine bottle, bottle of wine, wine",
+    "desklamp, desk lamp, lamp / floorlamp, floor lamp, lamp, standing lamp",
+)
 """What people call the kinds of things: each kind, then its other names."""
 
 VAGUE_OBJECTS = {
@@ -178,7 +172,7 @@ def _named(random: Random, kind: str, names: dict[str, tuple[str, ...]], vague: 
 
 def _placed(random: Random, kind: str) -> str:
     if kind in VAGUE_PLACES and random.random() < 0.15:
-        return random.choice(VAGUE_PLACES[kind])
+        return random.choice(VAGUE_PLACES[kind][1:])
     return _named(random, kind, SYNONYMS)
 
 

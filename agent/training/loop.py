@@ -1,9 +1,9 @@
 # pyright: basic, reportMissingImports=false
-"""The loop that trains a network: its optimisers, rate, checkpoints and record.
+"""The loop that trains a network: its steps, checkpoints and record; and how a network is trained from scratch.
 
-Matrices are trained by Muon (Jordan et al., 2024; at equal steps it had half the loss of AdamW here), the rest by AdamW. The
-rate rises briefly and falls to zero. Batches depend only on the seed and the number of the step, so a resumed run gives the
-same weights as an uninterrupted one.
+Of such a network, matrices are trained by Muon (Jordan et al., 2024; at equal steps it had half the loss of AdamW here), the
+rest by AdamW. The rate rises briefly and falls to zero. Batches depend only on the seed and the number of the step, so a
+resumed run gives the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -20,16 +20,97 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from housequest.agent.training import CHECKPOINT
 from housequest.worlds.errors import ConfigurationError, unquoted
 
-CHECKPOINT = "checkpoint.pt"
 RECORD = "training.jsonl"
+KEPT_EVERY = 60.0
+"""Seconds between two checkpoints."""
 _RECORDED = 50
-_KEPT = 200
 
-B = TypeVar("B", bound=NamedTuple)
+B = TypeVar("B")
 D = TypeVar("D")
 M = TypeVar("M", bound="Learner")
+
+
+@dataclass
+class Run(Generic[B]):
+    """A network with its optimisers, the number of steps taken, the seconds that these took, and what else is ``kept``.
+
+    ``judge`` adds up the gradients of a batch, and returns how well the network did; ``rate`` gives that of the step after one.
+    """
+
+    model: Any
+    optimisers: Sequence[Any]
+    judge: Callable[[B], tuple[float, float]]
+    rate: Callable[[int], float]
+    kept: dict[str, Any]
+    step: int = 0
+    seconds: float = 0.0
+
+    def weights(self) -> dict[str, Any]:
+        """What is trained of the network."""
+        return self.model.state_dict()
+
+    def load(self, weights: Mapping[str, Any]) -> None:
+        """Take over `weights`."""
+        self.model.load_state_dict(weights)
+
+    def resume(self, checkpoint: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.load(checkpoint["model"])
+        for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
+            optimiser.load_state_dict(state)
+        self.step, self.seconds = checkpoint["step"], checkpoint["seconds"]
+        self.kept = {name: checkpoint[name] for name in self.kept}
+
+    def keep(self, folder: Path) -> None:
+        """Write a checkpoint."""
+        part = folder / f"{CHECKPOINT}.part"
+        states = [optimiser.state_dict() for optimiser in self.optimisers]
+        state = {"model": self.weights(), "optimisers": states, "step": self.step, "seconds": self.seconds}
+        torch.save(state | self.kept, part)
+        part.replace(folder / CHECKPOINT)
+
+    def learn(self, batch: B) -> tuple[float, float]:
+        """Take one step; how well the network did before it."""
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = self.rate(self.step)
+        self.model.zero_grad(set_to_none=True)
+        judged = self.judge(batch)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        for optimiser in self.optimisers:
+            optimiser.step()
+        self.step += 1
+        return judged
+
+    def train(
+        self,
+        batches: Iterator[B],
+        last: int,
+        folder: Path,
+        record: str,
+        tell: Callable[[tuple[float, float]], Mapping[str, Any] | None],
+    ) -> None:
+        """Take the steps up to the ``last``; what there is to ``tell`` of one becomes a line of the ``record``."""
+        _cut_record(folder / record, self.step)
+        began, kept = time.monotonic() - self.seconds, time.monotonic()
+        with (folder / record).open("a", encoding="utf-8") as lines:
+            while self.step < last:
+                judged = self.learn(next(batches))
+                self.seconds = time.monotonic() - began
+                if (line := tell(judged)) is not None:
+                    lines.write(json.dumps(line) + "\n")
+                    lines.flush()
+                if time.monotonic() - kept > KEPT_EVERY or self.step == last:
+                    self.keep(folder)
+                    kept = time.monotonic()
+
+
+def risen(step: int, steps: int, warmup: int) -> float:
+    """The share of the highest rate after ``step``: it rises for ``warmup`` steps, and falls to zero at the last."""
+    return min((step + 1) / warmup, (steps - step) / max(1, steps - warmup))
 
 
 class Learner(nn.Module, ABC):
@@ -68,66 +149,15 @@ class Schedule:
 
     def rate_at(self, step: int) -> float:
         """The rate of the step after ``step``."""
-        return self.rate * min((step + 1) / self.warmup, (self.steps - step) / (self.steps - self.warmup))
-
-
-class _Run(Generic[M]):
-    """A network with its optimisers and the number of steps taken."""
-
-    def __init__(self, make: Callable[[], M], schedule: Schedule) -> None:
-        torch.manual_seed(schedule.seed)
-        self.schedule = schedule
-        self.model = make().to(schedule.device)
-        self.step, self.seconds = 0, 0.0
-        muon = {name for name, value in self.model.named_parameters() if value.dim() == 2 and self.model.by_muon(name)}
-        matrices = [value for name, value in self.model.named_parameters() if name in muon]
-        others = [value for name, value in self.model.named_parameters() if name not in muon]
-        # Muon's steps are scaled to be as large as AdamW's, so that both have one rate.
-        self._optimisers = (
-            torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0),
-            torch.optim.Muon(matrices, lr=schedule.rate, weight_decay=schedule.decay, adjust_lr_fn="match_rms_adamw"),
-        )
-
-    def resume(self, folder: Path) -> None:
-        """Go on from the checkpoint in ``folder`` if there is one, else from the weights that the schedule begins with."""
-        if (folder / CHECKPOINT).exists():
-            kept = checkpoint(folder)
-            _refuse_another(folder, kept["recipe"], asdict(self.schedule))
-            self.model.load_state_dict(kept["model"])
-            for optimiser, state in zip(self._optimisers, kept["optimisers"], strict=True):
-                optimiser.load_state_dict(state)
-            self.step, self.seconds = kept["step"], kept["seconds"]
-        elif self.schedule.begin is not None:
-            begun = torch.load(self.schedule.begin, weights_only=True, map_location="cpu")
-            # An earlier version called them so.
-            self.model.load_state_dict(begun["model"] if "model" in begun else begun["network"])
-
-    def keep(self, folder: Path) -> None:
-        """Write a checkpoint."""
-        part = folder / f"{CHECKPOINT}.part"
-        states = [optimiser.state_dict() for optimiser in self._optimisers]
-        kept = {"model": self.model.state_dict(), "optimisers": states, "step": self.step, "seconds": self.seconds}
-        torch.save(kept | {"recipe": asdict(self.schedule)}, part)
-        part.replace(folder / CHECKPOINT)
-
-    def learn(self, batch: NamedTuple) -> tuple[float, float]:
-        """Take one step; return its loss and share of right decisions."""
-        for optimiser in self._optimisers:
-            for group in optimiser.param_groups:
-                group["lr"] = self.schedule.rate_at(self.step)
-        here = (each.to(self.schedule.device) if isinstance(each, Tensor) else each for each in batch)
-        loss, right = self.model.judged(batch._make(here))
-        self.model.zero_grad(set_to_none=True)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimiser in self._optimisers:
-            optimiser.step()
-        self.step += 1
-        return loss.item(), right.item()
+        return self.rate * risen(step, self.steps, self.warmup)
 
 
 def train_network(
-    make: Callable[[], M], schedule: Schedule, batches: Callable[[int], Iterator[B]], folder: Path, until: int | None = None
+    make: Callable[[], M],
+    schedule: Schedule,
+    batches: Callable[[int], Iterator[NamedTuple]],
+    folder: Path,
+    until: int | None = None,
 ) -> M:
     """Train what ``make`` makes on the ``batches`` from a step on; with ``until``, up to that step.
 
@@ -135,31 +165,52 @@ def train_network(
     ``ConfigurationError`` where it holds a run by another recipe.
     """
     torch.set_num_threads(schedule.threads)
-    run = _Run(make, schedule)
-    run.resume(folder)
+    torch.manual_seed(schedule.seed)
+    model = make().to(schedule.device)
+
+    def judge(batch: NamedTuple) -> tuple[float, float]:
+        here = (each.to(schedule.device) if isinstance(each, Tensor) else each for each in batch)
+        loss, right = model.judged(batch._make(here))
+        loss.backward()
+        return loss.item(), right.item()
+
+    run = Run(model, _optimisers(model, schedule), judge, schedule.rate_at, {"recipe": asdict(schedule)})
+    if (folder / CHECKPOINT).exists():
+        kept = checkpoint(folder)
+        _refuse_another(folder, kept["recipe"], asdict(schedule))
+        run.resume(kept)
+    elif schedule.begin is not None:
+        run.load(torch.load(schedule.begin, weights_only=True, map_location="cpu")["model"])
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "recipe.json").write_text(json.dumps(asdict(schedule), indent=1), "utf-8")
-    _cut_record(folder / RECORD, run.step)
-    coming, began = batches(run.step), time.monotonic() - run.seconds
-    last = schedule.steps if until is None else min(until, schedule.steps)
     judged: list[tuple[float, float]] = []
-    with (folder / RECORD).open("a", encoding="utf-8") as record:
-        while run.step < last:
-            judged.append(run.learn(next(coming)))
-            run.seconds = time.monotonic() - began
-            if run.step % _RECORDED == 0:
-                loss, exact = (round(sum(each) / len(judged), 4) for each in zip(*judged, strict=True))
-                line = {"step": run.step, "loss": loss, "exact": exact, "seconds": round(run.seconds, 1)}
-                record.write(json.dumps(line) + "\n")
-                record.flush()
-                judged.clear()
-            if run.step % _KEPT == 0 or run.step == last:
-                run.keep(folder)
-    return run.model
+
+    def tell(of: tuple[float, float]) -> dict[str, Any] | None:
+        judged.append(of)
+        if run.step % _RECORDED:
+            return None
+        loss, exact = (round(sum(each) / len(judged), 4) for each in zip(*judged, strict=True))
+        judged.clear()
+        return {"step": run.step, "loss": loss, "exact": exact, "seconds": round(run.seconds, 1)}
+
+    last = schedule.steps if until is None else min(until, schedule.steps)
+    run.train(batches(run.step), last, folder, RECORD, tell)
+    return model
+
+
+def _optimisers(model: Learner, schedule: Schedule) -> tuple[Any, Any]:
+    named = list(model.named_parameters())
+    muon = {name for name, value in named if value.dim() == 2 and model.by_muon(name)}
+    matrices, others = ([value for name, value in named if (name in muon) == by_muon] for by_muon in (True, False))
+    # Muon's steps are scaled to be as large as AdamW's, so that both have one rate.
+    return (
+        torch.optim.AdamW(others, lr=schedule.rate, betas=(0.9, 0.98), weight_decay=0.0),
+        torch.optim.Muon(matrices, lr=schedule.rate, weight_decay=schedule.decay, adjust_lr_fn="match_rms_adamw"),
+    )
 
 
 def checkpoint(folder: Path) -> dict[str, Any]:
-    """What is kept of the run in ``folder``. Raises ``ConfigurationError`` where that was by a version that kept no recipe."""
+    """What is kept of the run in ``folder``. Raises ``ConfigurationError`` where that does not say by which recipe it was."""
     kept: dict[str, Any] = torch.load(folder / CHECKPOINT, weights_only=True, map_location="cpu")
     if "recipe" not in kept:
         raise ConfigurationError(
@@ -177,6 +228,12 @@ def averaged(folders: Sequence[Path]) -> tuple[dict[str, Any], dict[str, Tensor]
     kept = [checkpoint(folder) for folder in folders]
     mean: dict[str, Any] = {name: sum(one["model"][name] for one in kept) / len(kept) for name in kept[0]["model"]}
     return kept[0]["recipe"], mean
+
+
+def by_shares(recipe: Schedule, number: int, count: int) -> tuple[np.random.Generator, list[int]]:
+    """The randomness of the pool ``number`` of batches, and the indices of the parts that ``count`` samples of it are from."""
+    random, shares = np.random.default_rng([recipe.seed, number]), np.array(list(recipe.shares.values()), float)
+    return random, random.choice(len(shares), count, p=shares / shares.sum()).tolist()
 
 
 def stream(pool: Callable[[int], Sequence[B]], size: int, step: int) -> Iterator[B]:

@@ -19,7 +19,7 @@ from housequest.agent.models.builtin.file import FORMAT
 from housequest.agent.models.builtin.network import Shape
 from housequest.agent.models.builtin.vocabulary import Vocabulary
 from housequest.agent.training.corpus import CorpusPart, composition, load_vocabulary
-from housequest.agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
+from housequest.agent.training.loop import Learner, Schedule, averaged, by_shares, shuffled, stream, train_network
 from housequest.agent.training.network import TorchNetwork
 
 _POOL = 16
@@ -51,19 +51,14 @@ class Batches:
     """Draws batches: parts by their shares, samples of similar length together, some with their objects renumbered."""
 
     def __init__(self, parts: Mapping[str, CorpusPart], vocabulary: Vocabulary, recipe: Recipe) -> None:
-        self._parts = [parts[name] for name in recipe.shares]
-        shares = np.array(list(recipe.shares.values()), float)
-        self._shares = shares / shares.sum()
-        self._recipe = recipe
+        self._parts, self._recipe = [parts[name] for name in recipe.shares], recipe
         self._renumbering = _Renumbering(vocabulary)
 
     def pool(self, number: int) -> list[Batch]:
         """Sixteen batches from ``number * 16`` on."""
-        random = np.random.default_rng([self._recipe.seed, number])
         drawn: list[tuple[int, NDArray[np.int64], int]] = []
-        which = random.choice(len(self._parts), self._recipe.batch * _POOL, p=self._shares)
-        for at in which:
-            part = self._parts[at]
+        random, which = by_shares(self._recipe, number, self._recipe.batch * _POOL)
+        for part in (self._parts[at] for at in which):
             sample = int(random.integers(len(part)))
             start, end = int(part.starts[sample]), int(part.starts[sample + 1])
             tokens = part.tokens[start:end].astype(np.int64)

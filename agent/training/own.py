@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -13,10 +12,11 @@ from typing import NamedTuple
 from housequest.agent.agents.reasoner_actor.roles import ACTOR
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.builtin.model import load_builtin
+from housequest.agent.processes import in_processes
 from housequest.agent.roles.base import ReplyError
+from housequest.agent.roles.demonstrations import STUCK
 from housequest.agent.training.corpus import made_up_game, spread, train_game
-from housequest.agent.training.demonstrations import MISSTEPS, STUCK, TrainingSample, demonstrate
-from housequest.agent.training.processes import in_processes
+from housequest.agent.training.demonstrations import MISSTEPS, TrainingSample, demonstrate
 from housequest.worlds.alfworld.world import AlfworldWorld
 
 
@@ -28,39 +28,33 @@ class OwnGame(NamedTuple):
     house: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPlay:
-    """The model of ``file`` plays the games in ``data``."""
-
-    file: Path
-    data: Path | None
-    seed: int
-
-    def samples(self, games: int | None, first: int, houses: int, processes: int) -> Iterator[TrainingSample]:
-        """Play ``games`` of ``train`` (None: all) and so many made-up ``houses`` from the seed ``first`` on, in this order."""
-        tasks = spread(AlfworldWorld(data=self.data).tasks("train"), games)
-        published = [OwnGame(number, task.reference) for number, task in enumerate(tasks)]
-        made_up = [OwnGame(len(published) + at, None, first + at) for at in range(houses)]
-        for game in in_processes(partial(_Player, self), [*published, *made_up], processes):
-            yield from game
+def own_samples(
+    file: Path, data: Path | None, seed: int, games: int | None, first: int, houses: int, processes: int
+) -> Iterator[TrainingSample]:
+    """The model of ``file`` plays ``games`` of ``train`` (None: all), and so many made-up ``houses`` from ``first`` on."""
+    tasks = spread(AlfworldWorld(data=data).tasks("train"), games)
+    published = [OwnGame(number, task.reference) for number, task in enumerate(tasks)]
+    made_up = [OwnGame(len(published) + at, None, first + at) for at in range(houses)]
+    for samples in in_processes(partial(_Player, file, data, seed), [*published, *made_up], processes):
+        yield from samples
 
 
 class _Player:
     """Plays one game after another."""
 
-    def __init__(self, play: OwnPlay) -> None:
-        self._play, self._world = play, AlfworldWorld(data=play.data)
-        self._model, self._loop = load_builtin(play.file), asyncio.new_event_loop()
+    def __init__(self, file: Path, data: Path | None, seed: int) -> None:
+        self._seed, self._world = seed, AlfworldWorld(data=data)
+        self._model, self._loop = load_builtin(file), asyncio.new_event_loop()
 
     def __call__(self, item: OwnGame) -> list[TrainingSample]:
         if item.reference is None:
-            game = made_up_game(item.house, self._play.seed)
+            game = made_up_game(item.house, self._seed)
         else:
             game = train_game(self._world, self._world.task(item.reference), human=False)
         if game is None:
             return []
         # With fewer missteps than the expert's games, since the model makes its own.
-        random = Random(f"own {self._play.seed} {item.number}")
+        random = Random(f"own {self._seed} {item.number}")
         return list(demonstrate(game.env, game.goal, random, self._command, missteps=MISSTEPS / 4))
 
     def close(self) -> None:

@@ -11,23 +11,59 @@ from typing import Any
 from housequest.agent.training.evaluate import lines
 from housequest.worlds.errors import HousequestError
 
+Run = Callable[[Namespace], None]
+
 
 class Steps:
-    """The parser. ``folder`` is the option that names the folder of what is learned from, ``about`` its help."""
+    """The parser, with the options that every training has: games are played, learned from, exported and measured.
+
+    ``folder`` is the option that names the folder of what is learned from, ``about`` its help.
+    """
 
     def __init__(self, program: str, description: str, folder: str, about: str) -> None:
         self._parser = ArgumentParser(f"python -m {program}", description=description)
         self._steps = self._parser.add_subparsers(required=True, metavar="STEP")
         self._folder, self._about = folder, about
 
-    def add(self, name: str, run: Callable[[Namespace], None], about: str) -> ArgumentParser:
-        """Add the step ``name``, with the options that all have."""
+    def add(self, name: str, run: Run, about: str) -> ArgumentParser:
+        """Add a step of this ``name``."""
         one = self._steps.add_parser(name, help=about, description=about)
         one.set_defaults(run=run)
         one.add_argument(f"--{self._folder}", type=Path, default=Path(self._folder), help=self._about)
         one.add_argument("--run", dest="run_folder", type=Path, default=Path("run"), help="folder of the checkpoint and record")
         one.add_argument("--data", dest="games_folder", type=Path, help="folder of the published games, else $ALFWORLD_DATA")
         one.add_argument("--seed", type=int, default=1)
+        return one
+
+    def add_playing(self, name: str, run: Run, *, houses: int) -> ArgumentParser:
+        """Add the step that plays games."""
+        one = self.add(name, run, "play the games of train and made-up houses with the expert")
+        one.add_argument("--passes", type=int, default=2, help="how often each game of train is played")
+        one.add_argument("--houses", type=int, default=houses, help="number of made-up houses")
+        one.add_argument("--games", type=int, help="at most so many games of train")
+        one.add_argument("--no-human", dest="human", action="store_false", help="leave out what the annotators wrote")
+        return one
+
+    def add_training(self, run: Run, *, steps: int) -> ArgumentParser:
+        """Add the step that trains."""
+        one = self.add("train", run, "train, or resume an interrupted run")
+        one.add_argument("--steps", type=int, default=steps)
+        one.add_argument("--device", default="cpu", help="where PyTorch computes, for example cuda")
+        return one
+
+    def add_export(self, run: Run) -> ArgumentParser:
+        """Add the step that writes a file."""
+        one = self.add("export", run, "write the file that ships")
+        one.add_argument("file", type=Path)
+        return one
+
+    def add_evaluation(self, run: Run, sets: Sequence[str]) -> ArgumentParser:
+        """Add the step that measures a file by ``sets`` of games."""
+        one = self.add("evaluate", run, "measure a file, or the one that ships")
+        one.add_argument("file", type=Path, nargs="?")
+        one.add_argument("--sets", nargs="+", choices=sets, default=sets, help="what to measure; all by default")
+        one.add_argument("--limit", type=int, help="at most so many games of each set")
+        one.add_argument("--out", type=Path, help="write all figures and lost games to this JSON file")
         return one
 
     def run(self, arguments: Sequence[str] | None) -> None:
@@ -42,13 +78,6 @@ class Steps:
             self._parser.exit(2, f"There is no {error.filename}; the steps before make it: {made_by}.\n")
         except ModuleNotFoundError as error:
             self._parser.exit(2, f'{error.name} is not installed: pip install "housequest[train]".\n')
-
-
-def add_evaluation(step: ArgumentParser, sets: Sequence[str]) -> None:
-    """Add the options that every evaluation has."""
-    step.add_argument("--sets", nargs="+", choices=sets, default=sets, help="what to measure; all by default")
-    step.add_argument("--limit", type=int, help="at most so many games of each set")
-    step.add_argument("--out", type=Path, help="write all figures and lost games to this JSON file")
 
 
 def print_figures(found: Iterable[Mapping[str, Any]], out: Path | None) -> None:

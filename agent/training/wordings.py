@@ -9,31 +9,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+from housequest.agent.agents.reasoner_actor.demonstrations import ANYWHERE, SearchOrder
+
 
 def phrases(*lines: str) -> tuple[str, ...]:
     """What stands between the slashes of ``lines``."""
     return tuple(phrase for line in lines for phrase in line.split(" / "))
 
 
-SYNONYMS = {
-    names.split(", ")[0]: tuple(names.split(", "))
-    for names in phrases(
-        "armchair, arm chair, chair, recliner / bathtubbasin, bathtub, tub, bath / bed, mattress / cabinet, cupboard",
-        "cart, trolley, rolling cart / coffeemachine, coffee maker, coffee machine, coffeemaker, coffee pot",
-        "coffeetable, coffee table, living room table",
-        "countertop, counter, kitchen counter, counter top, worktop, bench top / desk, writing desk, computer desk",
-        "diningtable, dining table, table, kitchen table, dinner table / drawer / dresser, chest of drawers, bureau",
-        "fridge, refrigerator / garbagecan, bin, trash can, garbage can, trash, waste basket",
-        "handtowelholder, towel rack, hand towel holder, towel ring",
-        "laundryhamper, hamper, laundry basket, laundry hamper / microwave, microwave oven",
-        "ottoman, footrest, foot stool, footstool / safe, strongbox, vault / shelf, rack",
-        "sidetable, side table, nightstand, night stand, bedside table, end table, corner table, night table",
-        "sinkbasin, sink, basin, kitchen sink / sofa, couch, settee",
-        "stoveburner, stove, burner, stove burner, cooker, hob / toaster",
-        "toilet, back of the toilet, toilet tank, toilet lid / toiletpaperhanger, toilet paper holder, toilet roll holder",
-        "towelholder, towel bar, towel rail, towel holder / tvstand, tv stand, television stand, tv cabinet, tv console",
-    )
-}
+def names_of_kinds(*lines: str) -> dict[str, tuple[str, ...]]:
+    """The names of each kind by its first: between the slashes of ``lines`` stand those of one, with commas."""
+    return {each.split(", ")[0]: tuple(each.split(", ")) for each in phrases(*lines)}
+
+
+SYNONYMS = names_of_kinds(
+    "armchair, arm chair, chair, recliner / bathtubbasin, bathtub, tub, bath / bed, mattress / cabinet, cupboard",
+    "cart, trolley, rolling cart / coffeemachine, coffee maker, coffee machine, coffeemaker, coffee pot",
+    "coffeetable, coffee table, living room table",
+    "countertop, counter, kitchen counter, counter top, worktop, bench top / desk, writing desk, computer desk",
+    "diningtable, dining table, table, kitchen table, dinner table / drawer / dresser, chest of drawers, bureau",
+    "fridge, refrigerator / garbagecan, bin, trash can, garbage can, trash, waste basket",
+    "handtowelholder, towel rack, hand towel holder, towel ring",
+    "laundryhamper, hamper, laundry basket, laundry hamper / microwave, microwave oven",
+    "ottoman, footrest, foot stool, footstool / safe, strongbox, vault / shelf, rack",
+    "sidetable, side table, nightstand, night stand, bedside table, end table, corner table, night table",
+    "sinkbasin, sink, basin, kitchen sink / sofa, couch, settee",
+    "stoveburner, stove, burner, stove burner, cooker, hob / toaster",
+    "toilet, back of the toilet, toilet tank, toilet lid / toiletpaperhanger, toilet paper holder, toilet roll holder",
+    "towelholder, towel bar, towel rail, towel holder / tvstand, tv stand, television stand, tv cabinet, tv console",
+)
 """What people call the kinds of furniture: each kind, then its other names."""
 
 _RULES = phrases(
@@ -76,26 +80,11 @@ _IDLE = ("good luck", "you can do it", "hurry up", "think about it", "well done"
 
 
 @dataclass(frozen=True, slots=True)
-class SearchOrder:
-    """Receptacles, by name or kind, to be searched ``first`` and ``last``.
-
-    With ``lamp`` that is where the lamp may be, else the object.
-    """
-
-    first: tuple[str, ...] = ()
-    last: tuple[str, ...] = ()
-    lamp: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.first or self.last)
-
-
-@dataclass(frozen=True, slots=True)
 class Sentence:
     """A rule or a hint in words, and the search order that it gives; an empty one where it speaks of something else."""
 
     text: str
-    order: SearchOrder = SearchOrder()
+    order: SearchOrder = ANYWHERE
 
 
 def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = False) -> Sentence:
@@ -110,7 +99,7 @@ def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
         listed = ", ".join(f"{place} {share} % {_interval(random, share)}" for place, share in zip(places, shares, strict=True))
         mostly = tuple(place for place, share in zip(places, shares, strict=True) if share >= _MOSTLY)
         text = _filled(random, random.choice(_COUNTED_RULES), thing, places, listed)
-        return Sentence(text, SearchOrder(mostly, (), lamp) if mostly else SearchOrder())
+        return Sentence(text, SearchOrder(mostly, (), lamp) if mostly else ANYWHERE)
     denied = draw < 0.41
     text = _filled(random, random.choice(_NOT_RULES if denied else _RULES), thing, places)
     return Sentence(text, SearchOrder((), tuple(places), lamp) if denied else SearchOrder(tuple(places), (), lamp))

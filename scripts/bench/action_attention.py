@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from housequest.agent.agents.action_attention.file import SHIPPED
-from housequest.agent.training.attention.evaluate import SETS, curve, evaluate
+from housequest.agent.agents.action_attention.training.evaluate import SETS, curve, evaluate
 from housequest.agent.training.evaluate import game_sets, lines
 
 _WITHOUT_GAMES = ("houses", "habits")

@@ -22,7 +22,7 @@ from typing import Any
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Completion, Message, Model, Request
-from housequest.agent.models.llama.gguf import read_header
+from housequest.agent.models.gguf import read_header
 from housequest.agent.models.llama.model import LlamaModel
 from housequest.agent.models.llama.provider import installed, read_llama_name
 from housequest.worlds.registry import make_world

@@ -21,7 +21,7 @@ from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.shard import Shard, read_shard
 from housequest.agent.evaluation.runs.spec import RunSpec
 from housequest.agent.models.processors import processors
-from housequest.agent.training.processes import Pool
+from housequest.agent.processes import Pool
 from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
 from housequest.tui.text import percentage, plural

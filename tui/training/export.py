@@ -15,6 +15,7 @@ import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
+from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
 from housequest.worlds.paths import open_file
 
@@ -103,7 +104,7 @@ def export(
                 raise KnowledgeError(f"There is nothing to export{_left_out(episodes.left_out)}.")
     finally:
         line.close()
-    terminal.note(f"{_counted(lines, 'line')} of {_counted(played, 'episode')}{_left_out(episodes.left_out)}")
+    terminal.note(f"{plural(lines, 'line')} of {plural(played, 'episode')}{_left_out(episodes.left_out)}")
 
 
 @contextmanager
@@ -127,7 +128,3 @@ def _left_out(left_out: Counter[str]) -> str:
     """What was left out and why, to follow a sentence."""
     told = ", ".join(f"{number:,} {why}" for why, number in sorted(left_out.items()))
     return f"; left out: {told}" if told else ""
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -16,7 +16,7 @@ SHIPPED = Path(__file__).with_name("action-attention.weights")
 
 _MOST = {"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384}
 _REFUSAL = "has no weights of Action Attention"
-_WAY_OUT = "Export some with `python -m housequest.agent.training.attention export`."
+_WAY_OUT = "Export some with `python -m housequest.agent.agents.action_attention.training export`."
 
 
 def _fits(shape: Shape) -> bool:

@@ -42,6 +42,7 @@ class LlmPlannerSettings(CameraSettings):
     "few-shot plans of actions and objects, made anew when one fails",
     settings=LlmPlannerSettings,
     prompts=__name__,
+    demonstrations=f"{__name__}.demonstrations",
     needs_household=True,
     by_camera=True,
     searches=True,

@@ -39,6 +39,7 @@ class OpexSettings(CameraSettings):
     "a planner, an observer, and an executor with skills",
     settings=OpexSettings,
     prompts=__name__,
+    demonstrations=f"{__name__}.demonstrations",
     needs_household=True,
     by_camera=True,
     alone=("planner", "oracle"),

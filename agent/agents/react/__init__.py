@@ -38,6 +38,7 @@ class ReactSettings(ModelSettings):
     "one role that thinks and acts, with or without exemplars",
     settings=ReactSettings,
     prompts=__name__,
+    demonstrations=f"{__name__}.demonstrations",
     takes_images=True,
     text_only=("exemplars",),
 )

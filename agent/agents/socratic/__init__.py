@@ -40,6 +40,7 @@ class SocraticSettings(CameraSettings):
     "plans from questions that the model asks itself",
     settings=SocraticSettings,
     prompts=__name__,
+    demonstrations=f"{__name__}.demonstrations",
     needs_household=True,
     by_camera=True,
     searches=True,

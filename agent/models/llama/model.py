@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from housequest.agent.models.llama.gguf import Header, check_adapter, read_header
+from housequest.agent.models.gguf import Header, check_adapter, read_header
 from housequest.agent.models.text import encodable, printable_line
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 from housequest.worlds.paths import given_path

@@ -73,7 +73,7 @@ class LlamaProvider(ModelProvider):
 
     def digest(self, rest: str) -> str:
         """A digest of the model's file and its adapter; looks at the template, too, so that no run begins without its files."""
-        from housequest.agent.models.llama.gguf import check_adapter, fingerprint, read_header
+        from housequest.agent.models.gguf import check_adapter, fingerprint, read_header
         from housequest.agent.models.llama.shared import load_template
         from housequest.worlds.workers import Refused
 

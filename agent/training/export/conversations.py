@@ -1,4 +1,4 @@
-"""Conversations to learn from: what roles were asked, and the replies that are to be learned.
+"""What an episode has to give: its steps, the turns that were done over, and conversations of its agent to learn from.
 
 A file has one conversation a line, as JSON: its messages, and which of them are learned.
 """
@@ -53,6 +53,39 @@ class Conversation:
         fields = json.loads(line)
         messages = tuple(Message(one["role"], one["content"]) for one in fields["messages"])
         return cls(fields["origin"], fields["agent"], messages, tuple(fields["learned"]), fields.get("plain", False))
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedStep:
+    """A command with the observation that followed; ``by``: who chose it."""
+
+    command: str
+    observation: str
+    by: str = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Two replies to one prompt, of which the first is the better."""
+
+    prompt: tuple[Message, ...]
+    chosen: str
+    rejected: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedEpisode:
+    """A played episode. ``origin`` is its task as ``split:number``, and ``model`` what answered; None where nothing did."""
+
+    world: str
+    origin: str
+    agent: str
+    model: str | None
+    won: bool
+    opening: str
+    steps: tuple[PlayedStep, ...]
+    conversations: tuple[Conversation, ...]
+    preferences: tuple[Preference, ...] = ()
 
 
 def joined(origin: str, agent: str, calls: Iterable[Call]) -> Iterator[Conversation]:

@@ -8,32 +8,23 @@ from typing import Any
 
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import plain_text
-from housequest.agent.training.export.conversations import Conversation
-from housequest.agent.training.export.episode import ExportedEpisode
+from housequest.agent.training.export.conversations import Conversation, ExportedEpisode
 
 Line = dict[str, Any]
-_SPEAKERS = {"system": "system", "user": "human", "assistant": "gpt"}
+_SPEAKERS = {"user": "human", "assistant": "gpt"}
 _NUMBER = re.compile(r"\d+\.")
 
 
 def messages(episode: ExportedEpisode) -> Iterator[Line]:
     """A conversation a line, as Hugging Face has them; as OpenAI has it, a reply not to be learned has the ``weight`` 0."""
     for one in episode.conversations:
-        said = [
-            {"role": message.role, "content": message.content, **_weight(one, place)}
-            for place, message in enumerate(one.messages)
-        ]
-        yield {"messages": said, **_about(episode)}
+        yield {"messages": _said(one, "role", "content", {}), **_about(episode)}
 
 
 def sharegpt(episode: ExportedEpisode) -> Iterator[Line]:
     """A conversation a line, as ShareGPT has them."""
     for one in episode.conversations:
-        said = [
-            {"from": _SPEAKERS[message.role], "value": message.content, **_weight(one, place)}
-            for place, message in enumerate(one.messages)
-        ]
-        yield {"conversations": said, **_about(episode)}
+        yield {"conversations": _said(one, "from", "value", _SPEAKERS), **_about(episode)}
 
 
 def alpaca(episode: ExportedEpisode) -> Iterator[Line]:
@@ -91,20 +82,17 @@ FORMATS: Mapping[str, Callable[[ExportedEpisode], Iterator[Line]]] = {
 
 def _about(episode: ExportedEpisode) -> Line:
     """Where a line comes from."""
-    return {
-        "world": episode.world,
-        "task": episode.origin,
-        "agent": episode.agent,
-        "model": episode.model,
-        "won": episode.won,
-    }
+    about = {"world": episode.world, "task": episode.origin, "agent": episode.agent, "model": episode.model}
+    return {**about, "won": episode.won}
 
 
-def _weight(conversation: Conversation, place: int) -> dict[str, int]:
-    """Every reply has one, since a data set's lines are alike."""
-    if conversation.messages[place].role != "assistant":
-        return {}
-    return {"weight": int(place in conversation.learned)}
+def _said(conversation: Conversation, speaker: str, text: str, speakers: Mapping[str, str]) -> list[Line]:
+    """The messages, whose keys are ``speaker`` and ``text``; every reply has a weight, since a data set's lines are alike."""
+    return [
+        {speaker: speakers.get(one.role, one.role), text: one.content}
+        | ({"weight": int(place in conversation.learned)} if one.role == "assistant" else {})
+        for place, one in enumerate(conversation.messages)
+    ]
 
 
 def _text(prompt: Sequence[Message]) -> str:

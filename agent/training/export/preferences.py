@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from housequest.agent.episodes.events import Event, ModelCall, ParseFailed, PromptMessage, branch
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import STUB
-from housequest.agent.training.export.episode import Preference
+from housequest.agent.training.export.conversations import Preference
 
 _Prompts = Mapping[int, tuple[PromptMessage, ...]]
 

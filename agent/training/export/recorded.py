@@ -14,8 +14,7 @@ from housequest.agent.episodes.prompts import whole_prompts
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM, may_be_learned
 from housequest.agent.models.base import Message
-from housequest.agent.training.export.conversations import Call, joined
-from housequest.agent.training.export.episode import ExportedEpisode, PlayedStep
+from housequest.agent.training.export.conversations import Call, ExportedEpisode, PlayedStep, joined
 from housequest.agent.training.export.preferences import preferences
 from housequest.worlds.errors import KnowledgeError, shown
 from housequest.worlds.options import Scalar

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from housequest.agent.models.llama.gguf import fingerprint, read_header
+from housequest.agent.models.gguf import fingerprint, read_header
 from housequest.worlds.errors import ConfigurationError, shown
 
 _READ = ("config.json", "tokenizer.json", "tokenizer_config.json", "*.safetensors", "*.bin")

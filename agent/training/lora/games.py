@@ -18,12 +18,11 @@ from housequest.agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM
 from housequest.agent.evaluation.runs.player import rare_collections
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.evaluation.runs.spec import installed_version
-from housequest.agent.training.export.conversations import Conversation, joined
-from housequest.agent.training.export.episode import ExportedEpisode, PlayedStep
+from housequest.agent.processes import Pool, in_processes
+from housequest.agent.training.export.conversations import Conversation, ExportedEpisode, PlayedStep, joined
 from housequest.agent.training.lora.knowing import Knowing, watched
 from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
 from housequest.agent.training.lora.worked import worked_examples
-from housequest.agent.training.processes import Pool, in_processes
 from housequest.worlds.alfworld.data.annotations import sentences_of
 from housequest.worlds.alfworld.data.tasks import EXAMPLE, GENERATED, TRAJECTORY_FILE
 from housequest.worlds.alfworld.text.goals import read_goal
@@ -71,17 +70,6 @@ class Lessons:
             resolve_settings(agent, self.settings or {})
 
 
-@dataclass(frozen=True, slots=True)
-class _Game:
-    """A task with its goal as it is meant, whoever worded it."""
-
-    task: Task
-    goal: Goal
-
-
-_Item = int | Task
-"""The seed of a made-up house, or a published game."""
-
 _Played = ExportedEpisode | str
 """An episode, or why there is none."""
 
@@ -113,15 +101,9 @@ def demonstrated(
     lessons.check()
     tasks = AlfworldWorld(data=data).tasks("train") if lessons.games else ()
     spread = tasks[:: max(1, len(tasks) // max(1, lessons.games))][: lessons.games]
-    items = (*range(lessons.houses), *spread)
-    for number, episodes in enumerate(_played(_Play(lessons, data), items, workers, cluster), 1):
-        for episode in episodes:
-            if not isinstance(episode, str):
-                yield from episode.conversations
-            elif left_out is not None:
-                left_out[episode] += 1
-        if played is not None:
-            played(number, len(items))
+    items = [*(f"{GENERATED}:{seed}" for seed in range(lessons.houses)), *(task.reference for task in spread)]
+    for episode in _won(_Play(lessons, data), items, workers, cluster, Counter() if left_out is None else left_out, played):
+        yield from episode.conversations
 
 
 def of_houses(conversations: Iterable[Conversation], houses: int) -> Iterator[Conversation]:
@@ -162,35 +144,44 @@ class Demonstrations:
         items = self._items()
         Random(f"export {self.seed}").shuffle(items)
         chosen = items[: self.games] if self.shard is None else self.shard.part(items[: self.games])
-        for episodes in _played(_Play(lessons, self.data, self.grants), chosen, self.workers, self.cluster):
-            for episode in episodes:
-                if isinstance(episode, str):
-                    self.left_out[episode] += 1
-                else:
-                    yield episode
+        yield from _won(_Play(lessons, self.data, self.grants), chosen, self.workers, self.cluster, self.left_out)
 
-    def _items(self) -> list[_Item]:
+    def _items(self) -> list[str]:
         split, _, first = self.split.partition(":")
         if split == GENERATED and (first.isdecimal() or not first):
             begin, number = int(first or 0), DEFAULT_HOUSES if self.games is None else self.games
             if begin + number > EVALUATION_SEEDS:
                 raise ConfigurationError(f"Houses from {EVALUATION_SEEDS:,} on are for evaluation; give others.")
-            return list(range(begin, begin + number))
+            return [f"{GENERATED}:{seed}" for seed in range(begin, begin + number)]
         world = AlfworldWorld(data=self.data)
         if self.split not in LEARNT_FROM:
             evaluates = f"agents are evaluated on {self.split}, so nothing may be learned from it"
             why = evaluates if self.split in world.published_splits else f"there is no {shown(self.split, 40)} to learn from"
             raise ConfigurationError(f"--split: {why}; give train, example, generated or generated:SEED.")
-        return list(world.tasks(self.split))
+        return [task.reference for task in world.tasks(self.split)]
 
 
-def _played(play: _Play, items: Sequence[_Item], workers: int, cluster: Pool | None) -> Iterator[list[_Played]]:
-    """The episodes of each of ``items``, in their order, however many processes play them, wherever they are."""
+def _won(
+    play: _Play,
+    items: Sequence[str],
+    workers: int,
+    cluster: Pool | None,
+    left_out: Counter[str],
+    played: Callable[[int, int], None] | None = None,
+) -> Iterator[ExportedEpisode]:
+    """The won episodes of the tasks ``items``, in their order, however many processes play them, wherever they are."""
     if cluster is not None:
-        splits = sorted({GENERATED if isinstance(item, int) else item.split for item in items})
+        splits = sorted({item.partition(":")[0] for item in items})
         data = play.data or (None if set(splits) <= {GENERATED, EXAMPLE} else alfworld_data())
         play = replace(play, data=data, sources=_sources(AlfworldWorld(data=data), splits))
-    return in_processes(partial(_Player, play), items, workers, cluster)
+    for number, episodes in enumerate(in_processes(partial(_Player, play), items, workers, cluster), 1):
+        for episode in episodes:
+            if isinstance(episode, str):
+                left_out[episode] += 1
+            else:
+                yield episode
+        if played is not None:
+            played(number, len(items))
 
 
 def _sources(world: AlfworldWorld, splits: Iterable[str]) -> dict[str, str]:
@@ -212,37 +203,36 @@ class _Player:
         self._held.enter_context(rare_collections())
         self._runner = self._held.enter_context(asyncio.Runner())
 
-    def __call__(self, item: _Item) -> list[_Played]:
+    def __call__(self, item: str) -> list[_Played]:
         # A run of the runner's own sets up the handling of Ctrl-C each time.
         run = self._runner.get_loop().run_until_complete
-        games = _worded(self._world, item, people=self._play.lessons.people)
-        return [run(_taught(self._world, game, agent, self._play)) for game in games for agent in self._play.lessons.agents]
+        task = self._world.task(item)
+        goal = read_goal(task.goal)
+        if goal is None:
+            return []
+        agents = self._play.lessons.agents
+        return [run(_taught(self._world, each, goal, agent, self._play)) for each in self._worded(task) for agent in agents]
+
+    def _worded(self, task: Task) -> Iterator[Task]:
+        """The task, and with people's words it with each annotator's goal."""
+        yield task
+        written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if self._play.lessons.people and task.source else ()
+        for annotator, sentence in enumerate(written, 1):
+            if sentence:
+                yield replace(task, goal=sentence, wording=f"human:{annotator}")
 
     def close(self) -> None:
         """Close the event loop."""
         self._held.close()
 
 
-def _worded(world: AlfworldWorld, item: _Item, *, people: bool) -> Iterator[_Game]:
-    """The game of an item whose goal can be read; with ``people``, also with the annotators' goals."""
-    task = world.task(f"{GENERATED}:{item}") if isinstance(item, int) else item
-    goal = read_goal(task.goal)
-    if goal is None:
-        return
-    yield _Game(task, goal)
-    written = sentences_of(task.source.with_name(TRAJECTORY_FILE)) if people and task.source else ()
-    for annotator, sentence in enumerate(written, 1):
-        if sentence:
-            yield _Game(replace(task, goal=sentence, wording=f"human:{annotator}"), goal)
-
-
-async def _taught(world: AlfworldWorld, game: _Game, agent: str, play: _Play) -> _Played:
-    """What ``agent`` was asked and answered in ``game``, or why that teaches nothing. Raises ``ConfigurationError``."""
-    task, lessons = game.task, play.lessons
+async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play: _Play) -> _Played:
+    """What ``agent`` was asked and answered, or why that teaches nothing. Raises ``ConfigurationError``."""
+    lessons = play.lessons
     drawn = f"{lessons.seed} {agent} {task.id} {task.wording}"
     config = EpisodeConfig(world.engine, play.grants, max_turns=MOST_STEPS, seed=lessons.seed)
     env = watched(config.open(world, task))
-    teacher = Teacher(Knowing(world, env, game.goal, Random(drawn), missteps=lessons.missteps))
+    teacher = Teacher(agent, Knowing(world, env, goal, Random(drawn), missteps=lessons.missteps))
     player = make_agent(agent, world=world, model=teacher, settings=lessons.settings, seed=lessons.seed, worked=worked_examples)
     ended = await run_episode(env, player, config, lambda _: None)
     env.close()

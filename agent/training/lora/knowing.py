@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
 from housequest.agent.models.base import Request
 from housequest.agent.roles import brief
-from housequest.agent.training.demonstrations import STUCK, Lesson, taught
+from housequest.agent.roles.demonstrations import STUCK, Lesson, with_ways
+from housequest.agent.training.demonstrations import step_of, taught
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Observation, Step, Transition, World
 from housequest.worlds.errors import ModelError
-from housequest.worlds.household.belief import Belief, Item, kind
-from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal, GoalStep
+from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.household.goals import Goal, GoalStep
 from housequest.worlds.wrappers import Wrapper
 
 RARE = 0.02
@@ -103,20 +103,15 @@ class Knowing:
             return f"go to {place} {1 + sum(one.kind == place for one in self.belief.receptacles)}"
         return self._random.choice(self._env.admissible_commands() or ("look",))
 
-    @property
-    def whole(self) -> tuple[GoalStep, ...]:
-        """The whole goal, in its parts."""
-        return self.goal.steps()
-
     def left(self) -> tuple[GoalStep, ...]:
         """What is left of the goal."""
-        return left(self.goal, self.belief)
+        return self.goal.steps()[step_of(self.goal, self.belief) :]
 
     @property
     def advanced(self) -> bool:
         """Whether the last command did a part of the goal, or there was none yet."""
         seen = self.scene.seen
-        return not seen or left(self.goal, seen[-1][0]) != self.left()
+        return not seen or step_of(self.goal, seen[-1][0]) != step_of(self.goal, self.belief)
 
     def searched(self, thing: str, places: list[str]) -> list[str]:
         """The ``places`` in the order in which ``thing`` is looked for in them."""
@@ -132,43 +127,6 @@ class Knowing:
         counts, room = HOUSEHOLD.counts(), self._begun.room
         sought = [one.object for one in subgoals if one.action in {"pick", "use"}]
         return any(counts.chance(thing, kind(name), room) >= RARE for thing in sought if thing)
-
-
-def left(goal: Goal, belief: Belief) -> tuple[GoalStep, ...]:
-    """What is left of ``goal`` by what is known: picking up, treating, putting and switching on."""
-    whole = goal.steps()
-    each = len(whole) // goal.count
-    kept = ([belief.item(name) for name in belief.inside(one)] for one in belief.receptacles if one.kind == goal.receptacle)
-    settled = max((sum(_done(goal, item) for item in there) for there in kept), default=0)
-    at = min(settled, goal.count - 1) * each
-    held = belief.item(belief.held)
-    if held is None or held.kind != goal.object:
-        return whole[at:]
-    return whole[at + 1 + (goal.treatment is not None and _done(goal, held)) :]
-
-
-def with_ways(subgoals: tuple[GoalStep, ...]) -> Iterator[GoalStep]:
-    """Each of ``subgoals`` with finding what it is about, or going where it is done, before it."""
-    for one in subgoals:
-        match one.action:
-            case "heat" | "cool" | "clean" as treatment:
-                yield GoalStep("go", place=APPLIANCES[treatment])
-                yield GoalStep(treatment, one.object, APPLIANCES[treatment])
-            case "put":
-                yield GoalStep("go", place=one.place)
-                yield one
-            case _:
-                yield GoalStep("find", one.object)
-                yield one
-
-
-def _done(goal: Goal, item: Item | None) -> bool:
-    """Whether ``item`` is what the goal wants, and as it wants it."""
-    if item is None or item.kind != goal.object:
-        return False
-    if goal.treatment == "clean":
-        return bool(item.clean)
-    return goal.treatment is None or item.heat == ADJECTIVES[goal.treatment]
 
 
 def _named(belief: Belief, command: str) -> list[str]:

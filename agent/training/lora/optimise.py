@@ -7,8 +7,7 @@ Imports torch and peft.
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -19,14 +18,14 @@ import torch
 from torch.nn import functional
 
 from housequest.agent.models.processors import processors
-from housequest.agent.training.lora.recipe import CHECKPOINT, Recipe
+from housequest.agent.training import CHECKPOINT
+from housequest.agent.training.loop import Run, risen
+from housequest.agent.training.lora.recipe import RECORD, Recipe
 from housequest.agent.training.lora.tokens import Sample
 from housequest.worlds.errors import ConfigurationError
 
 peft: Any = import_module("peft")
 
-KEPT_EVERY = 60.0
-"""Seconds between two checkpoints."""
 _BFLOAT16 = ("avx512_bf16", "amx_bf16", "bf16")
 """What processors call their instructions for bfloat16: without them, or without oneDNN, it is slower than float32."""
 
@@ -107,112 +106,91 @@ def train(
     *,
     until: int | None = None,
 ) -> Any:
-    """Train an adapter of ``network`` and return it; ``folder`` keeps the checkpoint, from which an interrupted run goes on.
+    """Train an adapter of ``network`` and return it; ``folder`` keeps checkpoint and record, and an interrupted run goes on.
 
     ``heard`` is told of each step. With ``until``, stop after that step.
     """
     if where.threads is not None:
         torch.set_num_threads(where.threads)
-    run = _Run(network, samples, recipe, where)
-    file = folder / CHECKPOINT
-    run.resume(file)
-    began, kept = time.monotonic() - run.seconds, time.monotonic()
-    last = run.steps if until is None else min(until, run.steps)
-    for batch in run.batches():
-        if run.step >= last:
-            break
-        run.losses = [*run.losses, run.learn(batch)][-20:]
-        run.seconds = time.monotonic() - began
-        heard(Progress(run.step, run.steps, sum(run.losses) / len(run.losses), run.read / run.seconds, run.seconds))
-        if time.monotonic() - kept > KEPT_EVERY or run.step == last:
-            run.keep(file)
-            kept = time.monotonic()
-    return run.adapted
+    torch.manual_seed(recipe.seed)
+    config = peft.LoraConfig(
+        r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear", lora_dropout=0.0, task_type="CAUSAL_LM"
+    )
+    adapted: Any = peft.get_peft_model(network, config)
+    adapted.to(where.device)
+    adapted.train()
+    trained = [each for each in adapted.parameters() if each.requires_grad]
+    optimiser = torch.optim.AdamW(trained, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0)
+    steps = steps_of(len(samples), recipe)
+    warmup = max(1, round(recipe.warmup * steps))
 
-
-class _Run:
-    """A network with an adapter, its optimiser, the number of steps taken and tokens read, and the last ``losses``."""
-
-    def __init__(self, network: Any, samples: Sequence[Sample], recipe: Recipe, where: Machine) -> None:
-        torch.manual_seed(recipe.seed)
-        config = peft.LoraConfig(
-            r=recipe.rank, lora_alpha=recipe.alpha, target_modules="all-linear", lora_dropout=0.0, task_type="CAUSAL_LM"
-        )
-        self.adapted: Any = peft.get_peft_model(network, config)
-        self.adapted.to(where.device)
-        self.adapted.train()
-        self.steps = steps_of(len(samples), recipe)
-        self.step, self.read, self.seconds = 0, 0, 0.0
-        self.losses: list[float] = []
-        self._samples, self._recipe, self._where = samples, recipe, where
-        self._trained = [each for each in self.adapted.parameters() if each.requires_grad]
-        self._optimiser: Any = torch.optim.AdamW(self._trained, lr=recipe.rate, betas=(0.9, 0.98), weight_decay=0.0)
-
-    def resume(self, file: Path) -> None:
-        """Load the checkpoint ``file`` if there is one."""
-        if file.exists():
-            kept: dict[str, Any] = torch.load(file, weights_only=True, map_location=self._where.device)
-            peft.set_peft_model_state_dict(self.adapted, kept["adapter"])
-            self._optimiser.load_state_dict(kept["optimiser"])
-            self.step, self.read, self.seconds = kept["step"], kept["read"], kept["seconds"]
-            self.losses = kept.get("losses", [])
-
-    def keep(self, file: Path) -> None:
-        part = file.with_suffix(".part")
-        state = {"adapter": peft.get_peft_model_state_dict(self.adapted), "optimiser": self._optimiser.state_dict()}
-        torch.save(state | {"step": self.step, "read": self.read, "seconds": self.seconds, "losses": self.losses}, part)
-        part.replace(file)
-
-    def batches(self) -> Iterator[list[Sample]]:
-        """The batches from the present step on; each epoch has every sample once, in an order of its own."""
-        size, begun = self._recipe.batch, self.step
-        each = math.ceil(len(self._samples) / size)
-        for number in range(begun, self.steps):
-            epoch, place = divmod(number, each)
-            order = list(range(len(self._samples)))
-            Random(f"{self._recipe.seed} {epoch}").shuffle(order)
-            yield [self._samples[one] for one in order[place * size : (place + 1) * size]]
-
-    def learn(self, batch: Sequence[Sample]) -> float:
-        """Take one step; its loss (nats a learned token)."""
-        recipe = self._recipe
-        warmup = max(1, round(recipe.warmup * self.steps))
-        left = (self.steps - self.step) / max(1, self.steps - warmup)
-        for group in self._optimiser.param_groups:
-            group["lr"] = recipe.rate * min((self.step + 1) / warmup, left)
-        learned = sum(len(sample.learned) for sample in batch)
-        total = 0.0
-        for part in _parts(batch, self._where.room):
-            loss = self._loss(part) / learned
+    def judge(batch: Sequence[Sample]) -> tuple[float, float]:
+        """The loss (nats a learned token), and the tokens that were read."""
+        learned, total = sum(len(sample.learned) for sample in batch), 0.0
+        for part in _parts(batch, where.room):
+            loss = _loss(adapted, part, where) / learned
             loss.backward()
             total += loss.item()
-        torch.nn.utils.clip_grad_norm_(self._trained, 1.0)
-        self._optimiser.step()
-        self._optimiser.zero_grad(set_to_none=True)
-        self.step += 1
-        self.read += sum(len(sample.tokens) for sample in batch)
-        return total
+        return total, sum(len(sample.tokens) for sample in batch)
 
-    def _loss(self, part: Sequence[Sample]) -> torch.Tensor:
-        """The summed loss of samples that are computed at once, padded at their ends.
+    run = _AdapterRun(
+        adapted, [optimiser], judge, lambda step: recipe.rate * risen(step, steps, warmup), {"read": 0, "losses": []}
+    )
+    if (folder / CHECKPOINT).exists():
+        run.resume(torch.load(folder / CHECKPOINT, weights_only=True, map_location=where.device))
 
-        No token sees one after it, so the padding needs no mask.
-        """
-        longest = max(len(sample.tokens) for sample in part)
-        tokens = torch.zeros((len(part), longest), dtype=torch.long)
-        learns = torch.zeros((len(part), longest), dtype=torch.bool)
-        for row, sample in enumerate(part):
-            tokens[row, : len(sample.tokens)] = torch.tensor(sample.tokens)
-            learns[row, torch.tensor(sample.learned) - 1] = True
-        wanted = tokens.roll(-1, 1)[learns]
-        device, bfloat16 = self._where.device, self._where.bfloat16
-        learns = learns.to(device)
-        # Logits are computed only where something is learned: they are a number for each token of the vocabulary.
-        chosen = self.adapted.get_output_embeddings().register_forward_pre_hook(lambda _, given: (given[0][learns][None],))
-        mixed = torch.autocast(device, torch.bfloat16, enabled=bfloat16)
-        with chosen, mixed, peft.helpers.disable_input_dtype_casting(self.adapted, active=bfloat16):
-            found = self.adapted(input_ids=tokens.to(device), use_cache=False)
-        return functional.cross_entropy(found.logits[0].float(), wanted.to(device), reduction="sum")
+    def tell(judged: tuple[float, float]) -> dict[str, Any]:
+        losses, read = [*run.kept["losses"], judged[0]][-20:], run.kept["read"] + judged[1]
+        run.kept = {"read": read, "losses": losses}
+        loss = sum(losses) / len(losses)
+        heard(Progress(run.step, steps, loss, read / run.seconds, run.seconds))
+        return {"step": run.step, "loss": round(loss, 4), "seconds": round(run.seconds, 1)}
+
+    last = steps if until is None else min(until, steps)
+    run.train(_batches(samples, recipe, run.step, steps), last, folder, RECORD, tell)
+    return adapted
+
+
+class _AdapterRun(Run[Sequence[Sample]]):
+    """Of which only the adapter is trained and kept."""
+
+    def weights(self) -> dict[str, Any]:
+        return peft.get_peft_model_state_dict(self.model)
+
+    def load(self, weights: Mapping[str, Any]) -> None:
+        peft.set_peft_model_state_dict(self.model, weights)
+
+
+def _batches(samples: Sequence[Sample], recipe: Recipe, step: int, steps: int) -> Iterator[list[Sample]]:
+    """The batches from ``step`` on; each epoch has every sample once, in an order of its own."""
+    size, each = recipe.batch, math.ceil(len(samples) / recipe.batch)
+    for number in range(step, steps):
+        epoch, place = divmod(number, each)
+        order = list(range(len(samples)))
+        Random(f"{recipe.seed} {epoch}").shuffle(order)
+        yield [samples[one] for one in order[place * size : (place + 1) * size]]
+
+
+def _loss(adapted: Any, part: Sequence[Sample], where: Machine) -> torch.Tensor:
+    """The summed loss of samples that are computed at once, padded at their ends.
+
+    No token sees one after it, so the padding needs no mask.
+    """
+    longest = max(len(sample.tokens) for sample in part)
+    tokens = torch.zeros((len(part), longest), dtype=torch.long)
+    learns = torch.zeros((len(part), longest), dtype=torch.bool)
+    for row, sample in enumerate(part):
+        tokens[row, : len(sample.tokens)] = torch.tensor(sample.tokens)
+        learns[row, torch.tensor(sample.learned) - 1] = True
+    wanted = tokens.roll(-1, 1)[learns]
+    device, bfloat16 = where.device, where.bfloat16
+    learns = learns.to(device)
+    # Logits are computed only where something is learned: they are a number for each token of the vocabulary.
+    chosen = adapted.get_output_embeddings().register_forward_pre_hook(lambda _, given: (given[0][learns][None],))
+    mixed = torch.autocast(device, torch.bfloat16, enabled=bfloat16)
+    with chosen, mixed, peft.helpers.disable_input_dtype_casting(adapted, active=bfloat16):
+        found = adapted(input_ids=tokens.to(device), use_cache=False)
+    return functional.cross_entropy(found.logits[0].float(), wanted.to(device), reduction="sum")
 
 
 def _parts(batch: Sequence[Sample], room: int) -> Iterator[list[Sample]]:

@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from housequest.agent.training import CHECKPOINT
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import atomic_write
 
 CONVERSATIONS, RECIPE, RECORD = "conversations.jsonl", "recipe.json", "record.jsonl"
-CHECKPOINT, ADAPTER, CARD = "checkpoint.pt", "adapter.gguf", "README.md"
+ADAPTER, CARD = "adapter.gguf", "README.md"
 
 
 @dataclass(frozen=True, slots=True)

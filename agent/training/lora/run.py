@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from housequest.agent.episodes.moments import digest
+from housequest.agent.evaluation.runs.spec import installed_version
+from housequest.agent.processes import Pool
 from housequest.agent.roles.brief import is_brief_prompt
 from housequest.agent.training.export.conversations import Conversation, load, save
 from housequest.agent.training.export.recorded import RecordedEpisodes
 from housequest.agent.training.lora.base_model import BaseModel
 from housequest.agent.training.lora.games import Lessons, demonstrated, of_houses
-from housequest.agent.training.lora.recipe import ADAPTER, CARD, CHECKPOINT, CONVERSATIONS, RECORD, AdapterFolder, Recipe
-from housequest.agent.training.processes import Pool
+from housequest.agent.training.lora.recipe import ADAPTER, CARD, CONVERSATIONS, RECORD, AdapterFolder, Recipe
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 
 _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
@@ -94,9 +94,10 @@ def of_sizes(training: Training, houses: Iterable[int], folder: Path) -> list[Pl
 
 
 def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Conversation]]:
-    """What each of ``planned`` learns from, as `prepare` does it. They differ in their houses alone, and the last has most.
+    """The conversations that each of ``planned`` learns from: those in its folder if it has all of them, else played.
 
-    So the games of the last are played, once for all. Raises as `prepare`.
+    They differ in their houses alone, and the last has most, so its games are played, once for all. Raises
+    ``ConfigurationError`` and ``KnowledgeError``. Needs no torch.
     """
     for each in planned:
         each.training.check()
@@ -106,33 +107,20 @@ def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Con
     def played() -> list[Conversation]:
         return list(_played(planned[-1].training, listener))
 
-    return [
-        prepare(each.training, each.folder, listener, lambda each=each: of_houses(played(), each.training.lessons.houses))
-        for each in planned
-    ]
+    return [_prepared(each, listener, lambda each=each: of_houses(played(), each.training.lessons.houses)) for each in planned]
 
 
-def prepare(
-    training: Training,
-    folder: AdapterFolder,
-    listener: Listener,
-    play: Callable[[], Iterable[Conversation]] | None = None,
-) -> list[Conversation]:
-    """The conversations to learn from: those in the ``folder`` if it has all of them, else played and written there.
-
-    ``play`` gives those of the games where they were played already. Raises ``ConfigurationError`` and ``KnowledgeError``.
-    Needs no torch.
-    """
-    training.check()
-    wanted = training.recorded()
+def _prepared(planned: Planned, listener: Listener, play: Callable[[], Iterable[Conversation]]) -> list[Conversation]:
+    """What ``planned`` learns from; ``play`` gives the conversations of its games."""
+    folder, wanted = planned.folder, planned.training.recorded()
     before = folder.begun(wanted)
     known = before.get("conversations", {})
     file = folder.path / CONVERSATIONS
     if file.exists() and known.get("sha256") == _digest(file):
         return load(file)
     # Before the games, which take longer to play than a run to read.
-    won = list(recorded(training.runs, listener)) if training.runs else []
-    played = play() if play is not None else _played(training, listener)
+    won = list(recorded(planned.training.runs, listener)) if planned.training.runs else []
+    played = play()
     folder.path.mkdir(parents=True, exist_ok=True)
     number = save(chain(played, won), file)
     if not number:
@@ -150,15 +138,9 @@ def prepare(
 
 def _played(training: Training, listener: Listener) -> Iterator[Conversation]:
     """The conversations of the games, which are played now; the listener is told which games teach nothing."""
-    left_out = Counter[str]()
-    yield from demonstrated(
-        training.lessons,
-        training.data,
-        listener.played,
-        workers=training.workers,
-        cluster=training.cluster,
-        left_out=left_out,
-    )
+    left_out, workers, cluster = Counter[str](), training.workers, training.cluster
+    lessons, data = training.lessons, training.data
+    yield from demonstrated(lessons, data, listener.played, workers=workers, cluster=cluster, left_out=left_out)
     for why, games in left_out.most_common():
         listener.say(f"{games:,} game{'s' * (games != 1)} {why}: left out")
 
@@ -188,19 +170,6 @@ def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversati
         )
     if short:
         listener.say(f"{short:,} conversations of builtin are left out: no other model is sent its short prompts")
-
-
-def train_adapter(
-    training: Training,
-    folder: AdapterFolder,
-    listener: Listener,
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    room: int | None = None,
-) -> dict[str, Any]:
-    """Make the adapter, or go on making it, and return what is recorded of it. Raises ``ConfigurationError``."""
-    return train_all([Planned(training, folder)], listener, device=device, threads=threads, room=room)[0]
 
 
 def train_all(
@@ -283,42 +252,18 @@ def _trained(
     )
     if cut:
         listener.say(f"{cut:,} conversations are longer than {training.recipe.context:,} tokens; their ends are not learned")
-    record = _Record(folder.path / RECORD, resumed=(folder.path / CHECKPOINT).exists())
-
-    def heard(progress: optimise.Progress) -> None:
-        listener.learned(progress)
-        record.add({"step": progress.step, "loss": round(progress.loss, 4), "seconds": round(progress.seconds, 1)})
-
     network = training.base.network(where.dtype)
-    adapted = optimise.train(network, samples, folder.path, training.recipe, where, heard)
+    adapted = optimise.train(network, samples, folder.path, training.recipe, where, listener.learned)
     adapted.save_pretrained(folder.path)
-    end = record.lines[-1]
+    end = json.loads((folder.path / RECORD).read_text("utf-8").splitlines()[-1])
     made: dict[str, Any] = {"steps": end["step"], "loss": end["loss"], "seconds": end["seconds"], "on": optimise.about(where)}
-    made |= {"tokens": tokens, "learned": learned, "versions": _versions()}
+    versions = {package: installed_version(package) or "not installed" for package in _PACKAGES}
+    made |= {"tokens": tokens, "learned": learned, "versions": versions}
     made |= _gguf(adapted, training.recipe, folder.path / ADAPTER, listener)
     folder.record(folder.recipe() | {"adapter": made})
     # peft writes a card of its own, which says nothing of what was learned.
     (folder.path / CARD).write_text(card(training, made), "utf-8")
     return made
-
-
-class _Record:
-    """The steps that were taken, a line each, also in ``file``; steps that are taken again replace those from before."""
-
-    def __init__(self, file: Path, *, resumed: bool) -> None:
-        self._file = file
-        told = file.read_text("utf-8").splitlines(keepends=True) if resumed and file.exists() else []
-        # The last one was cut off where the disk was full.
-        self.lines: list[dict[str, Any]] = [json.loads(line) for line in told if line.endswith("\n")]
-        self._anew = True
-
-    def add(self, line: dict[str, Any]) -> None:
-        kept = [each for each in self.lines if each["step"] < line["step"]] if self._anew else self.lines
-        self.lines = [*kept, line]
-        written = self.lines if self._anew else [line]
-        with self._file.open("w" if self._anew else "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(each) + "\n" for each in written)
-        self._anew = False
 
 
 def card(training: Training, made: Mapping[str, Any]) -> str:
@@ -351,16 +296,6 @@ def _gguf(adapted: Any, recipe: Recipe, file: Path, listener: Listener) -> dict[
         listener.say(str(error))
         return {}
     return {"file": file.name, "sha256": digest}
-
-
-def _versions() -> dict[str, str]:
-    def of(package: str) -> str:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return "not installed"
-
-    return {package: of(package) for package in _PACKAGES}
 
 
 def _digest(file: Path) -> str:

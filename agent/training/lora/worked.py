@@ -8,7 +8,7 @@ from functools import lru_cache
 from random import Random
 from threading import Lock
 
-from housequest.agent.agents.registry import agent_spec, make_agent
+from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.prompts import whole_prompts
@@ -16,8 +16,7 @@ from housequest.agent.episodes.splits import EVALUATION_SEEDS
 from housequest.agent.models.base import Capabilities
 from housequest.agent.roles.completion import Exchange
 from housequest.agent.training.lora.knowing import Knowing, watched
-from housequest.agent.training.lora.replies import TAUGHT
-from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher
+from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, can_teach
 from housequest.worlds.alfworld.data.tasks import GENERATED
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.text.goals import read_goal
@@ -42,7 +41,7 @@ def worked_examples(agent: str, world: World, settings: Mapping[str, Scalar], ro
 
     It plays text games of households that read as ALFWorld's do. Equal arguments have equal examples.
     """
-    if world.household is not HOUSEHOLD or world.skills or world.pictured or agent_spec(agent).prompts not in TAUGHT:
+    if world.household is not HOUSEHOLD or world.skills or world.pictured or not can_teach(agent):
         return ()
     taken = {name: _SETTINGS.get(name, value) for name, value in settings.items()}
     # However many episodes ask at once, one game is played.
@@ -75,7 +74,7 @@ def _played(agent: str, settings: Mapping[str, Scalar], seed: int) -> Mapping[st
     config = EpisodeConfig(world.engine, max_turns=MOST_STEPS)
     env = watched(config.open(world, task))
     try:
-        teacher = Teacher(Knowing(world, env, goal, Random(seed), missteps=0.0), Capabilities(deterministic=True))
+        teacher = Teacher(agent, Knowing(world, env, goal, Random(seed), missteps=0.0), Capabilities(deterministic=True))
         player = make_agent(agent, world=world, model=teacher, settings=settings)
         ended = asyncio.run(run_episode(env, player, config, listen))
     finally:

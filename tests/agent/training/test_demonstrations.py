@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -12,12 +11,13 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
+from housequest.agent.agents.reasoner_actor.demonstrations import SearchOrder, plan_of  # noqa: E402
 from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER  # noqa: E402
 from housequest.agent.episodes.splits import EVALUATION_SEEDS  # noqa: E402
 from housequest.agent.models.builtin.vocabulary import Vocabulary  # noqa: E402
+from housequest.agent.roles.demonstrations import STUCK  # noqa: E402
 from housequest.agent.training import wordings  # noqa: E402
 from housequest.agent.training.__main__ import main  # noqa: E402
-from housequest.agent.training.attention.__main__ import main as attention  # noqa: E402
 from housequest.agent.training.corpus import (  # noqa: E402
     CorpusPart,
     actor_samples,
@@ -27,10 +27,9 @@ from housequest.agent.training.corpus import (  # noqa: E402
     spread,
     word_pieces,
 )
-from housequest.agent.training.demonstrations import STUCK, TrainingSample, plan_of, wrong_goal  # noqa: E402
+from housequest.agent.training.demonstrations import TrainingSample, wrong_goal  # noqa: E402
 from housequest.agent.training.goal_wordings import goal_wording, plural  # noqa: E402
 from housequest.agent.training.held_out import GOALS, HINTS, LEARNER_HINTS  # noqa: E402
-from housequest.agent.training.wordings import SearchOrder  # noqa: E402
 from housequest.worlds.alfworld.text.reader import begin  # noqa: E402
 from housequest.worlds.base import Observation  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402
@@ -224,7 +223,6 @@ def test_tokens_are_kept_and_read_again(tmp_path_factory: pytest.TempPathFactory
     assert first[-1] == known.end
 
 
-@pytest.mark.parametrize("run", [main, attention])
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -236,13 +234,12 @@ def test_a_step_that_cannot_be_taken_says_why(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    run: Callable[[Sequence[str]], None],
     arguments: tuple[str, ...],
     why: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        run(arguments)
+        main(arguments)
     assert ended.value.code == 2
     assert why in capsys.readouterr().err
 

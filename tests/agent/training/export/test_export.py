@@ -19,8 +19,7 @@ from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.episodes.splits import EVALUATION_SEEDS
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
-from housequest.agent.training.export.conversations import Call, joined
-from housequest.agent.training.export.episode import ExportedEpisode, PlayedStep
+from housequest.agent.training.export.conversations import Call, ExportedEpisode, PlayedStep, joined
 from housequest.agent.training.export.formats import FORMATS
 from housequest.agent.training.export.recorded import RecordedEpisodes, exported
 from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated

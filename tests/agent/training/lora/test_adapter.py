@@ -29,11 +29,12 @@ from housequest.agent.training.lora.base_model import BaseModel, base_model  # n
 from housequest.agent.training.lora.games import Lessons  # noqa: E402
 from housequest.agent.training.lora.optimise import Machine, Progress, train  # noqa: E402
 from housequest.agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
-from housequest.agent.training.lora.run import Listener, Training, of_sizes, prepare, train_adapter, train_all  # noqa: E402
+from housequest.agent.training.lora.run import Listener, Training, of_sizes, train_all  # noqa: E402
 from housequest.agent.training.lora.tokens import Sample, encode, encoded  # noqa: E402
 from housequest.tui.cli import main  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402
 from tests.agent.models.llama.tiny import Kind, write_tiny  # noqa: E402
+from tests.agent.training.lora.making import prepare, train_adapter  # noqa: E402
 
 pytestmark = pytest.mark.slow
 

@@ -14,10 +14,11 @@ from housequest.agent.training.export.conversations import load
 from housequest.agent.training.lora.base_model import BaseModel, base_model
 from housequest.agent.training.lora.games import Lessons
 from housequest.agent.training.lora.recipe import AdapterFolder, Recipe
-from housequest.agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare, prepare_all
+from housequest.agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare_all
 from housequest.tui.cli import main
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.training.lora.making import prepare
 
 
 @pytest.fixture

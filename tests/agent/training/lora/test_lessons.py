@@ -155,7 +155,7 @@ def test_the_expert_replies_in_the_form_that_a_model_is_held_to(
     goal = read_goal(task.goal)
     assert goal
     env = watched(world.open(task))
-    teacher = Teacher(Knowing(world, env, goal, Random(0), missteps=0.0), replace(LIKE_LLAMA, grammar=True))
+    teacher = Teacher(agent, Knowing(world, env, goal, Random(0), missteps=0.0), replace(LIKE_LLAMA, grammar=True))
     player = make_agent(agent, world=world, model=teacher, settings=settings)
     calls: list[ModelCall] = []
 

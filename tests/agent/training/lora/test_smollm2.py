@@ -30,9 +30,10 @@ from housequest.agent.training.lora.adapter import write_adapter  # noqa: E402
 from housequest.agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
 from housequest.agent.training.lora.games import Lessons, demonstrated  # noqa: E402
 from housequest.agent.training.lora.recipe import ADAPTER, AdapterFolder, Recipe  # noqa: E402
-from housequest.agent.training.lora.run import Listener, Training, train_adapter  # noqa: E402
+from housequest.agent.training.lora.run import Listener, Training  # noqa: E402
 from housequest.agent.training.lora.tokens import encode  # noqa: E402
 from housequest.worlds.registry import make_world  # noqa: E402
+from tests.agent.training.lora.making import train_adapter  # noqa: E402
 from tests.backends.llama_server import serving  # noqa: E402
 
 pytestmark = pytest.mark.slow

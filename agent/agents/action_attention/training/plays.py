@@ -25,13 +25,13 @@ from housequest.agent.agents.action_attention.embedding import PROBE, scaled
 from housequest.agent.agents.action_attention.words import Token, Words
 from housequest.agent.models.embeddings import Embedder, model_alone
 from housequest.agent.roles.messages import opening_text
-from housequest.agent.training.corpus import TrainingGame
+from housequest.agent.training.corpus import Arrays, TrainingGame
+from housequest.agent.training.demonstrations import step_of
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.text.goals import goal_sentences
-from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.goals import ADJECTIVES, Goal
+from housequest.worlds.household.goals import Goal
 
 MISSTEPS = 0.12
 MOST_STEPS = 40
@@ -86,7 +86,7 @@ def play(game: TrainingGame, random: Random, *, missteps: float = MISSTEPS) -> t
         command, _, memory = expert.decide(memory)
         if command not in permissible or command == "look":
             break
-        subtask = max(subtask, reached(game.goal, memory.belief))
+        subtask = max(subtask, step_of(game.goal, memory.belief))
         steps.append(PlayedStep(seen, permissible, permissible.index(command), subtask))
         if random.random() < missteps:
             command = random.choice(permissible)
@@ -98,19 +98,6 @@ def play(game: TrainingGame, random: Random, *, missteps: float = MISSTEPS) -> t
     return steps, False
 
 
-def reached(goal: Goal, belief: Belief) -> int:
-    """The index of the sub-task that ``goal`` is at."""
-    held = belief.item(belief.held)
-    holding = held is not None and held.kind == goal.object
-    if goal.count > 1:
-        kept = (thing for one in belief.receptacles if one.kind == goal.receptacle for thing in belief.inside(one))
-        return 2 * any(thing.rpartition(" ")[0] == goal.object for thing in kept) + holding
-    if held is None or not holding or goal.treatment is None:
-        return int(holding)
-    done = bool(held.clean) if goal.treatment == "clean" else held.heat == ADJECTIVES[goal.treatment]
-    return 1 + done
-
-
 def worded(subtask: str, goal: Goal, random: Random) -> tuple[str, ...]:
     """``subtask`` in ``WORDINGS`` wordings."""
     said = _SAID[subtask.partition(" ")[0]]
@@ -118,8 +105,8 @@ def worded(subtask: str, goal: Goal, random: Random) -> tuple[str, ...]:
     return (subtask, *(random.choice(said).format(**names) for _ in range(WORDINGS - 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class Plays:
+@dataclass(frozen=True)
+class Plays(Arrays):
     """Plays as numbers. Ragged lists are one array with where each begins.
 
     ``texts``: each the (word, number, word before) of its tokens; ``vectors``: each as an embedding model gave it (texts,
@@ -141,14 +128,6 @@ class Plays:
 
     def __len__(self) -> int:
         return len(self.steps) - 1
-
-    def save(self, file: Path) -> None:
-        np.savez(file, **{name: getattr(self, name) for name in self.__slots__})
-
-    @classmethod
-    def load(cls, file: Path) -> Plays:
-        with np.load(file, allow_pickle=False) as content:
-            return cls(**{name: content[name] for name in cls.__slots__})
 
 
 def _unembedded(texts: Sequence[str]) -> Halves:

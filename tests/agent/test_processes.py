@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.training.processes import AT_ONCE, MOST_LOST, in_processes
+from housequest.agent.processes import AT_ONCE, MOST_LOST, in_processes
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending, wait_until

@@ -19,10 +19,10 @@ from torch.nn import functional
 
 from housequest.agent.agents.action_attention.file import FORMAT, FROZEN
 from housequest.agent.agents.action_attention.network import Shape
-from housequest.agent.training.attention.network import TorchEmbedding, TorchFrozen, TorchNetwork
-from housequest.agent.training.attention.plays import Plays, load_embedder, load_words
+from housequest.agent.agents.action_attention.training.network import TorchEmbedding, TorchFrozen, TorchNetwork
+from housequest.agent.agents.action_attention.training.plays import Plays, load_embedder, load_words
 from housequest.agent.training.corpus import spread
-from housequest.agent.training.loop import Learner, Schedule, averaged, shuffled, stream, train_network
+from housequest.agent.training.loop import Learner, Schedule, averaged, by_shares, shuffled, stream, train_network
 
 _POOL = 8
 _BY_MUON = ("layers/", "wide", "narrow", "inner.query", "inner.key", "enter")
@@ -68,23 +68,20 @@ class Batches:
     """Draws batches: parts by their shares, plays with as many commands together."""
 
     def __init__(self, parts: Mapping[str, Plays], recipe: Recipe) -> None:
-        self._parts = [parts[name] for name in recipe.shares]
+        self._parts, self._recipe = [parts[name] for name in recipe.shares], recipe
         self._plays = [spread(range(len(part)), recipe.limit) for part in self._parts]
-        shares = np.array(list(recipe.shares.values()), float)
-        self._shares = shares / shares.sum()
-        self._recipe = recipe
 
     def pool(self, number: int) -> list[Batch]:
         """The eight batches from ``number * 8`` on."""
         recipe = self._recipe
-        random = np.random.default_rng([recipe.seed, number])
         drawn: list[tuple[float, int, int]] = []
-        for at in random.choice(len(self._parts), recipe.plays * _POOL, p=self._shares):
+        random, which = by_shares(recipe, number, recipe.plays * _POOL)
+        for at in which:
             part = self._parts[at]
             play = self._plays[at][int(random.integers(len(self._plays[at])))]
             first, last = part.steps[play], part.steps[play + 1]
             commands = (part.permissible_starts[last] - part.permissible_starts[first]) / (last - first)
-            drawn.append((float(commands), int(at), play))
+            drawn.append((float(commands), at, play))
         drawn.sort()
         return [self._batch([(at, play) for _, at, play in group], random) for group in shuffled(drawn, recipe.plays, random)]
 

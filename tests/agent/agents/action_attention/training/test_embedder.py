@@ -16,15 +16,15 @@ torch = pytest.importorskip("torch")
 
 from housequest.agent.agents.action_attention.embedding import WordEmbedding  # noqa: E402
 from housequest.agent.agents.action_attention.file import SHIPPED, read_weights  # noqa: E402
+from housequest.agent.agents.action_attention.training.__main__ import main  # noqa: E402
+from housequest.agent.agents.action_attention.training.network import TorchFrozen  # noqa: E402
+from housequest.agent.agents.action_attention.training.optimise import Recipe, export, train  # noqa: E402
+from housequest.agent.agents.action_attention.training.plays import load_embedder, make_words, save_plays  # noqa: E402
 from housequest.agent.config import configure  # noqa: E402
 from housequest.agent.episodes.events import Event  # noqa: E402
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
 from housequest.agent.models.embeddings import make_embedder  # noqa: E402
 from housequest.agent.setup import set_up  # noqa: E402
-from housequest.agent.training.attention.__main__ import main  # noqa: E402
-from housequest.agent.training.attention.network import TorchFrozen  # noqa: E402
-from housequest.agent.training.attention.optimise import Recipe, export, train  # noqa: E402
-from housequest.agent.training.attention.plays import load_embedder, make_words, save_plays  # noqa: E402
 from housequest.agent.training.corpus import made_up_games  # noqa: E402
 from housequest.worlds.errors import ConfigurationError, ModelError  # noqa: E402
 from housequest.worlds.registry import make_world  # noqa: E402

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.evaluation.library import evaluate
-from housequest.agent.models.llama.gguf import check_adapter, fingerprint, read_header
+from housequest.agent.models.gguf import check_adapter, fingerprint, read_header
 from housequest.agent.models.registry import file_digest
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.llama.tiny import CONTEXT, Kind, write_tiny

@@ -1,0 +1,145 @@
+"""Replies of an expert in a model's place, by which a model learns to play: the contract, and what prompts tell.
+
+An agent that can be taught has a module with its ``ROLES``, which its spec names (`AgentSpec.demonstrations`). Each says what
+an expert would reply: that follows from what the agent was told, what is left of the goal, and the next command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from housequest.agent.models.base import Request
+from housequest.agent.roles.brief import BriefState
+from housequest.knowledge.examples import subtask_words, subtasks_of_goal
+from housequest.worlds.base import World
+from housequest.worlds.household.goals import APPLIANCES, Goal, GoalStep
+
+STUCK = "stuck"
+"""What the expert says in place of a command where it knows none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What to do next: a thought, the step of the plan that it belongs to (from 1), and a command or ``stuck``."""
+
+    thought: str
+    step: int
+    command: str
+
+    @property
+    def playable(self) -> str:
+        """The command; who cannot say that it is stuck looks round."""
+        return "look" if self.command == STUCK else self.command
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the expert says, and whether it is to be learned."""
+
+    text: str
+    learned: bool = True
+
+
+class Demonstrator(Protocol):
+    """The expert in one game. It knows the goal and the texts that the agent was told, and no more."""
+
+    @property
+    def world(self) -> World: ...
+
+    @property
+    def goal(self) -> Goal: ...
+
+    @property
+    def scene(self) -> BriefState:
+        """What is known by now, and by which commands."""
+        ...
+
+    @property
+    def advanced(self) -> bool:
+        """Whether the last command did a part of the goal, or there was none yet."""
+        ...
+
+    def left(self) -> tuple[GoalStep, ...]:
+        """What is left of the goal."""
+        ...
+
+    def move(self) -> Lesson:
+        """What to do now."""
+        ...
+
+    def lesson(self, request: Request | None = None, part: str | None = None) -> tuple[Lesson, bool]:
+        """What to do now for a ``part`` of the goal or for all of it, and whether to learn it: some commands are random.
+
+        A command names only what the ``request`` tells, where there is one. Raises ``ModelError`` where the agent left out
+        what the expert would name.
+        """
+        ...
+
+    def searched(self, thing: str, places: list[str]) -> list[str]:
+        """The ``places`` in the order in which ``thing`` is looked for in them."""
+        ...
+
+    def matters(self, name: str, subgoals: tuple[GoalStep, ...], *, place: bool) -> bool:
+        """Whether a ``place`` or an object matters for any of ``subgoals``, by what usually lies where."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DemonstratedRole:
+    """A role with what the expert replies in it.
+
+    Its prompts begin as the template (package and name) does, or hold the ``mark``, where they may be in other words.
+    """
+
+    package: str
+    template: str
+    reply: Callable[[Demonstrator, Request], Reply]
+    mark: str = ""
+
+
+def asked(request: Request) -> str:
+    """The last message, to which the reply is wanted."""
+    return request.messages[-1].content
+
+
+def asked_before(request: Request) -> bool:
+    """Whether the role was asked before in this conversation."""
+    return any(message.role == "assistant" for message in request.messages)
+
+
+def told(text: str, label: str) -> str:
+    """What stands behind the last ``label`` of a prompt, up to the end of its line."""
+    return text.rpartition(label)[2].partition("\n")[0]
+
+
+def shown_part(knows: Demonstrator, request: Request) -> str | None:
+    """The part of the goal that is shown as if it were the task; None where all of it is."""
+    task = told(request.messages[1].content, "\nTask: ")
+    return task if task in subtasks_of_goal(knows.goal) else None
+
+
+def left_in_words(knows: Demonstrator) -> str:
+    """What is left of the goal, in words."""
+    return ", then ".join(map(subtask_words, knows.left()))
+
+
+def sentence(words: str) -> str:
+    """``words`` as a sentence."""
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def with_ways(subgoals: Iterable[GoalStep]) -> Iterator[GoalStep]:
+    """Each of ``subgoals`` with finding what it is about, or going where it is done, before it."""
+    for one in subgoals:
+        match one.action:
+            case "heat" | "cool" | "clean" as treatment:
+                yield GoalStep("go", place=APPLIANCES[treatment])
+                yield GoalStep(treatment, one.object, APPLIANCES[treatment])
+            case "put":
+                yield GoalStep("go", place=one.place)
+                yield one
+            case _:
+                yield GoalStep("find", one.object)
+                yield one

@@ -1,0 +1,19 @@
+"""One adapter at a time, which most tests make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from housequest.agent.training.export.conversations import Conversation
+from housequest.agent.training.lora.recipe import AdapterFolder
+from housequest.agent.training.lora.run import Listener, Planned, Training, prepare_all, train_all
+
+
+def prepare(training: Training, folder: AdapterFolder, listener: Listener) -> list[Conversation]:
+    (conversations,) = prepare_all([Planned(training, folder)], listener)
+    return conversations
+
+
+def train_adapter(training: Training, folder: AdapterFolder, listener: Listener, **where: Any) -> dict[str, Any]:
+    (made,) = train_all([Planned(training, folder)], listener, **where)
+    return made
