@@ -17,12 +17,12 @@ from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, Watc
 from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
 from housequest.agent.evaluation.runs.files import file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.ledger import Ledger
 from housequest.agent.evaluation.runs.spec import slug
 from housequest.agent.explorer.chunks import Chunk, EpisodeSteps, chunks, read_steps
 from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates, distilling_form
 from housequest.agent.explorer.filtering import FilterResult, filter_rules
 from housequest.agent.explorer.judges import LearningModel, ModelJudge
-from housequest.agent.explorer.ledger import Ledger
 from housequest.agent.explorer.plan import Exploration, ExplorationFolder, LearningRoom, refuse_evaluation_split
 from housequest.agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
 from housequest.agent.models.registry import make_model
