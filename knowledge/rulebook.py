@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
-from housequest.knowledge.reading import Page, read_page
+from housequest.knowledge.reading import FORMAT, Page, read_page
 from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
 from housequest.worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
@@ -109,7 +109,8 @@ class Rulebook:
 
 def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
     """An empty book about ``world``, not saved yet."""
-    text = "" if world == DEFAULT_WORLD else f"world: {world}\nrules:\n"
+    about = "" if world == DEFAULT_WORLD else f"world: {world}\n"
+    text = f"format: {FORMAT}\n{about}rules:\n"
     return Rulebook(path, text, read_page(text, str(path)))
 
 

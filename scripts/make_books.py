@@ -36,6 +36,7 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.knowledge.judging import examine
 from housequest.knowledge.library import SUFFIX, WITNESSES, library
 from housequest.knowledge.mining import Mined, mine, mine_table
+from housequest.knowledge.reading import FORMAT
 from housequest.knowledge.renewal import renew
 from housequest.knowledge.rulebook import Rulebook, parse_book, read_book, save
 from housequest.knowledge.rules import Rule
@@ -55,6 +56,8 @@ HEADER = f"""\
 # What counting learned over `{SPLIT}`: no model was used, and no person judged it. `python -m scripts.make_books` counts
 # it anew. First what commands need, counted in two recorded games of each task; then where things lie, by the table over all
 # games of `{SPLIT}`, what tasks ask for most often first. Intervals are of 95 %. The published games are MIT-licensed.
+format: {FORMAT}
+rules:
 """
 
 

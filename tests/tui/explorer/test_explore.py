@@ -243,7 +243,7 @@ def test_a_changed_configuration_is_refused_with_the_difference(call: Run, tmp_p
 
 
 def test_a_dry_run_says_what_rules_the_agent_is_told(call: Run, tmp_path: Path) -> None:
-    (tmp_path / "told.yaml").write_text("- mugs lie in cabinets\n")
+    (tmp_path / "told.yaml").write_text("format: 0.2\nrules:\n- mugs lie in cabinets\n")
     asked = ("explore", "--split", "generated", "--episodes", "2", "--rules", "told.yaml", "--rules-budget", "77", "--dry-run")
     model = "openai:x@http://127.0.0.1:9/v1"
     assert "at most about 77 tokens" in call(*asked, "--agent", "react", "--model", model).stdout
@@ -291,7 +291,7 @@ def test_a_chunk_that_failed_is_an_exit_code_and_tried_again(call: Run, server: 
 
 def test_a_book_that_became_read_only_costs_no_call(call: Run, tmp_path: Path, server: Server) -> None:
     book = tmp_path / "mine.yaml"
-    book.write_text("- be quick\n")
+    book.write_text("format: 0.2\nrules:\n- be quick\n")
     book.chmod(0o444)
     refused = call(*command(server, "--into", "mine.yaml"))
     assert (refused.returncode, "read-only" in refused.stderr) == (2, True)
