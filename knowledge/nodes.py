@@ -14,8 +14,8 @@ from housequest.worlds.errors import KnowledgeError, shown
 
 DEEPEST = 20
 
-_TAKEN = {"", "!"}
-_TAKEN |= {f"{PLAIN}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")}
+_TYPES = ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")
+_TAKEN = {"", "!", *(f"{PLAIN}{name}" for name in _TYPES)}
 
 
 def compose(text: str, where: str) -> YamlNode | None:
@@ -27,10 +27,10 @@ def compose(text: str, where: str) -> YamlNode | None:
     yaml.Composer = _CarefulComposer
     try:
         return yaml.compose(text)
-    except MarkedYAMLError as error:
-        mark: Any = error.problem_mark
-        line = f":{mark.line + 1}" if mark is not None else ""
-        problem: object = error.problem or error.context
+    except MarkedYAMLError as marked:
+        error: Any = marked
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark is not None else ""
+        problem = error.problem or error.context
         raise KnowledgeError(f"{where}{line}: this is not valid YAML: {_said(problem)}.") from None
     except (YAMLError, ValueError, TypeError, AttributeError, IndexError, AssertionError, OverflowError) as error:
         raise KnowledgeError(f"{where}: this is not valid YAML: {_said(error)}.") from None
@@ -44,22 +44,27 @@ class _CarefulComposer(Composer):
     """ruamel's own, but for what no rulebook may hold: it is refused before anything is made of it."""
 
     def __init__(self, loader: Any = None) -> None:
-        super().__init__(loader)
+        theirs: Any = super()  # ruamel has no types
+        theirs.__init__(loader)
         self.warn_double_anchors = False
         self._nested = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event: Any = self.parser.peek_event()
-        line = event.start_mark.line
+        ours: Any = self
+        theirs: Any = super()
+        event = ours.parser.peek_event()
+        line: int = event.start_mark.line
         if isinstance(event, AliasEvent):
             raise Wrong(line, "YAML anchors and aliases are not read; write each rule out")
-        # ruamel takes long to decode a long tag.
-        tag = "" if event.ctag is None else event.ctag.suffix or ""
-        if len(tag) > LONGEST_WORD or (event.ctag is not None and (tag := str(event.ctag)) not in _TAKEN):
-            raise Wrong(line, f"the tag {shown(tag)} is not read; leave it out")
+        if event.ctag is not None:
+            # ruamel takes long to decode a long tag.
+            long = len(event.ctag.suffix or "") > LONGEST_WORD
+            tag = str(event.ctag.suffix if long else event.ctag)
+            if tag not in _TAKEN:
+                raise Wrong(line, f"the tag {shown(tag)} is not read; leave it out")
         if self._nested > DEEPEST:
             raise Wrong(line, "this is nested too deep for a rule")
         self._nested += 1
-        node = super().compose_node(parent, index)
+        node = theirs.compose_node(parent, index)
         self._nested -= 1
         return node
