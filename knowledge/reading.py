@@ -29,10 +29,8 @@ from housequest.knowledge.rules import (
     Rule,
 )
 from housequest.worlds.errors import KnowledgeError, nearest, shown
+from housequest.worlds.format import FORMAT
 from housequest.worlds.registry import DEFAULT_WORLD
-
-FORMAT = "0.2"
-"""The format of rulebooks, which each names in its first line."""
 
 LONGEST_STATEMENT = 2_000
 LONGEST_ID = 64

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 
-from housequest.knowledge.reading import FORMAT, Page, read_page
+from housequest.knowledge.reading import Page, read_page
 from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
+from housequest.worlds.format import FORMAT
 from housequest.worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
 from housequest.worlds.registry import DEFAULT_WORLD
 

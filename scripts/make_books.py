@@ -36,7 +36,6 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.knowledge.judging import examine
 from housequest.knowledge.library import SUFFIX, WITNESSES, library
 from housequest.knowledge.mining import Mined, mine, mine_table
-from housequest.knowledge.reading import FORMAT
 from housequest.knowledge.renewal import renew
 from housequest.knowledge.rulebook import Rulebook, parse_book, read_book, save
 from housequest.knowledge.rules import Rule
@@ -44,6 +43,7 @@ from housequest.tui.desk.witnesses import MissingWitness, find_witnesses
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.errors import HousequestError
+from housequest.worlds.format import FORMAT
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.paths import atomic_write
 from scripts.clumsy import Clumsy

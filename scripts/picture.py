@@ -116,10 +116,10 @@ def main(target: Path) -> None:
 
 async def _draw(folder: Path, target: Path) -> None:
     from housequest.agent.config import Settings
-    from housequest.knowledge.reading import FORMAT
     from housequest.tui.app import HousequestApp
     from housequest.tui.play.game import GameConfig
     from housequest.tui.play.screen import PlayScreen
+    from housequest.worlds.format import FORMAT
     from housequest.worlds.registry import make_world
 
     model, rules = folder / "demo.yaml", folder / "rules.yaml"
