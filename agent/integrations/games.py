@@ -60,6 +60,7 @@ _LOOKED_AT = 40
 class HostOptions(OfferedTasks):
     """What clients may play. ``records`` is the folder for episodes, None for none."""
 
+    split: str | None = None
     records: Path | None = None
 
 

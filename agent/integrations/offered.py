@@ -22,7 +22,7 @@ class OfferedTasks:
     """
 
     world: World
-    split: str | None = None
+    split: str | None
     types: tuple[str, ...] = ()
     grants: frozenset[str] = frozenset()
     max_turns: int = 50
