@@ -372,3 +372,59 @@ def test_what_is_put_is_what_is_read(first: list[Rule], second: list[Rule]) -> N
     assert after.rules == (*first[:-1], changed)
     assert parse_book(book.path, after.text.encode()).rules == after.rules
     assert after.text.startswith("# ours\n")
+
+
+COMMENTED = """\
+# top
+format: "0.2"   # of the format
+rules:   # of the list
+  # before the first
+  - types: [a, b]  # of types
+    # before the statement
+    statement: 'one # is no comment'   # of the statement
+    objects: # of objects
+    # before x
+    - x  # of x
+    - y
+    kind: location
+    # after the first
+  -   id: two
+      evidence: # of evidence
+        supports: 3 # of supports
+        witnesses: # of witnesses
+        - a/b/1
+        against: [c/d/1, # of the one against
+          c/d/2]
+      statement: >-  # of what is folded
+        # is no comment
+        text
+      # before history
+      history:
+      # before did
+      - did: edited # of did
+        was: old
+      # after did
+
+  - {id: three, # of three
+     statement: x y}   # after three
+  - four
+    words # of words
+  # after the last
+world: alfworld # of the world
+# end
+"""
+
+
+@pytest.mark.heavy
+@settings(max_examples=40)
+@given(st.lists(RULES, min_size=4, max_size=4), st.sets(st.integers(0, 3)), st.sampled_from(["\n", "\r\n"]))
+def test_whatever_changes_no_comment_goes_and_no_other_rule_is_touched(rules: list[Rule], places: set[int], end: str) -> None:
+    before = parsed(COMMENTED.replace("\n", end))
+    changed = [replace(rules[place], id=before.rules[place].id) for place in places]
+    after = before.put([*changed, Rule("new", "a: b")])
+    assert (after.world, len(after.rules)) == ("alfworld", 5)
+    for comment in re.findall(r"# (?:top|end|of|before|after)[a-z ]*", COMMENTED):
+        assert comment in after.text
+    for at in set(range(4)) - places:
+        assert before.text[before.page.places[at].start : before.page.places[at].end].rstrip(" ") in after.text
+    assert after.text.count("\n") == after.text.count(end)
