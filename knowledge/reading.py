@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any
 
 from housequest.knowledge.checks import Check, parse_check
+from housequest.knowledge.nodes import PLAIN, Place, Wrong, YamlNode, compose
 from housequest.knowledge.rules import (
     EDIT_KINDS,
     EDITED,
@@ -40,8 +41,6 @@ LONGEST_WAS = MOST_WORDS * (LONGEST_WORD + 2)
 """Most characters of a field's old value; the longest fields are lists of words."""
 MOST_EDITS = 1_000
 
-PLAIN = "tag:yaml.org,2002:"
-"""What the tags of YAML's own types begin with."""
 _NULL = f"{PLAIN}null"
 _FORMAT = f"`format: {FORMAT}`"
 _NEVER_NULL = {"id", "statement", "world"}
@@ -50,36 +49,7 @@ _NAME = re.compile(r"[\w.-]+")
 _JOINERS = {"\u200c", "\u200d"}
 
 
-class YamlNode(Protocol):
-    """A node of ruamel's. ``value`` is a text, a list of nodes, or a list of pairs of nodes; ``flow_style``: in brackets."""
-
-    id: Literal["scalar", "sequence", "mapping"]
-    tag: str
-    value: Any
-    start_mark: Any
-    end_mark: Any
-    flow_style: bool | None
-    style: str | None
-
-
 _Reader = Callable[[YamlNode], Any]
-
-
-class Place(NamedTuple):
-    """Where a node is in the text, by index; ``column`` is that of its start. ``block``: its parts have lines of their own."""
-
-    start: int
-    column: int
-    end: int
-    block: bool
-
-    @classmethod
-    def of(cls, node: YamlNode) -> Place:
-        """The place of ``node``."""
-        start, end = node.start_mark.index, node.end_mark.index
-        # Nothing, where a list might be, is at the beginning of what comes next.
-        block = start == end if node.id == "scalar" else not node.flow_style
-        return cls(start, node.start_mark.column, end, block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +66,12 @@ class Page:
     missing: tuple[str, ...] = (f"format: {FORMAT}", "rules:")
 
 
-class Wrong(Exception):
-    """What is wrong in a ``line``, counted from 0. ``fields`` leads to it from its rule."""
-
-    def __init__(self, line: int, reason: str, *fields: str) -> None:
-        super().__init__(reason)
-        self.line = line
-        self.fields = fields
-
-
 def _wrong(node: YamlNode, reason: str, *fields: str) -> Wrong:
     return Wrong(node.start_mark.line, reason, *fields)
 
 
 def read_page(text: str, where: str) -> Page:
     """The rules in ``text``; ``where`` names the file in errors. Raises ``KnowledgeError``."""
-    from housequest.knowledge.nodes import compose
-
     rule = ""
     try:
         root = compose(text, where)
