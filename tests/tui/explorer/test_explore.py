@@ -99,7 +99,8 @@ def test_the_book_under_each_acceptance_and_what_was_dropped_and_why(call: Run, 
 
 
 def test_a_book_of_a_persons_keeps_all_that_is_in_it(call: Run, tmp_path: Path, server: Server) -> None:
-    mine = "# my own\n- id: hands\n  statement: One thing fits into a hand.  # sure\n- opening a receptacle makes it open\n"
+    mine = "# my own\nformat: 0.2\nrules:\n- id: hands\n  statement: One thing fits into a hand.  # sure\n"
+    mine += "- opening a receptacle makes it open\n"
     book = tmp_path / "mine.yaml"
     against = f"- id: shelves\n  statement: {SHELVES.replace('wise', 'very wise')}\n"
     book.write_text(mine + against)
@@ -295,7 +296,7 @@ def test_a_book_that_became_read_only_costs_no_call(call: Run, tmp_path: Path, s
     book.chmod(0o444)
     refused = call(*command(server, "--into", "mine.yaml"))
     assert (refused.returncode, "read-only" in refused.stderr) == (2, True)
-    assert book.read_text() == "- be quick\n"
+    assert book.read_text() == "format: 0.2\nrules:\n- be quick\n"
     calls = len(server.requests)
     book.chmod(0o644)
     assert call(*command(server, "--into", "mine.yaml")).returncode == 0
