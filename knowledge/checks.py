@@ -103,9 +103,21 @@ class Check:
     before: tuple[Fact, ...]
     then: tuple[Fact, ...]
 
+    @property
+    def occasion(self) -> str:
+        """When the check applies: its command pattern and the facts before, in any order."""
+        return " and ".join([self.command, *sorted(map(str, self.before))])
+
     def __str__(self) -> str:
         when = f"; when {' and '.join(map(str, self.before))}" if self.before else ""
         return f"{self.command}{when}; then {' and '.join(map(str, self.then))}"
+
+
+def exclude(one: Check | None, other: Check | None) -> bool:
+    """Whether two checks state opposite facts for the same commands and facts before."""
+    if one is None or other is None or one.occasion != other.occasion:
+        return False
+    return any(replace(fact, negated=not fact.negated) in other.then for fact in one.then)
 
 
 LONGEST = 600

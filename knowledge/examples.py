@@ -256,12 +256,22 @@ def subtasks_of_goal(goal: Goal) -> tuple[str, ...]:
 
 def in_words(steps: Iterable[GoalStep]) -> tuple[str, ...]:
     """Steps as sub-tasks in PET's words, without those that they leave out."""
-    return tuple(_words(steps))
+    return tuple(filter(None, map(subtask_words, steps)))
 
 
 def subtask_words(subgoal: GoalStep) -> str:
     """One sub-task in PET's words; empty for what they leave out."""
-    return next(_words((subgoal,)), "")
+    match subgoal.action:
+        case "pick":
+            return f"take {'an' if (subgoal.object or '')[:1] in 'aeiou' else 'a'} {subgoal.object}"
+        case "put":
+            return f"put the {subgoal.object} in or on the {subgoal.place}"
+        case "use":
+            return f"turn on the {subgoal.object}"
+        case "heat" | "cool" | "clean" | "slice" as action:
+            return f"{action} the {subgoal.object}"
+        case "find" | "go" | "open" | "close":
+            return ""
 
 
 def tasks_of(world: World, split: str) -> tuple[Example, ...]:
@@ -270,18 +280,3 @@ def tasks_of(world: World, split: str) -> tuple[Example, ...]:
     return tuple(
         Example(task.reference, task.type, Trajectory(goal, Observation(""), ())) for goal, task in reversed(first.items())
     )
-
-
-def _words(subgoals: Iterable[GoalStep]) -> Iterator[str]:
-    for subgoal in subgoals:
-        match subgoal.action:
-            case "pick":
-                yield f"take {'an' if (subgoal.object or '')[:1] in 'aeiou' else 'a'} {subgoal.object}"
-            case "put":
-                yield f"put the {subgoal.object} in or on the {subgoal.place}"
-            case "use":
-                yield f"turn on the {subgoal.object}"
-            case "heat" | "cool" | "clean" | "slice" as action:
-                yield f"{action} the {subgoal.object}"
-            case "find" | "go" | "open" | "close":
-                pass

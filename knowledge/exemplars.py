@@ -29,8 +29,7 @@ EACH = 3
 """Exemplars of each type in a file, as in the released one."""
 MAX_FILE = 2_000_000
 MAX_TEXT = 20_000
-MOST = 10
-"""Characters of a file and of an exemplar, and exemplars of a type, at most."""
+"""Bytes of a file and characters of an exemplar, at most."""
 
 THINK = "think:"
 """What a thought begins with."""

@@ -24,7 +24,8 @@ def refusal(pattern: str, fact: Fact, *, whole: bool = False) -> str:
     if about:
         last = max(about, key=variables.index)
         place = pattern.index(f"{{{last}}}") + len(last) + 2
-        clause = f" that {_clause(fact)}" if nouns[last] != "a place" or fact.relation != "at" else f" where {_where(fact)}"
+        there = nouns[last] == "a place" and fact.relation == "at"
+        clause = f" where you {'already are' if fact.negated else 'are not'}" if there else f" that {_clause(fact)}"
         said = pattern[:place] + clause + (pattern[place:] if whole else "")
     else:
         said = (pattern if whole else pattern[: pattern.index("}") + 1]) + f" while {_state(fact)}"
@@ -49,10 +50,6 @@ def _clause(fact: Fact) -> str:
             return "you have seen" if fact.negated else "you have not seen"
         case _:
             return f"is {no}{fact.text}"
-
-
-def _where(fact: Fact) -> str:
-    return "you already are" if fact.negated else "you are not"
 
 
 def _state(fact: Fact) -> str:

@@ -14,15 +14,13 @@ from pathlib import Path
 from housequest.knowledge.reading import Page, read_page
 from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
+from housequest.worlds.format import FORMAT
 from housequest.worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
 from housequest.worlds.registry import DEFAULT_WORLD
 
 LARGEST_FILE = 1_000_000
 PATIENCE = 5.0
 """Seconds to wait for another command that is saving the same book."""
-
-_BOM = "\ufeff"
-
 
 NEAR = 4
 """Ids that are named where none is spelled nearly as the one that was asked for."""
@@ -98,9 +96,8 @@ class Rulebook:
             return self
         from housequest.knowledge.writing import rewrite
 
-        mark = _BOM if self.text.startswith(_BOM) else ""
-        text, page = rewrite(self.text.removeprefix(mark), self.page, changed, tuple(added.values()), str(self.path))
-        return replace(self, text=mark + text, page=page)
+        text, page = rewrite(self.text, self.page, changed, tuple(added.values()), str(self.path))
+        return replace(self, text=text, page=page)
 
     def restored(self, earlier: Rulebook) -> Rulebook:
         """The content of ``earlier``, to be saved over this version: this undoes a change."""
@@ -109,7 +106,8 @@ class Rulebook:
 
 def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
     """An empty book about ``world``, not saved yet."""
-    text = "" if world == DEFAULT_WORLD else f"world: {world}\nrules:\n"
+    about = "" if world == DEFAULT_WORLD else f"world: {world}\n"
+    text = f"format: {FORMAT}\n{about}rules:\n"
     return Rulebook(path, text, read_page(text, str(path)))
 
 
@@ -135,7 +133,7 @@ def parse_book(path: Path, content: bytes) -> Rulebook:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise KnowledgeError(f"{path}:{line}: a rulebook is text in UTF-8, which this is not.") from None
-    return Rulebook(path, text, read_page(text.removeprefix(_BOM), str(path)), _digest(content))
+    return Rulebook(path, text, read_page(text, str(path)), _digest(content))
 
 
 def save(book: Rulebook) -> Rulebook:

@@ -1,7 +1,7 @@
-"""Rewrites the text of a rulebook only where a rule changed: comments, order and layout elsewhere stay as they are.
+"""Rewrites the text of a rulebook only where a rule changed: all else, comments too, stays byte for byte as it was.
 
-Only the lines of a changed rule are rewritten, by ruamel's round trip, which keeps comments within them. The result is parsed
-again and refused unless it holds exactly the intended rules.
+A field that changed is written anew in its place. The result is parsed again and refused unless it holds exactly the intended
+rules.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import datetime
 import io
 import re
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
 from housequest.knowledge.checks import Check
+from housequest.knowledge.nodes import Place, YamlNode, compose
 from housequest.knowledge.reading import FIELDS, Page, read_page
 from housequest.knowledge.rules import Edit, Evidence, Origin, Rule
 from housequest.worlds.errors import KnowledgeError
@@ -26,7 +30,13 @@ _ALWAYS = {"status", "source", "supports", "contradicts"}
 
 Plain: TypeAlias = "str | int | datetime.date | list[Plain] | dict[str, Plain] | None"
 
-_FIELD = re.compile(r"[- ] +[a-z]+:")
+
+class _Change(NamedTuple):
+    """What comes in place of a part of a text; a part of no length is an insertion."""
+
+    start: int
+    end: int
+    text: str
 
 
 def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[Rule], where: str) -> tuple[str, Page]:
@@ -35,105 +45,156 @@ def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[
     Raises ``KnowledgeError`` if that would change anything else.
     """
     wanted = (*(changed.get(position, rule) for position, rule in enumerate(page.rules)), *added)
-    fault = ""
-    for attempt in (_by_lines, _as_a_whole):
-        try:
-            result = attempt(text, page, changed, added)
-            read = read_page(result, where)
-        except KnowledgeError as error:
-            fault = str(error)
-            continue
-        if (read.rules, read.world) == (wanted, page.world):
-            return result, read
-        fault = "what would be written would not be read as what was meant"
-    raise KnowledgeError(f"{where} was not changed: {fault.rstrip('.')}. Change it by hand.")
-
-
-def _by_lines(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
-    if page.lines is None:
-        raise KnowledgeError("its rules are not on lines of their own")
-    end = "\r\n" if "\r\n" in text else "\n"
-    lines = text.split("\n")
-    for position in sorted(changed, reverse=True):
-        place = slice(page.lines[position].start, page.lines[position].stop)
-        before = [line.removesuffix("\r")[page.column :] for line in lines[place]]
-        after = _item("\n".join(before) + "\n", changed[position])
-        lines[place] = [f"{' ' * page.column}{line}{end[:-1]}" for line in after]
-    result = "\n".join(lines)
-    for rule in added:
-        block = "".join(f"{' ' * page.column}{line}{end}" for line in _dumped([_updated(None, rule)]).splitlines())
-        result += f"{'' if not result or result.endswith(chr(10)) else end}{block}"
-    return result
-
-
-def _item(text: str, rule: Rule) -> list[str]:
-    """The lines of one item after changing it to ``rule``."""
-    items = _loaded(text)
-    if not isinstance(items, list) or len(items) != 1:
-        raise KnowledgeError("a rule cannot be told from the next")
-    items[0] = _updated(items[0], rule)
-    # In the continuation lines of multi-line texts, ``#`` does not start a comment.
-    within: set[int] = set()
-    for event in _round_trip().parse(text):
-        if getattr(event, "value", None) is not None:
-            within.update(range(event.start_mark.line + 1, event.end_mark.line + (event.end_mark.column > 0)))
-    before = [line for number, line in enumerate(text.split("\n")) if number not in within]
-    return _with_comments(before, _dumped(items).splitlines())
-
-
-def _with_comments(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """``after`` with the comment lines that only ``before`` has, each above the same field, or at the end.
-
-    ruamel drops comments together with the field that they follow; this puts them back.
-    """
-    lines = list(after)
-    there = Counter(map(str.strip, after))
-    below = len(lines)
-    for line in reversed(before):
-        text = line.strip()
-        if not text.startswith("#"):
-            field = _FIELD.match(line)
-            below = next((at for at, other in enumerate(lines) if field and other.startswith(field[0])), below)
-        elif there[text]:
-            there[text] -= 1
-        else:
-            lines.insert(below, line)
-    return lines
-
-
-def _as_a_whole(text: str, _: Page, changed: Mapping[int, Rule], added: Sequence[Rule]) -> str:
-    """Round-trip the whole text: for lists in brackets and anything else that cannot be changed line by line."""
-    root = _loaded(text)
-    if isinstance(root, dict):
-        root["rules"] = root.get("rules") or []
-    items: list[Any] = root["rules"] if isinstance(root, dict) else root
-    for position, rule in changed.items():
-        items[position] = _updated(items[position], rule)
-    items.extend(_updated(None, rule) for rule in added)
-    return _dumped(cast("Any", root))
-
-
-def _loaded(text: str) -> list[Any] | dict[str, Any]:
-    from ruamel.yaml.error import YAMLError
-
+    newline = "\r\n" if "\r\n" in text else "\n"
     try:
-        loaded = _round_trip().load(text)
-    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
-        raise KnowledgeError(" ".join(str(error).split())[:200]) from None
-    if loaded is not None and not isinstance(loaded, list | dict):
-        raise KnowledgeError("it is not a list")
-    return cast("list[Any] | dict[str, Any]", loaded) if loaded is not None else []
+        if text and not text.endswith("\n"):
+            text += newline
+            page = read_page(text, where)
+        listed = page.listed
+        if listed is None:
+            changes = [_Change(len(text), len(text), "\n".join([*page.missing, *map(_item, wanted), ""]))]
+        elif not listed.block:
+            # A list in brackets becomes one with lines for each rule.
+            comments = _comments(*_alone(text, listed), 0)
+            changes = [_Change(listed.start, listed.end, "\n" + "".join([*comments, "\n".join(map(_item, wanted))]))]
+        else:
+            changes = [_changed(text, page, position, rule) for position, rule in changed.items()]
+            items = "".join(f"{' ' * listed.column}{_indented(_item(rule), listed.column)}\n" for rule in added)
+            changes.append(_Change(listed.end, listed.end, items))
+        result = _applied(text, [each._replace(text=re.sub("\r?\n", newline, each.text)) for each in changes])
+        read = read_page(result, where)
+        if (read.rules, read.world) != (wanted, page.world):
+            raise KnowledgeError("what would be written would not be read as what was meant")
+    except KnowledgeError as error:
+        raise KnowledgeError(f"{where} was not changed: {str(error).rstrip('.')}. Change it by hand.") from None
+    return result, read
 
 
-def _round_trip() -> Any:
-    from ruamel.yaml import YAML
+def _applied(text: str, changes: Iterable[_Change]) -> str:
+    """``text`` after ``changes``, which do not overlap; of those at one place, insertions come first."""
+    parts: list[str] = []
+    at = 0
+    for change in sorted(changes, key=lambda change: change[:2]):
+        parts += [text[at : change.start], change.text]
+        at = change.end
+    return "".join([*parts, text[at:]])
 
+
+def _alone(text: str, place: Place) -> tuple[str, YamlNode]:
+    """What stands at ``place``, in the column that it has, and its node."""
+    part = " " * place.column + text[place.start : place.end]
+    node = compose(part, "a part")
+    if node is None:
+        raise KnowledgeError("a rule cannot be told from the next")
+    return part, node
+
+
+def _changed(text: str, page: Page, position: int, rule: Rule) -> _Change:
+    """The item at ``position`` after changing it to ``rule``: field by field where each has lines of its own."""
+    place = page.places[position]
+    part, node = _alone(text, place)
+    if place.block:
+        part = _applied(part, _changes(part, node, _record(page.rules[position]), _record(rule), FIELDS[Rule]))
+    else:
+        new = _indented(_dumped(_record(rule), place.column), place.column)
+        part = "".join([" " * place.column, *_comments(part, node, place.column), new, part[_end(part, node) :]])
+    return _Change(place.start, place.end, part.removeprefix(" " * place.column))
+
+
+def _changes(
+    text: str, node: YamlNode, old: Mapping[str, Plain], new: Mapping[str, Plain], order: Sequence[str]
+) -> Iterator[_Change]:
+    """What makes the fields ``new`` of the ``old`` ones of a mapping in block style; ``order`` is that of all names."""
+    present: dict[str, tuple[YamlNode, YamlNode]] = {key.value: (key, value) for key, value in node.value}
+    kept = [name for name in present if name in new or name not in old]
+    column = node.start_mark.column
+    margin = " " * column
+    for name, (key, value) in present.items():
+        was, now = old.get(name), new.get(name)
+        if was == now:
+            continue
+        start, end = key.start_mark.index, _end(text, value)
+        rest = text.index("\n", end) + 1
+        if name not in kept:
+            lines = "".join(f"{margin}{line.rstrip(' ')}" for line in _comments(text, value, column, start, rest))
+            yield _Change(start - column, rest, lines)
+        elif _is_block(value, "mapping") and isinstance(was, dict) and isinstance(now, dict):
+            yield from _changes(text, value, was, now, list(now))
+        elif _is_block(value, "sequence") and isinstance(was, list) and isinstance(now, list) and now[: len(was)] == was:
+            dash = value.start_mark.column
+            yield _Change(rest, rest, f"{' ' * dash}{_indented(_dumped(now[len(was) :], dash), dash)}\n")
+        else:
+            yield _Change(start, end, "".join([*_comments(text, value, column, start), _field(name, now, column)]))
+    for place, name in enumerate(order):
+        if name in new and name not in present:
+            before = [each for each in kept if each in order[:place]]
+            if before:
+                at = text.index("\n", _end(text, present[before[-1]][1])) + 1
+                yield _Change(at, at, f"{margin}{_field(name, new[name], column)}\n")
+            else:
+                at = present[kept[0]][0].start_mark.index
+                yield _Change(at, at, f"{_field(name, new[name], column)}\n{margin}")
+
+
+def _is_block(node: YamlNode, id: str) -> bool:
+    return node.id == id and not node.flow_style
+
+
+def _end(text: str, node: YamlNode) -> int:
+    """Where what ``node`` says ends; the marks of a collection end where the next thing begins."""
+    if node.id == "scalar" or node.flow_style:
+        return len(text[: node.end_mark.index].rstrip())
+    last = node.value[-1]
+    return _end(text, last[1] if node.id == "mapping" else last)
+
+
+def _comments(text: str, node: YamlNode, column: int, start: int | None = None, end: int | None = None) -> list[str]:
+    """The comments from ``start`` to ``end`` that are in no scalar of ``node``, each as a line with the next one's indent."""
+    at, gaps = node.start_mark.index if start is None else start, list[str]()
+    for scalar in _scalars(node):
+        begin = scalar.start_mark.index
+        # Behind the mark of a block there may be a comment, too.
+        gaps.append(text[at : text.index("\n", begin) if scalar.style in {"|", ">"} else begin])
+        at = scalar.end_mark.index
+    gaps.append(text[at : end or _end(text, node)])
+    return [f"{comment.rstrip()}\n{' ' * column}" for gap in gaps for comment in re.findall(r"#[^\r\n]*", gap)]
+
+
+def _scalars(node: YamlNode) -> Iterator[YamlNode]:
+    if node.id == "scalar":
+        yield node
+        return
+    for each in node.value:
+        for one in each if node.id == "mapping" else (each,):
+            yield from _scalars(one)
+
+
+def _item(rule: Rule) -> str:
+    """A rule in a list, without a newline at its end."""
+    return f"- {_indented(_dumped(_record(rule), 2), 2)}"
+
+
+def _field(name: str, value: Plain, column: int) -> str:
+    return _indented(_dumped({name: value}, column), column)
+
+
+def _indented(text: str, column: int) -> str:
+    """``text`` with all lines but the first indented by ``column``."""
+    return text.replace("\n", f"\n{' ' * column}")
+
+
+def _dumped(value: Plain, column: int) -> str:
+    """``value`` as it is written in this ``column``, each of its parts on lines of its own, without a newline at its end."""
     yaml: Any = YAML(typ="rt")
-    yaml.preserve_quotes = True
-    yaml.width = WIDTH
+    yaml.width = WIDTH - column
     yaml.allow_unicode = True
     yaml.representer.ignore_aliases = _written_out
-    return yaml
+    styled = _styled(value)
+    styled.fa.set_block_style()
+    stream = io.StringIO()
+    yaml.dump(styled, stream)
+    # ruamel may leave a trailing space where it folds a line.
+    return "\n".join(line.rstrip(" ") for line in stream.getvalue().rstrip("\n").split("\n"))
 
 
 def _written_out(_: object) -> bool:
@@ -141,65 +202,8 @@ def _written_out(_: object) -> bool:
     return True
 
 
-def _dumped(items: Any) -> str:
-    stream = io.StringIO()
-    _round_trip().dump(items, stream)
-    # ruamel may leave a trailing space where it folds a line.
-    return "\n".join(line.rstrip(" ") for line in stream.getvalue().split("\n"))
-
-
-def _updated(item: object, rule: Rule) -> Any:
-    """A loaded item changed to ``rule``; fields with the same value stay as they were written."""
-    from ruamel.yaml.comments import CommentedMap
-
-    mapping: Any = item if isinstance(item, CommentedMap) else CommentedMap()
-    _put_all(mapping, _record(rule), FIELDS[Rule])
-    return mapping
-
-
-def _put_all(fields: Any, values: Mapping[str, Plain], order: Sequence[str]) -> None:
-    """Set ``fields`` to ``values``, in the ``order`` of names."""
-    for place, name in enumerate(order):
-        value = values.get(name)
-        if value is None:
-            fields.pop(name, None)
-        elif fields.get(name) is None:
-            before = set(order[:place])
-            fields.pop(name, None)
-            after = max((number for number, key in enumerate(fields, 1) if key in before), default=0)
-            fields.insert(after, name, _styled(value))
-        else:
-            _put(fields, name, value)
-
-
-def _put(fields: Any, name: str, value: Plain) -> None:
-    """Replace a field, or only the part that is new, so that comments within the rest stay."""
-    present: Any = fields[name]
-    known = _plain(present)
-    if known == value:
-        return
-    if isinstance(known, list) and isinstance(value, list) and known and value[: len(known)] == known:
-        present.extend(map(_styled, value[len(known) :]))
-    elif isinstance(known, dict) and isinstance(value, dict) and known and not present.fa.flow_style():
-        _put_all(present, value, [*(key for key in present if key not in value), *value])
-    else:
-        fields[name] = _styled(value)
-
-
-def _plain(value: Any) -> Plain:
-    """A loaded value for comparison, with texts in single spaces as the reader returns them."""
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in cast("dict[Any, Any]", value).items()}
-    if isinstance(value, list):
-        return [_plain(each) for each in cast("list[Any]", value)]
-    return value if isinstance(value, int | datetime.date) else " ".join(str(value).split())
-
-
 def _styled(value: Plain) -> Any:
     """A value ready to write: short lists and mappings in brackets, long ones and histories an entry a line."""
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
-    from ruamel.yaml.scalarstring import SingleQuotedScalarString
-
     styled: Any = value
     if isinstance(value, dict):
         styled = CommentedMap({key: _styled(each) for key, each in value.items()})

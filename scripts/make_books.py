@@ -43,6 +43,7 @@ from housequest.tui.desk.witnesses import MissingWitness, find_witnesses
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.errors import HousequestError
+from housequest.worlds.format import FORMAT
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.paths import atomic_write
 from scripts.clumsy import Clumsy
@@ -55,6 +56,8 @@ HEADER = f"""\
 # What counting learned over `{SPLIT}`: no model was used, and no person judged it. `python -m scripts.make_books` counts
 # it anew. First what commands need, counted in two recorded games of each task; then where things lie, by the table over all
 # games of `{SPLIT}`, what tasks ask for most often first. Intervals are of 95 %. The published games are MIT-licensed.
+format: {FORMAT}
+rules:
 """
 
 

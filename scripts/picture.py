@@ -119,12 +119,13 @@ async def _draw(folder: Path, target: Path) -> None:
     from housequest.tui.app import HousequestApp
     from housequest.tui.play.game import GameConfig
     from housequest.tui.play.screen import PlayScreen
+    from housequest.worlds.format import FORMAT
     from housequest.worlds.registry import make_world
 
     model, rules = folder / "demo.yaml", folder / "rules.yaml"
     actor = [f"Thought: {thought}\nStep: {step}\nAction: {command}" for thought, step, command in _WAY]
     model.write_text(json.dumps({"rules": [{"role": "You plan", "reply": _PLAN}], "replies": actor}), "utf-8")
-    rules.write_text(json.dumps(_RULES), "utf-8")
+    rules.write_text(json.dumps({"format": FORMAT, "rules": _RULES}), "utf-8")
     world = make_world("alfworld")
     settings = Settings(agent="reasoner-actor", model=f"scripted:{model}", rules=str(rules), set={"on_subgoal": "off"})
     screen = PlayScreen(GameConfig(world, world.task(HOUSE), "reasoner-actor", settings, record=False), "step")

@@ -8,6 +8,14 @@ LEARNT_FROM = frozenset({"train", "generated", "example"})
 EVALUATION_SEEDS = 1_000_000
 """Made-up houses from this seed on are for evaluation."""
 
+_KEPT = ("valid", "test")
+"""Prefixes of the names of evaluation splits."""
+
+
+def is_evaluation_split(split: str) -> bool:
+    """Whether agents are evaluated on this split, in any world; no rule may be learned from it."""
+    return split.startswith(_KEPT)
+
 
 def may_be_learned(split: str, number: int) -> bool:
     """Whether a task of ``split`` may be learned from; ``number`` is the seed of a made-up house."""

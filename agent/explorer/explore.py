@@ -17,12 +17,12 @@ from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, Watc
 from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
 from housequest.agent.evaluation.runs.files import file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.ledger import Ledger
 from housequest.agent.evaluation.runs.spec import slug
 from housequest.agent.explorer.chunks import Chunk, EpisodeSteps, chunks, read_steps
 from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates, distilling_form
 from housequest.agent.explorer.filtering import FilterResult, filter_rules
 from housequest.agent.explorer.judges import LearningModel, ModelJudge
-from housequest.agent.explorer.ledger import Ledger
 from housequest.agent.explorer.plan import Exploration, ExplorationFolder, LearningRoom, refuse_evaluation_split
 from housequest.agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
 from housequest.agent.models.registry import make_model
@@ -81,7 +81,7 @@ async def explore(
     # Refuse an unreadable book before playing.
     library().writable(target.into, exploration.run.config.world)
     place = ExplorationFolder(folder)
-    exploration = place.begin_exploration(exploration)
+    place.begin_exploration(exploration)
     before = place.report()
     same = before is not None and (before.into, before.accept, before.besides) == (target.into, target.accept, target.names)
     if before is not None and same and not before.left(retry_errors=options.retry_errors):
@@ -208,7 +208,7 @@ class _Learning:
             workers=self.options.workers,
             seed=self.exploration.run.config.seed,
             longest=self.exploration.learning.reply_tokens,
-            form=self.exploration.learning.form,
+            form="auto",
         )
 
     @property

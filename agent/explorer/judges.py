@@ -12,9 +12,9 @@ from housequest.agent.base import AgentEvent
 from housequest.agent.episodes.events import ParseFailed
 from housequest.agent.evaluation.runs.batch import run_workers
 from housequest.agent.evaluation.runs.budget import BudgetTracker, RunHalted
+from housequest.agent.evaluation.runs.ledger import Ledger, LedgerModel
 from housequest.agent.explorer.chunks import PlayedStep
 from housequest.agent.explorer.distiller import CandidateRule
-from housequest.agent.explorer.ledger import Ledger, LedgerModel
 from housequest.agent.explorer.report import FailedCall
 from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, FormChoice, Words

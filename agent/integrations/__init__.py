@@ -1,8 +1,8 @@
-"""Integrations with other programs.
+"""Integrations with other programs. Each of the folders is a part of its own; what several of them need is here.
 
-``games`` hosts games that clients play by id, ``hosted`` is one such game, and ``mcp_server`` serves them over the Model
-Context Protocol: to one client at a pipe, or with ``mcp_http`` to several; ``mcp_sdk`` hides which SDK is there.
-``sessions`` are environments for trainers; ``env_server`` serves them by OpenEnv's protocol and AgentGym's. ``listening`` is
-an HTTP server that strangers cannot fill. ``inspect_log`` exports a run as a log of inspect_ai, and ``inspect_task`` is a task
-there. ``tools`` are ALFWorld's commands as methods, for models that call tools, and ``trl_env`` plays by them in TRL.
+``offered`` says which tasks clients may play. ``games`` hosts games that they play by id, and ``hosted`` is one such game:
+``mcp`` serves them over the Model Context Protocol, to one client at a pipe or to several over HTTP. ``sessions`` are
+environments for trainers: ``env_server`` serves them by OpenEnv's protocol and AgentGym's. ``listening`` is an HTTP server that
+strangers cannot fill. ``tools`` are ALFWorld's commands as methods, for models that call tools: ``trl`` plays by them in TRL.
+``inspect_ai`` exports a run as a log of inspect_ai, and has a task for it.
 """

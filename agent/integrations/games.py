@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
 
 from housequest.agent.base import Act, GiveUp, Leave
-from housequest.agent.episodes.loop import VIEW, EpisodeConfig
-from housequest.agent.evaluation.runs.selection import MANY, find_types, select
+from housequest.agent.episodes.loop import EpisodeConfig
+from housequest.agent.evaluation.runs.selection import select
 from housequest.agent.evaluation.runs.spec import slug
 from housequest.agent.integrations.hosted import (
     CommandResult,
@@ -29,9 +28,10 @@ from housequest.agent.integrations.hosted import (
     RemoteAgent,
     TaskListing,
 )
+from housequest.agent.integrations.offered import LONGEST_COMMAND, OfferedTasks
 from housequest.agent.roles.base import clean
-from housequest.worlds.base import Task, World
-from housequest.worlds.errors import ConfigurationError, HousequestError, TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.base import Task
+from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 
 MOST_OPEN = 16
 """Games in play at once; one more replaces a game that has been idle for long, if there is one."""
@@ -49,7 +49,6 @@ IDLE = 600.0
 UNPLAYED = 60.0
 """The same for a game in which nobody has played a command yet: a client that only opens games keeps nobody out for long."""
 
-LONGEST_COMMAND = 2_000
 PATIENCE = 5.0
 """Seconds in which games must end when the server is closed."""
 
@@ -58,23 +57,11 @@ _LOOKED_AT = 40
 
 
 @dataclass(frozen=True, slots=True)
-class HostOptions:
-    """What clients may play. ``split`` of None offers all splits; ``records`` is the folder for episodes, None for none.
+class HostOptions(OfferedTasks):
+    """What clients may play. ``records`` is the folder for episodes, None for none."""
 
-    ``grants`` are the most that a game can be granted; ``seed`` makes the drawn tasks repeatable. Raises ``Unsupported`` for
-    what no client can be granted.
-    """
-
-    world: World
     split: str | None = None
-    types: tuple[str, ...] = ()
-    grants: frozenset[str] = frozenset()
-    max_turns: int = 50
-    seed: int | None = None
     records: Path | None = None
-
-    def __post_init__(self) -> None:
-        check_served(self.world, self.split or self.world.example_split, self.grants)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +73,6 @@ class GameRequest:
     type: str | None = None
     seed: int | None = None
     grants: tuple[str, ...] | None = None
-
-
-def check_served(world: World, split: str, grants: frozenset[str]) -> None:
-    """Raise ``Unsupported`` for the grant ``view``, and for what ``world`` cannot give."""
-    if VIEW in grants:
-        raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
-    if "diagnosis" in grants:
-        EpisodeConfig(world.engine, grants).check_grants(world, world.tasks(split))
 
 
 class GameHost:
@@ -126,16 +105,10 @@ class GameHost:
                 episode.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The offered splits; tasks are drawn from the first one by default."""
-        world, split = self.options.world, self.options.split
-        return (split,) if split is not None else (*world.endless_splits, *world.splits())
-
     async def tasks(self, split: str | None = None, first: int = 1, count: int = MOST_LISTED) -> TaskListing:
         """At most ``count`` tasks of ``split``, from number ``first`` (counted from 1). Raises ``ConfigurationError``."""
         async with self._asking:
-            return await asyncio.to_thread(self._listing, self._split(split), first, min(count, MOST_LISTED))
+            return await asyncio.to_thread(self._listing, self.options.split_named(split), first, min(count, MOST_LISTED))
 
     async def new(self, request: GameRequest, client: str | None = None) -> GameOpening:
         """Begin a game, one of the ``MOST_EACH`` of ``client``; None is the only client, and all places are its own.
@@ -167,13 +140,13 @@ class GameHost:
 
     def _listing(self, split: str, first: int, count: int) -> TaskListing:
         every = self.options.world.tasks(split)
-        types = self._types(every)
+        types = self.options.types_among(every)
         numbers = range(first - 1, min(len(every), first - 1 + count * _LOOKED_AT))
         found = tuple(islice(((n, every[n]) for n in numbers if not types or every[n].type in types), count))
         end = found[-1][0] + 1 if len(found) == count else numbers.stop
         granted = "type" in self.options.grants
         tasks = tuple(ListedTask(task=task.reference, goal=task.goal, type=task.type if granted else None) for _, task in found)
-        return TaskListing(split=split, splits=self.splits, tasks=tasks, next=end + 1 if end < len(every) else None)
+        return TaskListing(split=split, splits=self.options.splits, tasks=tasks, next=end + 1 if end < len(every) else None)
 
     async def _new(self, request: GameRequest, client: str | None) -> GameOpening:
         grants = self._granted(request)
@@ -211,40 +184,16 @@ class GameHost:
         return granted if request.grants is None else frozenset(request.grants)
 
     def _task(self, request: GameRequest, seed: int) -> Task:
-        if request.task is None:
-            if request.type is not None and "type" not in self._granted(request):
-                raise ConfigurationError("A type cannot be chosen here, since knowing it is not granted; leave it out.")
-            types = self.options.types if request.type is None else (request.type,)
-            task = select(self.options.world, self._split(request.split), types, sample=1, seed=seed).tasks[0]
-        else:
+        options = self.options
+        if request.task is not None:
             if (request.split, request.type, request.seed) != (None, None, None):
                 raise ConfigurationError("Name a task or have one drawn: leave out the task, or split, type and seed.")
-            task = self._named(request.task)
-        types = self._types(self.options.world.tasks(task.split))
-        if types and task.type not in types:
-            raise TaskNotFound("That task is of a type that this server does not offer.")
-        return task
-
-    def _named(self, reference: str) -> Task:
-        """The task ``split:number``; ids and paths are refused, since an id gives away the solution."""
-        split, _, number = reference.partition(":")
-        if not (number.isascii() and number.isdecimal() and len(number) < 20):
-            raise TaskNotFound(f"There is no task {shown(reference)}; name one as {self.splits[0]}:1.")
-        return self.options.world.task(f"{self._split(split)}:{int(number)}")
-
-    def _split(self, split: str | None) -> str:
-        splits = self.splits
-        if split is not None and split not in splits:
-            raise TaskNotFound(f"There is no split {shown(split)} here; there is: {', '.join(splits)}.{nearest(split, splits)}")
-        return splits[0] if split is None else split
-
-    def _types(self, every: Sequence[Task]) -> tuple[str, ...]:
-        """The offered types among those of a split's tasks."""
-        if not self.options.types:
-            return ()
-        few = len(every) <= MANY
-        known = sorted({task.type for task in every}) if few else tuple(self.options.world.task_types)
-        return find_types(self.options.types, known)
+            return options.named(request.task)
+        if request.type is not None and "type" not in self._granted(request):
+            raise ConfigurationError("A type cannot be chosen here, since knowing it is not granted; leave it out.")
+        types = options.types if request.type is None else (request.type,)
+        split = options.split_named(request.split)
+        return options.checked(select(options.world, split, types, sample=1, seed=seed).tasks[0])
 
     def _game(self, id: str) -> HostedGame:
         game = self._games.get(id)

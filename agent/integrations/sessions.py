@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from housequest.agent.evaluation.runs.selection import MANY, find_types, select
-from housequest.agent.integrations.games import LONGEST_COMMAND, check_served
+from housequest.agent.evaluation.runs.selection import MANY, select
+from housequest.agent.integrations.offered import LONGEST_COMMAND, OfferedTasks
 from housequest.agent.roles.base import clean
-from housequest.worlds.base import Env, Step, Task, World
-from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, shown
+from housequest.worlds.base import Env, Step, Task
+from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound
 from housequest.worlds.wrappers import OrderChecked, StepLimit
 
 MOST_SESSIONS = 256
@@ -30,24 +30,15 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ServedTasks:
-    """The tasks that clients may play: those of ``split``, of these ``types`` if there are any.
+class ServedTasks(OfferedTasks):
+    """The tasks that clients may play, in so many ``sessions``, of which those are ended that nobody uses for ``idle`` seconds.
 
-    ``seed`` makes the draws of sessions repeatable that name none: each then depends on how many sessions there were before.
-    Raises ``Unsupported`` for what no client can be granted.
+    Where a client names no seed, the draw depends on ``seed`` and on how many sessions there were before.
     """
 
-    world: World
     split: str
-    types: tuple[str, ...] = ()
-    grants: frozenset[str] = frozenset()
-    max_turns: int = 50
-    seed: int | None = None
     sessions: int = MOST_SESSIONS
     idle: float = IDLE
-
-    def __post_init__(self) -> None:
-        check_served(self.world, self.split, self.grants)
 
 
 class TextObservation(BaseModel):
@@ -80,15 +71,15 @@ class SessionState(BaseModel):
 
 
 class TaskDrawer:
-    """Draws and finds the tasks that are served. Only one thread at a time may use it."""
+    """Draws the tasks that are served. Only one thread at a time may use it."""
 
     def __init__(self, served: ServedTasks) -> None:
         self._served = served
-        self._every = served.world.tasks(served.split)
-        self._tasks = () if len(self._every) > MANY else select(served.world, served.split, served.types).tasks
+        endless = len(served.world.tasks(served.split)) > MANY
+        self._tasks = () if endless else select(served.world, served.split, served.types).tasks
         self._drawn_from = sorted(self._tasks, key=lambda task: task.id)
-        self._named = {task.reference: task for task in self._tasks}
-        self._types = find_types(served.types, tuple(served.world.task_types)) if served.types and not self._tasks else ()
+        if endless:
+            served.types_among(served.world.tasks(served.split))  # refuses an unknown type before a client connects
 
     def __str__(self) -> str:
         return "tasks without end" if not self._tasks else f"{len(self._tasks):,} tasks"
@@ -106,17 +97,6 @@ class TaskDrawer:
         if not 0 <= place < len(self._tasks):
             raise TaskNotFound(f"There is no task {place} here; there are 0 to {len(self._tasks) - 1}.")
         return self._tasks[place]
-
-    def named(self, reference: str) -> Task:
-        """The task ``split:number``; ids are refused, since they give the solution away."""
-        split, _, number = reference.partition(":")
-        if split != self._served.split or not (number.isascii() and number.isdecimal() and len(number) < 20):
-            raise TaskNotFound(f"There is no task {shown(reference)} here; name one as {self._served.split}:1.")
-        name = f"{split}:{int(number)}"
-        task = self._named.get(name) if self._tasks else self._served.world.task(name)
-        if task is None or (self._types and task.type not in self._types):
-            raise TaskNotFound(f"There is no task {name} here, or it is of a type that this server does not offer.")
-        return task
 
 
 class Session:
@@ -152,7 +132,7 @@ class Session:
 
         def find() -> Task:
             if task is not None:
-                return self._tasks.named(task)
+                return self._served.named(task)
             return self._tasks.at(place) if place is not None else self._tasks.drawn(drawn or 0)
 
         async def begin() -> TextObservation:

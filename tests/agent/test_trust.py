@@ -93,7 +93,7 @@ def test_what_only_says_what_is_played_needs_no_trust(text: str, cloned: Path) -
 def test_what_sends_data_or_opens_files_elsewhere_needs_trust(text: str, place: str, effect: str, cloned: Path) -> None:
     own = library().own
     own.mkdir(parents=True)
-    (own / "mine.yaml").write_text("- A secret of the house.\n")
+    (own / "mine.yaml").write_text("format: 0.2\nrules:\n- A secret of the house.\n")
     says(cloned, text)
     if not place:  # not TOML, or not this key
         with pytest.raises(ConfigurationError):
@@ -119,7 +119,7 @@ def test_a_word_or_a_number_can_be_the_name_of_a_link(value: str, cloned: Path, 
 @pytest.mark.parametrize("key", ["rules", "habits"])
 def test_a_link_leads_out_of_the_folder(key: str, cloned: Path, tmp_path: Path) -> None:
     (tmp_path / "private").mkdir()
-    (tmp_path / "private" / "mine.yaml").write_text("- A secret of the house.\n")
+    (tmp_path / "private" / "mine.yaml").write_text("format: 0.2\nrules:\n- A secret of the house.\n")
     (cloned / "deep").symlink_to(tmp_path / "private")
     (cloned / "book").symlink_to(tmp_path / "private" / "mine.yaml")
     for value in ("deep/mine.yaml", "book", "./book", "deep/../private/mine.yaml"):
@@ -128,7 +128,7 @@ def test_a_link_leads_out_of_the_folder(key: str, cloned: Path, tmp_path: Path) 
 
 
 def test_a_name_is_no_way_to_a_link_in_a_folder_below(cloned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.yaml").write_text("- A secret of the house.\n")
+    (tmp_path / "mine.yaml").write_text("format: 0.2\nrules:\n- A secret of the house.\n")
     deep = cloned / "deep"
     deep.mkdir()
     (deep / "book").symlink_to(tmp_path / "mine.yaml")
@@ -164,7 +164,7 @@ def test_trust_is_of_this_content_at_this_place(cloned: Path, tmp_path: Path) ->
 
 def test_what_it_would_do_now_is_asked_about_again(cloned: Path, tmp_path: Path) -> None:
     says(cloned, f'{EVIL}rules = "book.yaml"\n')
-    (cloned / "book.yaml").write_text("- Eggs are cold.\n")
+    (cloned / "book.yaml").write_text("format: 0.2\nrules:\n- Eggs are cold.\n")
     trust(cloned)
     assert demanded() == {}
     (cloned / "book.yaml").unlink()

@@ -15,7 +15,7 @@ from housequest.worlds.paths import data_folder
 @pytest.fixture
 def shelf(tmp_path: Path) -> RuleLibrary:
     (tmp_path / "ships").mkdir()
-    (tmp_path / "ships" / "human.yaml").write_text("# as it ships\n- a\n")
+    (tmp_path / "ships" / "human.yaml").write_text("# as it ships\nformat: 0.2\nrules:\n- a\n")
     return RuleLibrary(tmp_path / "own", tmp_path / "ships")
 
 
@@ -41,10 +41,10 @@ def test_a_copy_made_meanwhile_is_not_overwritten(shelf: RuleLibrary) -> None:
 
 
 def test_a_file_is_a_file(shelf: RuleLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.yaml").write_text("- b\n")
+    (tmp_path / "mine.yaml").write_text("format: 0.2\nrules:\n- b\n")
     assert shelf.open(str(tmp_path / "mine.yaml")).rules[0].statement == "b"
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "bare").write_text("- c\n")
+    (tmp_path / "bare").write_text("format: 0.2\nrules:\n- c\n")
     assert shelf.open("bare").rules[0].statement == "c"
 
 

@@ -77,7 +77,10 @@ def test_what_a_person_judged_stays(first: Rulebook, status: str) -> None:
 
 
 def test_what_the_book_says_in_other_words_is_not_added() -> None:
-    mine = parse_book(Path("book.yaml"), b"- {id: one, statement: one thing at a time, check: '%s'}" % str(TAKE.check).encode())
+    mine = parse_book(
+        Path("book.yaml"),
+        b"format: 0.2\nrules:\n- {id: one, statement: one thing at a time, check: '%s'}" % str(TAKE.check).encode(),
+    )
     after = renew(mine, counted(MUG, TAKE), accept=True)
     assert (after.added, after.known) == ((MUG.id,), (TAKE.id,))
     assert [rule.id for rule in after.book.rules] == ["one", MUG.id]

@@ -18,9 +18,10 @@ from housequest.worlds.paths import data_folder
 from tests.waiting import PATIENCE, ending
 
 ROOT = Path(__file__).parents[2]
+HEAD = "format: 0.2\nrules:\n"
 
 
-def book(folder: Path, text: str = "# ours\n- a\n- b\n") -> Path:
+def book(folder: Path, text: str = f"# ours\n{HEAD}- a\n- b\n") -> Path:
     path = folder / "book.yaml"
     path.write_text(text, "utf-8")
     return path
@@ -104,12 +105,12 @@ for number in range(8):
     assert [(editor.wait(60), editor.stderr and editor.stderr.read()) for editor in editors] == [(0, "")] * 4
     names = {rule.id for rule in read_book(path).rules}
     assert names == {"rule-1", "rule-2"} | {f"{who}-{number}" for who in "wxyz" for number in range(8)}
-    assert path.read_text("utf-8").startswith("# ours\n- a\n- b\n")
+    assert path.read_text("utf-8").startswith("# ours\nformat: 0.2\nrules:\n- a\n- b\n")
 
 
 @pytest.mark.heavy
 def test_a_kill_in_the_middle_leaves_a_whole_book(tmp_path: Path) -> None:
-    path = book(tmp_path, "".join(f"- {'x' * 400} {number}\n" for number in range(400)))
+    path = book(tmp_path, HEAD + "".join(f"- {'x' * 400} {number}\n" for number in range(400)))
     code = """
 first = read_book(Path(sys.argv[1]))
 second = first.put([Rule("more", "see more")])
@@ -127,7 +128,7 @@ for turn in range(10**6):
             saver.kill()
         texts.add(len(read_book(path).rules))
         if len(read_book(path).rules) == 401:
-            path.write_text("".join(f"- {'x' * 400} {number}\n" for number in range(400)), "utf-8")
+            path.write_text(HEAD + "".join(f"- {'x' * 400} {number}\n" for number in range(400)), "utf-8")
     assert texts <= {400, 401}
 
 
@@ -147,7 +148,7 @@ except KnowledgeError as error:
     assert fault == ""
     assert "cannot be saved: " in said
     assert "The file is as it was." in said
-    assert path.read_text("utf-8") == "# ours\n- a\n- b\n"
+    assert path.read_text("utf-8") == "# ours\nformat: 0.2\nrules:\n- a\n- b\n"
     assert files(tmp_path) == ["book.yaml"]
 
 
@@ -172,7 +173,7 @@ def test_a_saved_file_keeps_its_permissions_and_its_link(tmp_path: Path) -> None
 
 @pytest.mark.heavy
 def test_a_book_that_nobody_could_read_again_is_not_written(tmp_path: Path) -> None:
-    path = book(tmp_path, "- a\n" + "#" * (LARGEST_FILE - 100) + "\n")
+    path = book(tmp_path, f"{HEAD}- a\n" + "#" * (LARGEST_FILE - 100) + "\n")
     with pytest.raises(KnowledgeError, match=r"too large.*Split it"):
         save(read_book(path).put([Rule("c", "see c " * 40)]))
     assert len(read_book(path).rules) == 1

@@ -17,6 +17,7 @@ from housequest.worlds.errors import KnowledgeError
 
 BOOK = """\
 # About counting.
+format: 0.2
 world: scripted
 rules:
 # The only one.
@@ -26,7 +27,7 @@ rules:
 
 
 def test_a_book_without_a_world_is_about_the_default_one(tmp_path: Path) -> None:
-    (tmp_path / "old.yaml").write_text("- Doors open.\n")
+    (tmp_path / "old.yaml").write_text("format: 0.2\nrules:\n- Doors open.\n")
     assert read_book(tmp_path / "old.yaml").world == "alfworld"
 
 
@@ -41,7 +42,7 @@ def test_a_book_of_a_world_is_changed_and_added_to_line_by_line(tmp_path: Path) 
     changed = read_book(path)
     save(changed.put([changed.rule("up").judged("rejected")]))
     text = path.read_text()
-    assert "# About counting.\nworld: scripted\nrules:\n# The only one.\n" in text
+    assert "# About counting.\nformat: 0.2\nworld: scripted\nrules:\n# The only one.\n" in text
     assert "# always" in text
     assert read_book(path).rule("up").status == "rejected"
 
@@ -49,7 +50,7 @@ def test_a_book_of_a_world_is_changed_and_added_to_line_by_line(tmp_path: Path) 
 @pytest.mark.parametrize("rules", ["rules: []", "rules:", "rules: [{id: a, statement: b}]", ""])
 def test_rules_are_added_however_the_list_is_written(tmp_path: Path, rules: str) -> None:
     path = tmp_path / "book.yaml"
-    path.write_text(f"world: counter\n{rules}\n")
+    path.write_text(f"format: 0.2\nworld: counter\n{rules}\n")
     before = read_book(path)
     after = save(before.put([Rule("new", "It counts.")]))
     assert (read_book(path).world, read_book(path).rules) == ("counter", after.rules)
@@ -59,28 +60,28 @@ def test_rules_are_added_however_the_list_is_written(tmp_path: Path, rules: str)
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("worlds: a\nrules: []", "world"),
-        ("world: [a]\nrules: []", "must be a text"),
-        ("world: a b\nrules: []", "a world's name"),
-        ("world: a\nrules: 3", "must be a list"),
-        ("just words", "must be a list"),
+        ("format: 0.2\nworlds: a\nrules: []", "world"),
+        ("format: 0.2\nworld: [a]\nrules: []", "must be a text"),
+        ("format: 0.2\nworld: a b\nrules: []", "a world's name"),
+        ("format: 0.2\nworld: a\nrules: 3", "must be a list"),
+        ("just words", "a list of rules"),
     ],
 )
 def test_what_is_no_book_is_refused_with_its_line(tmp_path: Path, text: str, fault: str) -> None:
     (tmp_path / "book.yaml").write_text(text)
-    with pytest.raises(KnowledgeError, match=rf"book\.yaml:[12]: .*{fault}"):
+    with pytest.raises(KnowledgeError, match=rf"book\.yaml:[123]: .*{fault}"):
         read_book(tmp_path / "book.yaml")
 
 
 def test_a_new_book_says_its_world_and_takes_no_other(tmp_path: Path) -> None:
     books = RuleLibrary(tmp_path / "own", tmp_path / "shipped")
     save(books.writable("mine", "scripted").put([Rule("a", "A.")]))
-    assert (tmp_path / "own" / "mine.yaml").read_text().startswith("world: scripted\nrules:\n- ")
+    assert (tmp_path / "own" / "mine.yaml").read_text().startswith("format: 0.2\nworld: scripted\nrules:\n- ")
     assert books.writable("mine", "scripted").world == "scripted"
     with pytest.raises(KnowledgeError, match="rulebook mine is for scripted; this is alfworld"):
         books.writable("mine")
     save(books.writable("old").put([Rule("a", "A.")]))
-    assert (tmp_path / "own" / "old.yaml").read_text().startswith("- id: a")
+    assert (tmp_path / "own" / "old.yaml").read_text().startswith("format: 0.2\nrules:\n- id: a")
 
 
 def test_a_run_a_game_and_a_measurement_refuse_a_book_of_another_world(tmp_path: Path) -> None:

@@ -12,17 +12,12 @@ from housequest.tui.commands import options
 from housequest.tui.commands.play import play
 from housequest.worlds.errors import ConfigurationError, shown
 
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
-"""Names of this machine by which no other can reach it."""
-
 
 def serve(
     arguments: Annotated[
         list[str] | None, typer.Argument(metavar="-- ARGUMENTS", help="Arguments of `housequest play`, after --.")
     ] = None,
-    host: Annotated[
-        str, options.value("--host", "HOST", "The address to listen on [127.0.0.1].", show_default=False)
-    ] = LOOPBACK[0],
+    host: options.HostOption = options.LOOPBACK[0],
     port: Annotated[
         int, options.value("--port", "N", "The port to listen on [8000].", min=1, max=65_535, show_default=False)
     ] = 8000,
@@ -58,7 +53,7 @@ def serve(
     server = BrowserServer(command, host, port, most=windows, url=url and url.rstrip("/"))
 
     def announce() -> None:
-        if host not in LOOPBACK:
+        if host not in options.LOOPBACK:
             terminal.note(
                 "Whoever has this address can play, with your models and at your cost, and read what you recorded. Without "
                 "https (--url), so can whoever listens on the way."

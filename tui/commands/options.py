@@ -179,4 +179,7 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would b
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 PlainOption = Annotated[bool, typer.Option("--plain", help="Plain text, without the screen.")]
 SpeedOption = Annotated[float | None, value("--speed", "N", "Show at most N turns a second.")]
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+"""Names of this machine by which no other can reach it."""
+HostOption = Annotated[str, value("--host", "HOST", "The address to listen on [127.0.0.1].", show_default=False)]
 RecordOption = Annotated[bool, typer.Option("--record/--no-record", help="Keep a record of each game.")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from housequest.tui import terminal
-from housequest.tui.browser.serve import LOOPBACK
 from housequest.tui.commands import options
 
 
@@ -17,9 +16,7 @@ from housequest.tui.commands import options
 )
 def env_server(
     flags: options.Flags,
-    host: Annotated[
-        str, options.value("--host", "HOST", "The address to listen on [127.0.0.1].", show_default=False)
-    ] = LOOPBACK[0],
+    host: options.HostOption = options.LOOPBACK[0],
     port: Annotated[
         int,
         options.value(
@@ -53,7 +50,7 @@ def env_server(
     )
 
     def announce(address: str) -> None:
-        if host not in LOOPBACK:
+        if host not in options.LOOPBACK:
             terminal.note("Whoever reaches this address can play, without a password; they can do nothing else.")
         terminal.note(f"Serving {world.name}, {served.split}, at {address} until you press Ctrl-C.")
 

@@ -37,9 +37,9 @@ from housequest.agent.evaluation.runs.files import (
     read_bytes,
 )
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.ledger import LARGEST, Ledger, LedgerCall, LedgerModel
 from housequest.agent.evaluation.runs.result import Frozen
 from housequest.agent.evaluation.runs.verify import Verification
-from housequest.agent.explorer.ledger import LARGEST, Ledger, LedgerCall, LedgerModel
 from housequest.agent.models.base import Model
 from housequest.agent.models.registry import make_model
 from housequest.worlds.alfred import PLANS

@@ -27,7 +27,6 @@ from housequest.agent.agents.socratic.roles import (
 )
 from housequest.agent.agents.socratic.roles import dialogue_text as as_dialogue
 from housequest.agent.agents.socratic.roles import numbered_subgoals as as_lines
-from housequest.agent.explorer.judges import ARBITER
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
 from housequest.agent.roles.subgoals import (
     LONGEST_NAME,
@@ -185,7 +184,7 @@ _TEXT = st.lists(st.one_of(st.text(max_size=60), st.sampled_from(_PARTS)), max_s
 
 
 _EVERY: list[Role[Any]] = [
-    *(LLM_PLANNER, SOCRATIC_PLANNER, QUESTIONER, VALIDITY, CAUSE, REASONER, ARBITER, SUBTASKS),
+    *(LLM_PLANNER, SOCRATIC_PLANNER, QUESTIONER, VALIDITY, CAUSE, REASONER, SUBTASKS),
     *(OPEX_PLANNER, OBSERVER, EXECUTOR, DECOMPOSER),
 ]
 

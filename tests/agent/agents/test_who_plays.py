@@ -117,15 +117,6 @@ def test_nor_a_world_whose_texts_nobody_reads() -> None:
         model_for("reasoner-actor", "builtin", "scripted")
 
 
-def test_it_cannot_distil() -> None:
-    from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
-
-    mined = plan_exploration(configure({"split": "generated", "model": "builtin"}), ExploreOptions(episodes=2))
-    assert mined.model is None
-    with pytest.raises(ConfigurationError, match="cannot distil"):
-        plan_exploration(configure({"split": "generated"}), ExploreOptions(episodes=2, distiller="builtin"))
-
-
 def test_it_costs_nothing() -> None:
     prices = configure().settings.prices_of("builtin")
     assert prices is not None

@@ -147,7 +147,7 @@ def test_a_budget_holds_for_all_machines(machines: Machines, solving: Server, tm
 
 
 SWEEP = "arms:\n  counts: {agent: expert}\n  name: {agent: expert, set: {search: name}}\n"
-BOOK = "- {id: places, statement: Things lie in places., status: candidate}\n"
+BOOK = "format: 0.2\nrules:\n- {id: places, statement: Things lie in places., status: candidate}\n"
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ from tests.backends.policy import Solver
 from tests.trusting import trust
 
 BOOK = """\
+format: 0.2
+rules:
 - One thing is carried at a time.
 - id: microwave
   statement: The microwave heats what is held.
@@ -188,7 +190,7 @@ def test_book_and_budget_are_part_of_the_run(tmp_path: Path) -> None:
 
 
 def test_a_manifest_from_before_rules_were_chosen_is_read(tmp_path: Path) -> None:
-    (tmp_path / "book.yaml").write_text("- One.\n- Two.\n")
+    (tmp_path / "book.yaml").write_text("format: 0.2\nrules:\n- One.\n- Two.\n")
     text = planned(tmp_path, rules=str(tmp_path / "book.yaml")).manifest.model_dump(mode="json")
     text["configuration"]["rules"] = {"file": "book.yaml", "sha256": "ab", "statements": ["One.", "Two."]}
     rules = Manifest.model_validate(text).configuration.rules
@@ -201,7 +203,7 @@ def test_rules_are_named_by_a_book_or_not_at_all(tmp_path: Path) -> None:
 
     own = library().own
     own.mkdir(parents=True)
-    (own / "mine.yaml").write_text("- From the library.\n")
+    (own / "mine.yaml").write_text("format: 0.2\nrules:\n- From the library.\n")
     near = tmp_path / "housequest.toml"
     near.write_text('rules = "mine"\n')
     trust(tmp_path)
@@ -213,5 +215,5 @@ def test_rules_are_named_by_a_book_or_not_at_all(tmp_path: Path) -> None:
     assert statements() == ("From the library.",)
     assert statements(rules="none") == ()
     assert statements(agent="expert", model=None) == ()
-    (tmp_path / "mine").write_text("- From a file beside it.\n")
+    (tmp_path / "mine").write_text("format: 0.2\nrules:\n- From a file beside it.\n")
     assert statements() == ("From a file beside it.",)

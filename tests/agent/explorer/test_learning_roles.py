@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from random import Random
+from string import Template
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, ProposedRule
-from housequest.agent.explorer.judges import ARBITER, JUDGE
-from housequest.agent.roles.base import ReplyError, load_prompt
+from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, ProposedRule, distilling_form
+from housequest.agent.explorer.judges import ARBITER, JUDGE, judging_form
+from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role, load_prompt, template_hashes
 from housequest.knowledge.checks import parse_check
 from housequest.worlds.registry import household
+from tests.agent.role_forms import check_form
 from tests.backends.teacher import rule
 
 HANDS = ProposedRule(
@@ -113,3 +118,23 @@ def test_the_checks_in_the_prompt_are_about_commands_of_the_world(world: str) ->
         "system", manual="", most="1", checks="\n".join(reader.commands.checks)
     )
     assert all(check in system for check in reader.commands.checks)
+
+
+@pytest.mark.parametrize("role", [DISTILLER.held_to(distilling_form(12)), JUDGE.held_to(judging_form(3)), ARBITER])
+def test_a_role_reads_what_its_form_allows(role: Role[Any]) -> None:
+    check_form(role, Random(role.name))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("filling", ["\n", "\N{NO-BREAK SPACE}", "- \n"])
+def test_an_endless_blank_is_read_in_linear_time(filling: str) -> None:
+    with suppress(ReplyError):
+        ARBITER.read(f"so{filling * (LONGEST_REPLY // len(filling))}so")
+
+
+def test_prompts_hold_sections_that_are_templates() -> None:
+    assert set(template_hashes("housequest.agent.explorer")) == {"distiller", "judge"}
+    for name in template_hashes("housequest.agent.explorer"):
+        sections = load_prompt("housequest.agent.explorer", name).sections
+        assert sections
+        assert all(Template(text).is_valid() for text in sections.values())

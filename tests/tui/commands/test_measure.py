@@ -18,6 +18,8 @@ pytestmark = pytest.mark.heavy
 
 KNACK = "Whoever knows this rule can play."
 BOOK = f"""\
+format: 0.2
+rules:
 - {{id: knack, statement: {KNACK}, status: candidate}}
 - {{id: plain, statement: Things lie in places.}}
 - {{id: mugs, statement: A mug is in the cabinet., kind: location, objects: [mug]}}
@@ -141,7 +143,7 @@ def test_a_dry_run_plays_nothing(book: Path, call: Run, tmp_path: Path) -> None:
     ids=range(9),
 )
 def test_what_cannot_be_measured_is_told(arguments: tuple[str, ...], reason: str, book: Path, call: Run) -> None:
-    (book.parent / "empty.yaml").write_text("- {statement: perhaps, status: candidate}\n")
+    (book.parent / "empty.yaml").write_text("format: 0.2\nrules:\n- {statement: perhaps, status: candidate}\n")
     done = call("rules", "measure", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert reason in done.stderr

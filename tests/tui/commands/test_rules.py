@@ -14,8 +14,11 @@ from housequest.worlds.paths import data_folder
 from tests.test_imports import HEAVY, command, loaded
 from tests.tui.conftest import Run
 
+HEAD = "format: 0.2\nrules:\n"
 BOOK = """\
 # ours
+format: 0.2
+rules:
 - mugs lie in cabinets  # said Anne
 - id: one
   statement: one holds one thing
@@ -75,7 +78,7 @@ def test_what_a_check_does_not_meet_keeps_what_is_known_of_it(book: Path, call: 
     counted = "evidence: {supports: 7, contradicts: 0, witnesses: [gone/e/6]}"
     seldom = "check: slice {object} with {other}; then accepted"
     book.write_text(
-        f"- id: taught\n  statement: knives cut\n  {seldom}\n  {named}\n"
+        f"{HEAD}- id: taught\n  statement: knives cut\n  {seldom}\n  {named}\n"
         f"- id: counted\n  statement: knives cut well\n  {seldom}\n  {counted}\n"
     )
     before = book.read_text()
@@ -128,7 +131,7 @@ def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) ->
 def test_what_evidence_accepted_is_a_candidate_again_when_its_check_or_words_change(book: Path, call: Run) -> None:
     judged = "status: accepted, by: evidence, evidence: {supports: 9, contradicts: 0, witnesses: [one/e/3]}"
     texts = [f"- {{id: {name}, statement: a, check: look; then accepted, {judged}}}\n" for name in ("words", "check", "things")]
-    book.write_text("".join([*texts, f"- {{id: bare, statement: a, {judged}}}\n"]))
+    book.write_text("".join([HEAD, *texts, f"- {{id: bare, statement: a, {judged}}}\n"]))
     assert call("rules", "edit", "book.yaml", "bare", "--statement", "b").returncode == 0
     assert not read_book(book).rule("bare").evidence, "what was counted was counted for its words"
     assert call("rules", "edit", "book.yaml", "things", "--object", "mug").stderr == "Saved book.yaml\n"
@@ -152,7 +155,7 @@ def test_the_users_own_books_have_names(call: Run) -> None:
     assert "ships" in call("rules", "list").stdout or "no rulebooks yet" in call("rules", "list").stderr
     folder = data_folder() / "rulebooks"
     folder.mkdir(parents=True)
-    (folder / "mine.yaml").write_text("- a\n")
+    (folder / "mine.yaml").write_text("format: 0.2\nrules:\n- a\n")
     (folder / "bad.yaml").write_text("[")
     done = call("rules", "list")
     assert any(line.split()[:5] == ["mine", "alfworld", "1", "0", "0"] for line in done.stdout.splitlines())
@@ -197,8 +200,11 @@ BOMB = "\n".join(["- &a0 [x, x]", *(f"- &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]"
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("- {id: one, statement: a}\n- {id: one, statement: b}\n", "book.yaml:2: .*two rules with the id 'one': line 1"),
-        ("- {id: one, statment: a}\n", "book.yaml:1: .*unknown field 'statment'. Did you mean 'statement'"),
+        (
+            f"{HEAD}- {{id: one, statement: a}}\n- {{id: one, statement: b}}\n",
+            "book.yaml:4: .*two rules with the id 'one': line 3",
+        ),
+        (f"{HEAD}- {{id: one, statment: a}}\n", "book.yaml:3: .*unknown field 'statment'. Did you mean 'statement'"),
         ("- !!python/object/apply:os.system [ls]\n", "book.yaml:1: .*the tag"),
         (BOMB, "book.yaml:2: .*anchors and aliases are not read"),
         ("- a\n" * 2_500_000, "too large: at most 1,000,000 bytes are read; split it"),

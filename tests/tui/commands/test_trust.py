@@ -115,7 +115,7 @@ def test_where_prompts_go_is_said_before_the_first_call(model: str, said: str, c
     (tmp_path / "script.yaml").write_text("default: 'Action: look'\n")
     assert call(*EVAL, "--model", model, "--dry-run").stderr == said
     told = said.replace("Prompts", "Prompts and the rules of book.yaml")
-    (tmp_path / "book.yaml").write_text("world: scripted\nrules: [The key opens the box.]\n")
+    (tmp_path / "book.yaml").write_text("format: 0.2\nworld: scripted\nrules: [The key opens the box.]\n")
     assert call(*EVAL, "--model", model, "--rules", "book.yaml", "--dry-run").stderr == told
 
 

@@ -99,7 +99,8 @@ def test_the_book_under_each_acceptance_and_what_was_dropped_and_why(call: Run, 
 
 
 def test_a_book_of_a_persons_keeps_all_that_is_in_it(call: Run, tmp_path: Path, server: Server) -> None:
-    mine = "# my own\n- id: hands\n  statement: One thing fits into a hand.  # sure\n- opening a receptacle makes it open\n"
+    mine = "# my own\nformat: 0.2\nrules:\n- id: hands\n  statement: One thing fits into a hand.  # sure\n"
+    mine += "- opening a receptacle makes it open\n"
     book = tmp_path / "mine.yaml"
     against = f"- id: shelves\n  statement: {SHELVES.replace('wise', 'very wise')}\n"
     book.write_text(mine + against)
@@ -243,7 +244,7 @@ def test_a_changed_configuration_is_refused_with_the_difference(call: Run, tmp_p
 
 
 def test_a_dry_run_says_what_rules_the_agent_is_told(call: Run, tmp_path: Path) -> None:
-    (tmp_path / "told.yaml").write_text("- mugs lie in cabinets\n")
+    (tmp_path / "told.yaml").write_text("format: 0.2\nrules:\n- mugs lie in cabinets\n")
     asked = ("explore", "--split", "generated", "--episodes", "2", "--rules", "told.yaml", "--rules-budget", "77", "--dry-run")
     model = "openai:x@http://127.0.0.1:9/v1"
     assert "at most about 77 tokens" in call(*asked, "--agent", "react", "--model", model).stdout
@@ -291,11 +292,11 @@ def test_a_chunk_that_failed_is_an_exit_code_and_tried_again(call: Run, server: 
 
 def test_a_book_that_became_read_only_costs_no_call(call: Run, tmp_path: Path, server: Server) -> None:
     book = tmp_path / "mine.yaml"
-    book.write_text("- be quick\n")
+    book.write_text("format: 0.2\nrules:\n- be quick\n")
     book.chmod(0o444)
     refused = call(*command(server, "--into", "mine.yaml"))
     assert (refused.returncode, "read-only" in refused.stderr) == (2, True)
-    assert book.read_text() == "- be quick\n"
+    assert book.read_text() == "format: 0.2\nrules:\n- be quick\n"
     calls = len(server.requests)
     book.chmod(0o644)
     assert call(*command(server, "--into", "mine.yaml")).returncode == 0

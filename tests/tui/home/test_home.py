@@ -269,7 +269,7 @@ def test_an_agent_that_needs_a_model_says_so_and_takes_one() -> None:
 def test_rules_and_grants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rules, there = Path("r.yaml"), Path("rules.yaml")
-    there.write_text("- eggs are kept cold\n")
+    there.write_text("format: 0.2\nrules:\n- eggs are kept cold\n")
 
     async def test(app: House, pilot: Pilot[None]) -> None:
         await pilot.press("b")

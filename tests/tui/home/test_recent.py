@@ -161,7 +161,7 @@ def test_a_damaged_record_is_named(content: bytes) -> None:
 
 def test_a_game_goes_on_under_the_terms_it_began_with(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
-    rules.write_text("world: scripted\nrules:\n- open a box before you look into it\n")
+    rules.write_text("format: 0.2\nworld: scripted\nrules:\n- open a box before you look into it\n")
     with serve(lambda messages: "Action: look") as server:
         play(agent="react", model=server.model(), rules=str(rules), max_steps=20, seed=5, set={"max_tokens": 99})
         broken_off(9)
@@ -179,7 +179,7 @@ def test_a_game_goes_on_under_the_terms_it_began_with(tmp_path: Path) -> None:
         )
         with pytest.raises(ConfigurationError, match="openai:tester"):
             resume_game(Catalogue(Settings()), record, Settings(), replace(recent, models=("openai:other",)))
-        rules.write_text("world: scripted\nrules:\n- something else\n")
+        rules.write_text("format: 0.2\nworld: scripted\nrules:\n- something else\n")
         with pytest.raises(ConfigurationError, match=r"rules\.yaml"):
             resume_game(Catalogue(Settings()), record, Settings(), recent)
 

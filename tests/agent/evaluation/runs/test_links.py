@@ -14,9 +14,9 @@ from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.render.report import read_summary
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.ledger import Ledger
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.evaluation.runs.sweep import SweepFolder
-from housequest.agent.explorer.ledger import Ledger
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import IrregularFile
 

@@ -40,7 +40,7 @@ arms: {a: {rules: null}, b: {rules: none}, takes none: {agent: expert}, d: {}}
 
 
 def written(folder: Path, text: str) -> Path:
-    (folder / "rules.yaml").write_text("world: scripted\nrules:\n- The key opens the box.\n")
+    (folder / "rules.yaml").write_text("format: 0.2\nworld: scripted\nrules:\n- The key opens the box.\n")
     (folder / "two.yaml").write_text(text)
     return folder / "two.yaml"
 
