@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
+from housequest.agent.models.keys import load_keys
 from housequest.agent.models.openai.attempts import EMPTY_BODY, Attempts, Failure, FailureReader
-from housequest.agent.models.openai.keys import load_keys
-from housequest.agent.models.openai.provider import EndpointName, read_openai_name, told_destination
+from housequest.agent.models.openai.names import EndpointName, read_openai_name, told_destination
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.openai.wire import NotACompletion, at, finite, listed
 from housequest.agent.models.provider import CallOptions

@@ -22,7 +22,7 @@ from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request
-from housequest.agent.models.openai.keys import PLACEHOLDER, parse_endpoint
+from housequest.agent.models.keys import PLACEHOLDER, parse_endpoint
 from housequest.agent.models.openai.wire import chat
 from housequest.agent.models.registry import make_model
 from scripts.bench.endpoint import REPLY

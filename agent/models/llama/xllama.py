@@ -17,7 +17,7 @@ from importlib.metadata import version
 from typing import Any, cast
 
 from housequest.agent.models.base import Completion, Message, Request, Timing, TokenChoice, Usage
-from housequest.agent.models.llama.provider import LlamaOptions
+from housequest.agent.models.llama.options import LlamaOptions
 from housequest.agent.models.llama.shared import (
     LESS_MEMORY,
     empty_prompt,

@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from housequest.agent.models.keys import Endpoint, KeyRing
 from housequest.agent.models.openai.context import enough_context, is_too_long
-from housequest.agent.models.openai.keys import Endpoint, KeyRing
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.openai.wire import NotACompletion, Refusal, backoff, read_refusal, retry_after
 from housequest.agent.models.provider import CallOptions

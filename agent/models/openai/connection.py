@@ -14,7 +14,7 @@ from typing import Any, cast
 import httpx2
 from openai import AsyncOpenAI
 
-from housequest.agent.models.openai.keys import Endpoint
+from housequest.agent.models.keys import Endpoint
 from housequest.agent.models.openai.streaming import HEAR, LARGEST_STREAM, StreamedReply
 from housequest.agent.models.openai.wire import NotACompletion
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from housequest.agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
 from housequest.agent.models.forms import Choice, grammar_of
+from housequest.agent.models.keys import load_keys
 from housequest.agent.models.openai.attempts import (
     EMPTY_BODY,
     LONGEST_WAIT,
@@ -26,7 +27,6 @@ from housequest.agent.models.openai.attempts import (
     of_images,
 )
 from housequest.agent.models.openai.context import room_at
-from housequest.agent.models.openai.keys import load_keys
 from housequest.agent.models.openai.probes import (
     PROBE_TOKENS,
     READY,
@@ -38,11 +38,11 @@ from housequest.agent.models.openai.probes import (
     score_gain,
     scoring_parameters,
 )
-from housequest.agent.models.openai.rate_limiter import Call, Limiter, RateLimiter, Verdict
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.openai.streaming import HEAR, STREAMED
 from housequest.agent.models.openai.wire import PROMPT_TOKENS, Dialect, NotACompletion, chat, read_completion
 from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.rate_limiter import Call, Limiter, RateLimiter, Verdict
 from housequest.agent.models.text import encodable, printable_line
 from housequest.worlds.errors import ModelError
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from housequest.agent.models.openai.connection import Clients
-    from housequest.agent.models.openai.provider import EndpointName
+    from housequest.agent.models.openai.names import EndpointName
 
 LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16

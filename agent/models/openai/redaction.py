@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, cast
 from weakref import WeakSet
 
-from housequest.agent.models.openai.keys import PLACEHOLDER
+from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.text import encodable
 
 SHORTEST_SECRET = 16

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from housequest.agent.models.base import MOST_TOKENS, Completion, Request, Usage
-from housequest.agent.models.openai.keys import PLACEHOLDER
+from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.openai.wire import (
     LONGEST_BACKOFF,
