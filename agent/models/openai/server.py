@@ -1,0 +1,82 @@
+"""An endpoint as it is asked, for chats and for embeddings: with its key, which stays out of all that comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from housequest.agent.models.keys import Endpoint, load_keys
+from housequest.agent.models.openai.failures import EMPTY_BODY, Failure, FailureReader, NotACompletion
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.text import printable_line
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+
+    from housequest.agent.models.openai.connection import Clients
+
+T = TypeVar("T")
+
+
+class Server:
+    """An endpoint. Raises ``ConfigurationError`` when the key that belongs to it is missing; nothing is opened yet."""
+
+    def __init__(self, endpoint: Endpoint, calls: CallOptions) -> None:
+        self.endpoint = endpoint
+        self.calls = calls
+        self.keys = load_keys() if calls.keys is None else calls.keys
+        self._key = self.keys.key(endpoint)
+        self.redactor = Redactor(self._key)
+        self.redactor.guard_logs()
+        self.failures = FailureReader(endpoint, self.keys, self.redactor, calls.timeout)
+
+    async def client(self) -> AsyncClient:
+        """A client with connections of its own, which the caller closes."""
+        return await asyncio.to_thread(self._connect)
+
+    async def clients(self) -> Clients:
+        """Clients for many calls, which the caller closes."""
+        return await asyncio.to_thread(self._pool)
+
+    # httpx2 takes a moment to import, and a screen may be running meanwhile: hence in a thread, on first use.
+
+    def _connect(self) -> AsyncClient:
+        from housequest.agent.models.openai.connection import connect
+
+        return connect(self.endpoint, self._key, self.calls.timeout)
+
+    def _pool(self) -> Clients:
+        from housequest.agent.models.openai.connection import Clients
+
+        return Clients(self.endpoint, self._key, self.calls.timeout)
+
+    async def ask(
+        self, client: AsyncClient, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]
+    ) -> T | Failure:
+        """What ``read`` makes of the answer to ``body``, in one attempt; ``read`` may raise ``NotACompletion``."""
+        import httpx2
+
+        try:
+            response = await self.send(client, path, body)
+            if not response.is_success:
+                return self.failures.refused(response)
+            if not response.content.strip():
+                return EMPTY_BODY
+            found = read(response)
+        except (TimeoutError, NotACompletion, httpx2.RequestError) as error:
+            return self.failures.read(error)
+        self.failures.answered = self.failures.answered or not isinstance(found, Failure)
+        return found
+
+    async def send(self, client: AsyncClient, url: str, body: Mapping[str, Any] | None = None) -> Response:
+        """What the server answers to ``body``, or without one to a GET. Raises what `FailureReader.read` reads."""
+        async with asyncio.timeout(self.calls.timeout):
+            response = await client.request("GET" if body is None else "POST", url, json=body)
+        self.failures.reached = True
+        return response
+
+    def said(self, failure: Failure, longest: int) -> str:
+        """What went wrong, on one line without the key."""
+        return printable_line(self.redactor.text(failure.what), longest)
