@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from housequest.agent.base import Act, Agent, Attempt, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
 from housequest.agent.episodes import events
@@ -47,10 +47,6 @@ from housequest.worlds.household.base import Household
 from housequest.worlds.household.enacted import Enacted, enacting
 from housequest.worlds.registry import household
 from housequest.worlds.wrappers import unwrapped
-
-if TYPE_CHECKING:
-    from housequest.agent.models.base import Image
-    from housequest.worlds.rooms.room import Room
 
 R = TypeVar("R")
 
@@ -116,7 +112,7 @@ async def run_episode(
     it, to draw its rooms and to show its annotated plan. ``watcher`` gets what the agent recognises in each picture, if the
     agent is `Watchable`.
     """
-    return await _Episode(env, agent, config, listener, overseer or Unattended(), world, watcher).run()
+    return await _Episode(env, env, agent, config, EventEmitter(listener), overseer or Unattended(), world, watcher).run()
 
 
 async def play(
@@ -163,33 +159,36 @@ class _RewindTo(Exception):
         self.to = to
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A decision with its memory, its reported rules, what was noted of the model, and who made it."""
+
+    decision: Decision
+    memory: Memory
+    reported: tuple[str, ...]
+    notes: frozenset[str]
+    by: events.Player = "agent"
+
+
+@dataclass(slots=True, eq=False)
 class _Episode:
     """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started`` (a rewind goes there)."""
 
-    def __init__(
-        self,
-        env: Env,
-        agent: Agent,
-        config: EpisodeConfig,
-        listener: EventListener,
-        overseer: Overseer,
-        world: World | None,
-        watcher: Watcher | None,
-    ) -> None:
-        self.given_env = self.env = env
-        self.world = world
-        self.watcher = watcher
-        self.agent = agent
-        self.config = config
-        self.emitter = EventEmitter(listener)
-        self.overseer = overseer
-        self.grants = Grants()
-        self.household: Household | None = None
-        self.eyes: Eyes | None = None
-        self.selector: RuleSelector | None = None
-        self.state = EpisodeState()
-        self.checkpoints = Checkpoints()
-        self.turn_start = 0
+    given_env: Env
+    env: Env
+    agent: Agent
+    config: EpisodeConfig
+    emitter: EventEmitter
+    overseer: Overseer
+    world: World | None
+    watcher: Watcher | None
+    grants: Grants = field(default_factory=Grants)
+    household: Household | None = None
+    eyes: Eyes | None = None
+    selector: RuleSelector | None = None
+    state: EpisodeState = field(default_factory=EpisodeState)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    turn_start: int = 0
 
     async def run(self) -> events.Ended:
         begin = self._start
@@ -252,26 +251,15 @@ class _Episode:
             self.state = EpisodeState(self.agent.begin(task.goal, opening.observation, self.grants))
         if VIEW in config.grants and not isinstance(unwrapped(self.env), Pictured):
             with attributed("world"):
-                self.eyes = Eyes(await asyncio.to_thread(self._room))
+                self.eyes = Eyes(await asyncio.to_thread(room_to_see, self.world, task))
         if config.rules is not None or self.eyes is not None:
             with attributed("knowledge"):
                 self.household = household(task.world)
                 self.state.belief = self.household.begin(opening.observation) if self.household else None
-        if config.rules is not None:
-            with attributed("knowledge"):
-                topic = topic_of(task.goal, self.grants.task_type, self.state.belief, self.household)
-                self.selector = config.rules.about(topic)
+                if config.rules is not None:
+                    topic = topic_of(task.goal, self.grants.task_type, self.state.belief, self.household)
+                    self.selector = config.rules.about(topic)
         _end_if_over(opening)
-
-    def _room(self) -> Room:
-        if self.world is None:
-            raise Unsupported("Nothing can be seen without the world; give it to run_episode, or leave out the grant 'view'.")
-        return room_to_see(self.world, self.env.task)
-
-    def _photographed(self) -> Image | None:
-        """What the camera sees, for the agent's model; None in a world without one."""
-        env = unwrapped(self.env)
-        return photographed(env) if isinstance(env, Pictured) else None
 
     def _end(self, over: EpisodeOver) -> events.Ended:
         ended = events.Ended(
@@ -357,7 +345,7 @@ class _Episode:
         if self.selector is not None:
             with attributed("knowledge"):
                 state.rules += self.selector.next(state.belief, state.rules)
-        image = await self._in_world(self._photographed) if VIEW in self.config.grants else None
+        image = await self._in_world(partial(photographed, self.env)) if VIEW in self.config.grants else None
         if self.eyes is not None and state.belief is not None:
             with attributed("world"):
                 image = await self.eyes.see(state.belief)
@@ -411,10 +399,10 @@ class _Episode:
     async def _ask(self, turn: Turn) -> _Decided | ModelError:
         reporter = RuleReporter(self.emitter.from_agent, self.state.reported)
         with attributed("agent"), notes_of_model(self.state.notes) as notes:
-            if self.watcher is not None and isinstance(self.agent, Watchable):
+            watched = self.agent if self.watcher is not None and isinstance(self.agent, Watchable) else None
+            if watched is not None:
                 # What it sees is there to be watched while a model thinks about it.
-                before = await self.agent.attend(self.state.memory, turn)
-                self.watcher(Glimpse(self.turn_start, self.agent.doing(before), partial(self.agent.impression, before)))
+                self._show(watched, await watched.attend(self.state.memory, turn))
             try:
                 decision, memory = await self.agent.decide(self.state.memory, turn, reporter)
             except ModelError as error:
@@ -424,10 +412,13 @@ class _Episode:
                     # Played again it would end alike, so it is no error.
                     raise EpisodeOver("lost", FILLED, message=clean(error.recorded)) from error
                 raise
-            if self.watcher is not None and isinstance(self.agent, Watchable):
-                doing = self.agent.doing(memory)
-                self.watcher(Glimpse(self.turn_start, doing, partial(self.agent.impression, memory)))
+            if watched is not None:
+                self._show(watched, memory)
         return _Decided(decision, memory, reporter.shown, frozenset(notes))
+
+    def _show(self, watched: Watchable, memory: Memory) -> None:
+        if self.watcher is not None:
+            self.watcher(Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
 
     async def _model_failed(self, error: ModelError, number: int, before: int | None) -> TurnAnswer:
         self.emitter.emit(events.ModelFailed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
@@ -538,17 +529,6 @@ def random_command(possible: Sequence[str] | None, seed: int, task: str, turn: i
     if possible is None:
         raise Unsupported("This world cannot list the commands that are possible, which curiosity needs; give --curiosity 0.")
     return Random(f"{task}/{turn}/{seed}").choice(sorted(possible)) if possible else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    """A decision with its memory, its reported rules, what was noted of the model, and who made it."""
-
-    decision: Decision
-    memory: Memory
-    reported: tuple[str, ...]
-    notes: frozenset[str]
-    by: events.Player = "agent"
 
 
 def _end_if_over(step: Step) -> None:

@@ -252,8 +252,8 @@ async def ask(
     thought says. Where the model continues plain text (`continues`), the conversation is sent and recorded as that, after
     examples.
 
-    Raises ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to be
-    held and the model cannot be.
+    Raises ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to
+    be held and the model cannot be.
     """
     most = sampling.reply_tokens(role.reply_tokens)
     limit = min(most, role.first_tokens or most)
