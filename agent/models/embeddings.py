@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,7 +22,9 @@ from housequest.knowledge.selection import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from httpx2 import Response
+
+    from housequest.agent.models.openai.connection import Clients
 
 BATCH = 8
 """Texts a call: few enough for their vectors to stay well below the limit on an answer."""
@@ -49,20 +52,21 @@ class EndpointEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """A vector for each of ``texts``. Raises ``ModelError``, which is fatal unless these texts were refused."""
-        async with await self._server.client() as client:
+        async with aclosing(await self._server.clients()) as clients:
             batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
-            vectors = [vector for batch in batches for vector in await self._batch(client, batch)]
+            vectors = [vector for batch in batches for vector in await self._batch(clients, batch)]
         if len({len(vector) for vector in vectors}) > 1:
             raise self._error(_no_vectors("vectors of different lengths"))
         return vectors
 
-    async def _batch(self, client: AsyncClient, texts: Sequence[str]) -> list[Vector]:
+    async def _batch(self, clients: Clients, texts: Sequence[str]) -> list[Vector]:
         """The vectors of one call, by as many attempts as it takes. Raises ``ModelError``."""
         given = [encodable(text[:LONGEST_TEXT]) or " " for text in texts]
         body = {"input": given, "model": self._model, "encoding_format": "float"}
         attempts = Attempts(self._server.calls)
         for made in itertools.count(1):
-            outcome = await self._server.ask(client, "/embeddings", body, lambda answer: _read(answer, len(texts)))
+            with clients.lend() as client:
+                outcome = await self._server.ask(client, "/embeddings", body, lambda answer: _read(answer, len(texts)))
             if not isinstance(outcome, Failure):
                 return outcome
             wait = attempts.wait_after(outcome)

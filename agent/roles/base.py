@@ -76,9 +76,9 @@ def template_hashes(package: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Role(Generic[T]):
-    """One job for a language model: its name, the reader of its reply, and a more ``lenient`` one for what that refuses.
+    """One job for a language model: its name, and the reader of its reply.
 
-    Readers raise ``ReplyError``; with ``reasoning`` they see what a reply has in ``<think>`` marks, too. ``reply_tokens``
+    The reader raises ``ReplyError``; with ``reasoning`` it sees what a reply has in ``<think>`` marks, too. ``reply_tokens``
     limits this role's replies where `Sampling` has no ``max_tokens``, and ``first_tokens`` the first of two in any case.
     ``form`` is what replies are held to, where the model can be; a role whose form depends on what is known gets it with each
     call (`held_to`).
@@ -86,7 +86,6 @@ class Role(Generic[T]):
 
     name: str
     reader: Callable[[str], T]
-    lenient: Callable[[str], T] | None = None
     stop: tuple[str, ...] = ()
     reply_tokens: int | None = None
     reasoning: bool = False
@@ -99,13 +98,7 @@ class Role(Generic[T]):
 
     def read(self, reply: str) -> T:
         """Read ``reply``."""
-        text = reply if self.reasoning else _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip()
-        try:
-            return self.reader(text)
-        except ReplyError:
-            if self.lenient is None:
-                raise
-            return self.lenient(text)
+        return self.reader(reply if self.reasoning else _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip())
 
 
 @dataclass(frozen=True, slots=True)

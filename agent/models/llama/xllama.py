@@ -7,10 +7,8 @@ ignored, and log-probabilities are those of generated tokens.
 from __future__ import annotations
 
 import importlib
-import json
 import secrets
 import threading
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -103,13 +101,14 @@ class Xllama:
 
     def _post(self, path: str, body: Mapping[str, object]) -> Any:
         """What the server answers over its port: the package has no call for it."""
-        head = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        request = urllib.request.Request(f"{self._server.listening_address}{path}", json.dumps(body).encode(), head)
+        import httpx2
+
+        url, head = f"{self._server.listening_address}{path}", {"Authorization": f"Bearer {self._key}"}
         try:
             # A proxy of the environment is not for this machine.
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
-                return json.load(answer)
-        except (OSError, ValueError) as error:
+            answer = httpx2.post(url, json=body, headers=head, timeout=None, trust_env=False)
+            return answer.raise_for_status().json()
+        except (httpx2.HTTPError, ValueError) as error:
             raise Refused(
                 f"did not count the tokens of a prompt ({error})", "Name another chat template: ?template=FILE."
             ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -24,32 +23,6 @@ CALLS_A_POOL = 16
 """Calls in flight in one pool of connections; what a pool does for each call grows with its connections."""
 
 MOST_POOLS = 256
-
-
-def connect(endpoint: Endpoint, key: str, timeout: float, tls: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
-    """A client that sends ``key`` to ``endpoint``; it neither redirects nor retries nor keeps cookies.
-
-    Only the time to connect is limited here. The caller limits the whole call: a body that dribbles in never exceeds the time
-    between two reads.
-    """
-    return httpx2.AsyncClient(
-        base_url=endpoint.url,
-        headers={
-            "accept": "application/json",
-            "accept-encoding": "identity",
-            "authorization": f"Bearer {key}",
-            "user-agent": "housequest",
-        },
-        verify=tls or httpx2.create_ssl_context(),
-        timeout=httpx2.Timeout(None, connect=min(timeout, 10.0)),
-        # More calls wait until one ends. Common servers drop idle connections after five seconds.
-        limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),
-        follow_redirects=False,
-        # A proxy of the environment would read what is meant for this machine, the key included.
-        mounts={f"all://{endpoint.host}": None} if endpoint.loopback else None,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        event_hooks={"response": [_bound]},
-    )
 
 
 async def _bound(response: httpx2.Response) -> None:
@@ -78,7 +51,7 @@ async def _bound(response: httpx2.Response) -> None:
 
 
 class Clients:
-    """Clients of one endpoint, each with a pool of connections, made as calls need them; belongs to one event loop.
+    """Clients that send ``key`` to one endpoint, each with a pool of connections, made as calls need them; of one event loop.
 
     The first ones are filled first: a few calls keep to a few connections, which stay open.
     """
@@ -103,9 +76,31 @@ class Clients:
             self._calls[client] -= 1
 
     def _another(self) -> httpx2.AsyncClient:
+        """One more client, which neither redirects nor retries nor keeps cookies; if there are enough, the least busy one.
+
+        Only the time to connect is limited here. The caller limits the whole call: a body that dribbles in never exceeds the
+        time between two reads.
+        """
         if len(self) >= MOST_POOLS:
             return min(self._calls, key=lambda one: self._calls[one])
-        client = connect(self._endpoint, self._key, self._timeout, self._tls)
+        client = httpx2.AsyncClient(
+            base_url=self._endpoint.url,
+            headers={
+                "accept": "application/json",
+                "accept-encoding": "identity",
+                "authorization": f"Bearer {self._key}",
+                "user-agent": "housequest",
+            },
+            verify=self._tls,
+            timeout=httpx2.Timeout(None, connect=min(self._timeout, 10.0)),
+            # More calls wait until one ends. Common servers drop idle connections after five seconds.
+            limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),
+            follow_redirects=False,
+            # A proxy of the environment would read what is meant for this machine, the key included.
+            mounts={f"all://{self._endpoint.host}": None} if self._endpoint.loopback else None,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            event_hooks={"response": [_bound]},
+        )
         self._calls[client] = 0
         return client
 

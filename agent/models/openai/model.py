@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
 from housequest.agent.models.forms import Choice, grammar_of
@@ -50,6 +50,9 @@ if TYPE_CHECKING:
     from httpx2 import Response
 
     from housequest.agent.models.openai.connection import Clients
+
+_Part = Literal["all", "holding", "continuing"]
+"""What is found out of a server's capabilities by itself."""
 
 LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
@@ -98,39 +101,35 @@ class OpenAIModel(Model):
         self._probing = asyncio.Lock()
         self._chats = True
         """False once it said that the model has no chat template."""
-        self._holds: Capabilities | None = None
-        self._continues: Capabilities | None = None
-        self._offered: Capabilities | None = None
+        self._found: dict[_Part, Capabilities] = {}
 
     async def capabilities(self) -> Capabilities:
         """What this server can do, found out by small calls the first time; see `housequest.agent.models.openai.probes`."""
-        await self._connected()
-        async with self._probing:
-            if self._offered is None:
-                chatting = await probe_capabilities(self._probe, await self._found_holding())
-                self._offered = replace(chatting, completions=(await self._found_continuing()).completions)
-            return self._offered
+        return await self._find("all")
 
     async def holding(self) -> Capabilities:
-        await self._connected()
-        async with self._probing:
-            return await self._found_holding()
+        return await self._find("holding")
 
     async def continuing(self) -> Capabilities:
+        return await self._find("continuing")
+
+    async def _find(self, part: _Part) -> Capabilities:
         await self._connected()
         async with self._probing:
-            return await self._found_continuing()
+            return await self._found_out(part)
 
-    async def _found_continuing(self) -> Capabilities:
-        if self._continues is None:
-            self._continues = await probe_continuing(self._probe_text)
-        return self._continues
-
-    async def _found_holding(self) -> Capabilities:
-        if self._holds is None:
-            holds = await probe_holding(self._probe)
-            self._holds = replace(holds, chats=self._chats)
-        return self._holds
+    async def _found_out(self, part: _Part) -> Capabilities:
+        if part not in self._found:
+            match part:
+                case "holding":
+                    self._found[part] = replace(await probe_holding(self._probe), chats=self._chats)
+                case "continuing":
+                    self._found[part] = await probe_continuing(self._probe_text)
+                case "all":
+                    chatting = await probe_capabilities(self._probe, await self._found_out("holding"))
+                    completions = (await self._found_out("continuing")).completions
+                    self._found[part] = replace(chatting, completions=completions)
+        return self._found[part]
 
     async def complete(self, request: Request) -> Completion:
         choices = request.choices
@@ -193,7 +192,8 @@ class OpenAIModel(Model):
 
     async def check_alive(self) -> Completion:
         # Who continues plain text may have no chat.
-        plain = self._continues is not None and self._continues.completions
+        continuing = self._found.get("continuing")
+        plain = continuing is not None and continuing.completions
         question = Request([READY], max_tokens=PROBE_TOKENS, raw=plain)
         outcome, _ = await self._learning_attempt(self._with_room(question), {}, first=True)
         if isinstance(outcome, Completion):

@@ -32,22 +32,12 @@ class Server:
         self.redactor.guard_logs()
         self.failures = FailureReader(endpoint, self.keys, self.redactor, calls.timeout)
 
-    async def client(self) -> AsyncClient:
-        """A client with connections of its own, which the caller closes."""
+    async def clients(self) -> Clients:
+        """Clients for calls of this event loop, which the caller closes."""
+        # httpx2 takes a moment to import, and a screen may be running meanwhile.
         return await asyncio.to_thread(self._connect)
 
-    async def clients(self) -> Clients:
-        """Clients for many calls, which the caller closes."""
-        return await asyncio.to_thread(self._pool)
-
-    # httpx2 takes a moment to import, and a screen may be running meanwhile: hence in a thread, on first use.
-
-    def _connect(self) -> AsyncClient:
-        from housequest.agent.models.openai.connection import connect
-
-        return connect(self.endpoint, self._key, self.calls.timeout)
-
-    def _pool(self) -> Clients:
+    def _connect(self) -> Clients:
         from housequest.agent.models.openai.connection import Clients
 
         return Clients(self.endpoint, self._key, self.calls.timeout)
