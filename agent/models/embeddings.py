@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from housequest.agent.models.openai.failures import Attempts, Failure
-from housequest.agent.models.openai.names import EndpointName, read_openai_name, told_destination
+from housequest.agent.models.openai.provider import EndpointName, read_openai_name, told_destination
 from housequest.agent.models.openai.server import Server
 from housequest.agent.models.openai.shapes import at, finite, listed
 from housequest.agent.models.provider import CallOptions

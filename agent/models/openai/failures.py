@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from housequest.agent.models.keys import Endpoint, KeyRing
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.openai.shapes import at
 from housequest.agent.models.provider import CallOptions
 
 if TYPE_CHECKING:
-    from httpx2 import RequestError, Response
+    from httpx2 import RequestError
 
 FIRST_WAIT = 0.5
 LONGEST_BACKOFF = 20.0
@@ -109,76 +108,59 @@ class Failure:
 EMPTY_BODY = Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
 
 
-class FailureReader:
-    """Says what an attempt at ``endpoint`` failed of.
+def lost(error: TimeoutError | NotACompletion | RequestError, timeout: float, *, reached: bool) -> Failure:
+    """The failure of an attempt that brought no answer, or none that can be read; ``reached``: one came before."""
+    import httpx2
 
-    What it means depends on what went well before: ``reached``, the endpoint sent anything, and ``answered``, a call succeeded.
+    match error:
+        case TimeoutError():
+            way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
+            return Failure(f"did not answer within {timeout:g} seconds", way_out, "no answer in time", again=True, slow=True)
+        case NotACompletion():
+            way_out = "Check that the address is an OpenAI-compatible one (it often ends in /v1)."
+            return Failure(str(error), way_out, "no completion")
+        case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.ProxyError() if not reached:
+            # The server is not running: that is said at once, not after half a minute of retries.
+            way_out = "Check the address, and that the server is running."
+            return Failure(f"cannot be reached ({error})", way_out, "not reached", fatal=True)
+        case _:
+            way_out = "Check the connection and the server's log."
+            return Failure(f"dropped the connection ({error})", way_out, "a dropped connection", again=True)
+
+
+def refused(status: int, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool) -> Failure:
+    """The failure of an answer whose ``status`` is none of success; ``answered``: another call was.
+
+    ``key`` says what to do about a key that is not taken.
     """
-
-    def __init__(self, endpoint: Endpoint, keys: KeyRing, redactor: Redactor, timeout: float) -> None:
-        self._endpoint = endpoint
-        self._keys = keys
-        self._redactor = redactor
-        self._timeout = timeout
-        self.reached = False
-        self.answered = False
-
-    def read(self, error: TimeoutError | NotACompletion | RequestError) -> Failure:
-        """The failure of an attempt that brought no answer, or none that can be read."""
-        import httpx2
-
-        match error:
-            case TimeoutError():
-                way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
-                what = f"did not answer within {self._timeout:g} seconds"
-                return Failure(what, way_out, "no answer in time", again=True, slow=True)
-            case NotACompletion():
-                way_out = "Check that the address is an OpenAI-compatible one (it often ends in /v1)."
-                return Failure(str(error), way_out, "no completion")
-            case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.ProxyError() if not self.reached:
-                # The server is not running: that is said at once, not after half a minute of retries.
-                way_out = "Check the address, and that the server is running."
-                return Failure(f"cannot be reached ({error})", way_out, "not reached", fatal=True)
-            case _:
-                way_out = "Check the connection and the server's log."
-                return Failure(f"dropped the connection ({error})", way_out, "a dropped connection", again=True)
-
-    def refused(self, response: Response) -> Failure:
-        """The failure that ``response`` is, whose status is none of success."""
-        status = response.status_code
-        refusal = read_refusal(response.content, self._redactor)
-        said = f" ({refusal.message})" if refusal.message else ""
-        what, kind = f"answered {status}{said}", f"status {status}"
-        fatal = not self.answered
-        if 300 <= status < 400:
-            what = f"sends on to {response.headers.get('location', 'nowhere')}, and a key is not carried to another address"
-            return Failure(what, "Name that address instead.", kind, fatal=fatal)
-        if status in {401, 403}:
-            variable = self._keys.variable(self._endpoint)
-            own = f"Name its key by key_env under {self._endpoint.entry} in your own housequest.toml."
-            way_out = f"Check the key in {variable}." if variable else own
-            return Failure(f"refused access with {status}{said}", way_out, kind, fatal=fatal)
-        if status == 404:
-            way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
-            return Failure(what, way_out, kind, fatal=fatal)
-        if refusal.code == "insufficient_quota":
-            return Failure(what, "Check the account's quota.", kind, fatal=True)
-        if status in _AGAIN or status >= 500:
-            asked = retry_after(response.headers, time.time())
-            wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
-            way_out = "Try again later, or with fewer workers."
-            return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
-        if _TOO_LONG.search(f"{refusal.code} {refusal.message}"):
-            # No parameter is to blame, so it is no refusal of one.
-            more = _enough_context(refusal.message)
-            way_out = (
-                f"Start its server with more (llama-server -c {more}, vLLM --max-model-len {more}), or let the agent see less."
-            )
-            return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
-        way_out = "Check the model's name and settings."
-        if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
-            way_out = "Name the model without ?reasoning_effort, or with another value."
-        return Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
+    said = f" ({refusal.message})" if refusal.message else ""
+    what, kind = f"answered {status}{said}", f"status {status}"
+    if 300 <= status < 400:
+        what = f"sends on to {headers.get('location', 'nowhere')}, and a key is not carried to another address"
+        return Failure(what, "Name that address instead.", kind, fatal=not answered)
+    if status in {401, 403}:
+        return Failure(f"refused access with {status}{said}", key, kind, fatal=not answered)
+    if status == 404:
+        way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
+        return Failure(what, way_out, kind, fatal=not answered)
+    if refusal.code == "insufficient_quota":
+        return Failure(what, "Check the account's quota.", kind, fatal=True)
+    if status in _AGAIN or status >= 500:
+        asked = retry_after(headers, time.time())
+        wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
+        way_out = "Try again later, or with fewer workers."
+        return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
+    if _TOO_LONG.search(f"{refusal.code} {refusal.message}"):
+        # No parameter is to blame, so it is no refusal of one.
+        more = _enough_context(refusal.message)
+        way_out = (
+            f"Start its server with more (llama-server -c {more}, vLLM --max-model-len {more}), or let the agent see less."
+        )
+        return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
+    way_out = "Check the model's name and settings."
+    if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
+        way_out = "Name the model without ?reasoning_effort, or with another value."
+    return Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
 
 
 def _enough_context(refusal: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from housequest.agent.models.keys import Endpoint, load_keys
-from housequest.agent.models.openai.failures import EMPTY_BODY, Failure, FailureReader, NotACompletion
+from housequest.agent.models.openai.failures import EMPTY_BODY, Failure, NotACompletion, lost, read_refusal, refused
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.provider import CallOptions
 from housequest.agent.models.text import printable_line
@@ -30,7 +30,10 @@ class Server:
         self._key = self.keys.key(endpoint)
         self.redactor = Redactor(self._key)
         self.redactor.guard_logs()
-        self.failures = FailureReader(endpoint, self.keys, self.redactor, calls.timeout)
+        self._reached = False
+        """Whether the endpoint sent anything, and so is there."""
+        self.answered = False
+        """Whether a call succeeded, so that no failure is every other call's."""
 
     async def clients(self) -> Clients:
         """Clients for calls of this event loop, which the caller closes."""
@@ -49,23 +52,28 @@ class Server:
         import httpx2
 
         try:
-            response = await self.send(client, path, body)
-            if not response.is_success:
-                return self.failures.refused(response)
-            if not response.content.strip():
-                return EMPTY_BODY
-            found = read(response)
+            answer = await self.send(client, path, body)
+            if not answer.is_success:
+                refusal = read_refusal(answer.content, self.redactor)
+                return refused(answer.status_code, answer.headers, refusal, self._key_advice, answered=self.answered)
+            found = read(answer) if answer.content.strip() else EMPTY_BODY
         except (TimeoutError, NotACompletion, httpx2.RequestError) as error:
-            return self.failures.read(error)
-        self.failures.answered = self.failures.answered or not isinstance(found, Failure)
+            return lost(error, self.calls.timeout, reached=self._reached)
+        self.answered = self.answered or not isinstance(found, Failure)
         return found
 
     async def send(self, client: AsyncClient, url: str, body: Mapping[str, Any] | None = None) -> Response:
-        """What the server answers to ``body``, or without one to a GET. Raises what `FailureReader.read` reads."""
+        """What the server answers to ``body``, or without one to a GET. Raises what `lost` reads."""
         async with asyncio.timeout(self.calls.timeout):
-            response = await client.request("GET" if body is None else "POST", url, json=body)
-        self.failures.reached = True
-        return response
+            answer = await client.request("GET" if body is None else "POST", url, json=body)
+        self._reached = True
+        return answer
+
+    @property
+    def _key_advice(self) -> str:
+        variable = self.keys.variable(self.endpoint)
+        own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
+        return f"Check the key in {variable}." if variable else own
 
     def said(self, failure: Failure, longest: int) -> str:
         """What went wrong, on one line without the key."""
