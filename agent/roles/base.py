@@ -21,6 +21,7 @@ from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request
 from housequest.agent.models.forms import Form, FormChoice
+from housequest.agent.models.text import encodable
 from housequest.agent.roles.completion import ENDS, Examples, as_continued, no_examples
 from housequest.agent.roles.notes import note, noted
 from housequest.worlds.errors import ModelError, Unsupported
@@ -138,7 +139,7 @@ class Answer(Generic[T]):
 
 def clean(text: str) -> str:
     """``text`` fit to be recorded: of limited length and without lone surrogates, which cannot be encoded."""
-    return text[:LONGEST_REPLY].encode("utf-8", "replace").decode("utf-8")
+    return encodable(text[:LONGEST_REPLY])
 
 
 def reply_message(reply: str) -> Message:
