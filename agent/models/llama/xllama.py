@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any, cast
 
+import httpx2
+
 from housequest.agent.models.base import Completion, Message, Request, Timing, TokenChoice, Usage
 from housequest.agent.models.llama.options import LlamaOptions
 from housequest.agent.models.llama.shared import (
@@ -53,8 +55,8 @@ class Xllama:
         parameters.cache_ram_mib = CACHE_MIB if options.cache else 0
         # It always opens a port on this machine; a random key keeps others out.
         parameters.hostnames = ["127.0.0.1"]
-        self._key = secrets.token_urlsafe(32)
-        parameters.api_keys = [self._key]
+        key = secrets.token_urlsafe(32)
+        parameters.api_keys = [key]
         parameters.cache_type_k = getattr(package.ggml_type, f"GGML_TYPE_{options.cache_type.upper()}")
         parameters.cache_type_v = parameters.cache_type_k
         flash = {"auto": "AUTO", "off": "DISABLED", "on": "ENABLED"}[options.flash]
@@ -70,6 +72,13 @@ class Xllama:
             self._server: Any = package.Server(parameters)
         except (RuntimeError, ValueError, MemoryError) as error:
             raise Refused(f"cannot load the model ({error})", LESS_MEMORY) from None
+        self._port = httpx2.Client(
+            base_url=self._server.listening_address,
+            headers={"authorization": f"Bearer {key}"},
+            timeout=None,
+            limits=httpx2.Limits(max_keepalive_connections=0),  # it drops idle ones
+            trust_env=False,  # a proxy of the environment is not for this machine
+        )
         devices: Sequence[Mapping[str, Any]] = package.get_device_info()
         names = ", ".join(dict.fromkeys(str(each["description"]) for each in devices))
         self.description = f"xllamacpp {version('xllamacpp')}, {names}, {said_threads(threads)}"
@@ -101,13 +110,8 @@ class Xllama:
 
     def _post(self, path: str, body: Mapping[str, object]) -> Any:
         """What the server answers over its port: the package has no call for it."""
-        import httpx2
-
-        url, head = f"{self._server.listening_address}{path}", {"Authorization": f"Bearer {self._key}"}
         try:
-            # A proxy of the environment is not for this machine.
-            answer = httpx2.post(url, json=body, headers=head, timeout=None, trust_env=False)
-            return answer.raise_for_status().json()
+            return self._port.post(path, json=body).raise_for_status().json()
         except (httpx2.HTTPError, ValueError) as error:
             raise Refused(
                 f"did not count the tokens of a prompt ({error})", "Name another chat template: ?template=FILE."

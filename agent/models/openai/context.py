@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from housequest.agent.models.openai.shapes import at, count, listed
 
-
-class AskServer(Protocol):
-    """GETs a path below a server's root, or POSTs a body to it; the JSON that it answers, None where it has none."""
-
-    async def __call__(self, path: str, body: Mapping[str, Any] | None = None, /) -> object: ...
+AskServer = Callable[[str, Mapping[str, Any] | None], Awaitable[object]]
+"""POSTs a body to a path below a server's root, or GETs it without one; the JSON that it answers, None where it has none."""
 
 
 async def room_at(ask: AskServer, model: str, said: str | Sequence[Mapping[str, Any]]) -> int | None:
@@ -24,7 +21,7 @@ async def room_at(ask: AskServer, model: str, said: str | Sequence[Mapping[str, 
     if used is not None and size is not None:
         return size - used
     # llama.cpp's server writes the conversation as a text, and counts the tokens of texts. ``n_ctx`` is that of a slot.
-    size = count(await ask("/props"), "default_generation_settings", "n_ctx")
+    size = count(await ask("/props", None), "default_generation_settings", "n_ctx")
     if size is None:
         return None
     written = said if plain else at(await ask("/apply-template", {"messages": said}), "prompt")

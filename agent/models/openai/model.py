@@ -339,7 +339,7 @@ class OpenAIModel(Model):
             return None
         return await room_at(self._ask_server, self._model, encodable(Request(messages).text) if raw else chat(messages))
 
-    async def _ask_server(self, path: str, body: Mapping[str, Any] | None = None) -> object:
+    async def _ask_server(self, path: str, body: Mapping[str, Any] | None) -> object:
         """What the server answers beside OpenAI's protocol, at its root; None where it has nothing there, or no JSON."""
         import httpx2
 
