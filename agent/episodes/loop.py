@@ -8,7 +8,7 @@ branch, also after a branch has ended.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,7 +29,6 @@ from housequest.agent.episodes.overseer import (
     Overseer,
     Play,
     Proceed,
-    ProposalAnswer,
     Replace,
     Rewind,
     Stop,
@@ -151,6 +150,10 @@ async def play(
             env.close()
 
 
+_Answer = Proceed | Play | SwitchModel | Stop
+"""What a person wants at a turn, other than to go back."""
+
+
 class _RewindTo(Exception):
     """The person rewinds to the event ``to``."""
 
@@ -195,24 +198,29 @@ class _Episode:
         try:
             while True:
                 try:
-                    await begin()
-                    while self.state.turn < self.config.max_turns:
-                        await self._take_turn(self.state.turn + 1)
-                    raise EpisodeOver("lost", f"out of turns ({self.config.max_turns})")
-                except EpisodeOver as over:
-                    ended = self._end(over)
-                    to = await self._rewind_after(ended)
-                    if to is None:
-                        return ended
+                    return await self._branch(begin)
                 except _RewindTo as rewind:
-                    to = rewind.to
-                begin = partial(self._rewind, to)
+                    begin = partial(self._rewind, rewind.to)
         except ListenerError as failure:
             raise failure.error from None
         finally:
             if self.env is not self.given_env:
                 self.env.close()
             self.checkpoints.close()
+
+    async def _branch(self, begin: Callable[[], Awaitable[None]]) -> events.Ended:
+        """Play a branch to its end. Raises ``_RewindTo`` if the person goes back to begin another."""
+        try:
+            await begin()
+            while self.state.turn < self.config.max_turns:
+                await self._take_turn(self.state.turn + 1)
+            raise EpisodeOver("lost", f"out of turns ({self.config.max_turns})")
+        except EpisodeOver as over:
+            ended = self._end(over)
+        while self.overseer.attended:
+            if isinstance(await self._checked(await self.overseer.over(ended)), Stop | None):
+                break
+        return ended
 
     async def _start(self) -> None:
         opening = await self._in_world(self.env.reset)
@@ -275,18 +283,6 @@ class _Episode:
         self.emitter.emit(ended)
         return ended
 
-    async def _rewind_after(self, ended: events.Ended) -> int | None:
-        """The event that the person rewinds to now that a branch has ended, if any."""
-        while self.overseer.attended:
-            match await self._checked(await self.overseer.over(ended)):
-                case Rewind(to=to):
-                    return to
-                case None | Stop():
-                    return None
-                case _:
-                    pass
-        return None
-
     async def _rewind(self, to: int) -> None:
         self.state = self.checkpoints.state(to)
         self.emitter.last = self.turn_start = to
@@ -310,7 +306,7 @@ class _Episode:
                 command = random_command(possible, seed, task, number)
             if command is not None:
                 return await self._execute(command, "curiosity")
-        answer: TurnAnswer | None = None
+        answer: _Answer | None = None
         while True:
             if answer is None:
                 answer = await self._checked(await self.overseer.before(number, possible if attended else None))
@@ -325,8 +321,6 @@ class _Episode:
                 case Stop(reason=reason):
                     self.emitter.intervene("stop", reason)
                     raise EpisodeOver("stopped", reason)
-                case Rewind(to=to):
-                    raise _RewindTo(to)
                 case Play(command=command):
                     self.emitter.intervene("play", command)
                     return await self._execute(clean(command), "person")
@@ -336,7 +330,7 @@ class _Episode:
                     self.checkpoints.forget_notes()
                     answer = None
 
-    async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | TurnAnswer | None:
+    async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
         """Ask the agent, and the overseer about its proposal, until a decision is accepted.
 
         Otherwise returns the person's answer instead, or None if they interrupted and have to be asked.
@@ -390,7 +384,7 @@ class _Episode:
                     self.emitter.last = before
                     self.emitter.intervene("another")
                     before, declined = self.emitter.last, (*declined, answer.decision.command)
-                case Stop() | Rewind():
+                case Stop():
                     return verdict
                 case Play() | SwitchModel():  # the person's answer after a rewind that leads nowhere
                     self.emitter.last = before
@@ -420,7 +414,7 @@ class _Episode:
         if self.watcher is not None:
             self.watcher(Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
 
-    async def _model_failed(self, error: ModelError, number: int, before: int | None) -> TurnAnswer:
+    async def _model_failed(self, error: ModelError, number: int, before: int | None) -> _Answer:
         self.emitter.emit(events.ModelFailed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
         answer = await self._checked(await self.overseer.failed(number, clean(str(error))))
         if not isinstance(answer, Stop):
@@ -429,17 +423,19 @@ class _Episode:
             self.emitter.intervene("retry")
         return answer
 
-    async def _review(self, number: int, command: str) -> ProposalAnswer | Play | SwitchModel:
+    async def _review(self, number: int, command: str) -> Accept | Replace | Again | Another | Play | SwitchModel | Stop:
         self.emitter.emit(events.Proposed(turn=number, command=command))
         while True:
             verdict = await self._checked(await self.overseer.review(number, command))
             if not isinstance(verdict, Proceed):
                 return verdict
 
-    async def _checked(self, answer: R | Rewind) -> R | TurnAnswer:
-        """``answer``; if it rewinds to an event without a checkpoint, the person is asked again."""
+    async def _checked(self, answer: R | Rewind) -> R | _Answer:
+        """``answer``, unless it rewinds: then raises ``_RewindTo``, or asks the person again if that leads nowhere."""
         checked: R | TurnAnswer = answer
-        while isinstance(checked, Rewind) and checked.to not in self.checkpoints:
+        while isinstance(checked, Rewind):
+            if checked.to in self.checkpoints:
+                raise _RewindTo(checked.to)
             message = (
                 f"There is no way back to event {checked.to}: give the id of the start, or of the end of a turn that another "
                 "one followed."
