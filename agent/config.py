@@ -41,7 +41,7 @@ RESERVED = ("HOUSEQUEST_HOME",)
 
 USERS_OWN = ("endpoints", "keys")
 """Tables that only the user's own file may have: which API key goes to which host (read by
-``housequest.agent.models.openai.keys``), and which key of the screen does what (read by ``housequest.tui.keymap``)."""
+``housequest.agent.models.keys``), and which key of the screen does what (read by ``housequest.tui.keymap``)."""
 
 NO_RULES = "none"
 """Given in place of a rulebook's name, it means none, whatever a configuration file says."""

@@ -26,7 +26,7 @@ from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
 from housequest.agent.episodes.eyes import no_rooms
 from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from housequest.agent.models.base import Image, Message, Model, Request
-from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_model, portable_name
 from housequest.agent.roles.base import check_continues, check_held
 from housequest.agent.roles.completion import Exchange
@@ -40,7 +40,7 @@ from housequest.worlds.registry import world_class
 
 if TYPE_CHECKING:
     from housequest.agent.agents.spec import Worked
-    from housequest.agent.models.openai.rate_limiter import Limiter
+    from housequest.agent.models.rate_limiter import Limiter
     from housequest.knowledge.rulebook import Rulebook
 
 HUMAN = "human"

@@ -14,8 +14,8 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.sweep import read_sweep
 from housequest.agent.models.builtin.file import read_builtin
 from housequest.agent.models.gguf import fingerprint, read_header
+from housequest.agent.models.keys import load_keys
 from housequest.agent.models.llama.shared import load_template
-from housequest.agent.models.openai.keys import load_keys
 from housequest.agent.models.scripted import load_script
 from housequest.knowledge.examples import load_examples
 from housequest.knowledge.rulebook import read_book

@@ -44,8 +44,8 @@ from housequest.agent.evaluation.runs.player import Player, SetAside
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.agent.evaluation.runs.spec import RunSpec
 from housequest.agent.models.base import Completion
-from housequest.agent.models.openai.keys import load_keys
-from housequest.agent.models.openai.rate_limiter import Call, RateLimiter
+from housequest.agent.models.keys import load_keys
+from housequest.agent.models.rate_limiter import Call, RateLimiter
 from housequest.worlds.base import Task
 from housequest.worlds.paths import IrregularFile, alfworld_data, open_file, read_file, refuse_irregular
 

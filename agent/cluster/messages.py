@@ -9,8 +9,8 @@ from typing import Protocol
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest, RunRequest
 from housequest.agent.models.base import Timing, Usage
-from housequest.agent.models.openai.keys import KeyRing
-from housequest.agent.models.openai.rate_limiter import Verdict
+from housequest.agent.models.keys import KeyRing
+from housequest.agent.models.rate_limiter import Verdict
 from housequest.worlds.errors import HousequestError
 
 

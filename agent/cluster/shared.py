@@ -11,7 +11,7 @@ from housequest.agent.cluster.messages import Answer, Begin, End, Enter, FromPla
 from housequest.agent.config import Prices
 from housequest.agent.evaluation.runs.budget import BudgetTracker, RunHalted, Stopped
 from housequest.agent.models.base import Completion
-from housequest.agent.models.openai.rate_limiter import Call, Limiter, Verdict
+from housequest.agent.models.rate_limiter import Call, Limiter, Verdict
 from housequest.worlds.errors import HousequestError
 
 

@@ -157,6 +157,16 @@ class Still:
         return self.reached
 
 
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The game after a turn: its true state, None where it is another game; what was enacted; the camera, and what it saw."""
+
+    situation: Situation | None
+    enacted: Enacted | None
+    camera: Pictured | None
+    seen: frozenset[str]
+
+
 class EpisodeReplay:
     """Hidden: the true states of an episode, by playing its commands again beside it; for people who watch."""
 
@@ -164,43 +174,33 @@ class EpisodeReplay:
         self._world, self._task, self._room = world, task, room
         self._env: Env | None = None
         self._played: list[Transition] = []
-        self._states: list[Situation | None] = []
-        self._cameras: list[tuple[Pictured, frozenset[str]]] = []
-        self._enacted: list[Enacted | None] = []
+        self._moments: list[_Moment] = []
         self.enacts = world.enacts
 
     def enacted_after(self, turns: Sequence[Transition]) -> Enacted | None:
         """What was enacted by the end of ``turns``; None as for `after`."""
-        return None if self.after(turns) is None else self._enacted[len(turns)]
+        now = self._after(turns)
+        return None if now.situation is None else now.enacted
 
     def seen_after(self, turns: Sequence[Transition]) -> Seen | None:
         """What the pictures up to the end of ``turns`` have shown; None as for `after`, and in a world without pictures."""
-        now = self.after(turns)
-        if now is None or not self._cameras:
+        now = self._after(turns)
+        if now.situation is None or now.camera is None:
             return None
-        camera, names = self._cameras[len(turns)]
         holders = (
-            replace(one, contents=tuple(name for name in one.contents if name in names))
-            for one in now.holders
-            if one.name in names
+            replace(one, contents=tuple(name for name in one.contents if name in now.seen))
+            for one in now.situation.holders
+            if one.name in now.seen
         )
-        return Seen(names, replace(now, holders=tuple(holders), lit=now.lit & names), camera)
+        situation = replace(now.situation, holders=tuple(holders), lit=now.situation.lit & now.seen)
+        return Seen(now.seen, situation, now.camera)
 
     def after(self, turns: Sequence[Transition]) -> Situation | None:
         """The state after ``turns``; None where the game answers otherwise than these turns say, so that it is another one.
 
         Raises ``HousequestError`` where the game cannot be played beside the episode.
         """
-        turns = list(turns)
-        if turns != self._played[: len(turns)] or not self._states:
-            # What fails is not gone on with: the next call begins anew.
-            env, self._env = self._env, None
-            if env is None or turns[: len(self._played)] != self._played:
-                env = self._begun(env)
-            for turn in turns[len(self._played) :]:
-                self._step(env, turn)
-            self._env = env
-        return self._states[len(turns)]
+        return self._after(turns).situation
 
     def close(self) -> None:
         """End the game that is played beside the episode; what is asked next begins another."""
@@ -208,29 +208,38 @@ class EpisodeReplay:
         if env is not None:
             env.close()
 
+    def _after(self, turns: Sequence[Transition]) -> _Moment:
+        turns = list(turns)
+        if turns != self._played[: len(turns)] or not self._moments:
+            # What fails is not gone on with: the next call begins anew.
+            env, self._env = self._env, None
+            if env is None or turns[: len(self._played)] != self._played:
+                env = self._begun(env)
+            for turn in turns[len(self._played) :]:
+                self._step(env, turn)
+            self._env = env
+        return self._moments[len(turns)]
+
     def _begun(self, env: Env | None) -> Env:
         # What is enacted is watched, so it is played again as it is.
         env = env or (self._world.open(self._task) if self.enacts else self._world.sandbox(self._task))
         env.reset()
-        self._played, self._states = [], [self._world.situation(env, self._room)]
-        self._cameras, self._enacted = [], []
-        self._look(env)
+        self._played, self._moments = [], []
+        self._moments.append(self._look(env, same=True))
         return env
 
     def _step(self, env: Env, turn: Transition) -> None:
-        same, reader = self._states[-1] is not None, self._world.household
+        same, reader = self._moments[-1].situation is not None, self._world.household
         if same:
             # Older forms of a command are accepted only where the diagnosis is granted, which a sandbox does not have.
             command = reader.canonical(turn.command) if reader and turn.observation.accepted else turn.command
             same = env.step(command).observation.text == turn.observation.text
-        situation = self._world.situation(env, self._room) if same else None
+        self._moments.append(self._look(env, same=same))
         self._played.append(turn)
-        self._states.append(situation)
-        self._look(env)
 
-    def _look(self, env: Env) -> None:
-        found = enacting(env)
-        self._enacted.append(None if found is None else found.enacted)
+    def _look(self, env: Env, *, same: bool) -> _Moment:
+        situation = self._world.situation(env, self._room) if same else None
+        found, camera, seen = enacting(env), None, frozenset[str]()
         if isinstance(env, Pictured):
             frame = env.frame(_GLANCE)
             try:
@@ -238,8 +247,9 @@ class EpisodeReplay:
             except Unsupported:
                 camera = Still.of(env)
             assert isinstance(camera, Pictured), "a copy is what it was copied from"
-            names = frozenset(name for name in frame.spots() if frame.pixels(name) >= _LEAST)
-            self._cameras.append((camera, names.union(self._cameras[-1][1] if self._cameras else ())))
+            seen = frozenset(name for name in frame.spots() if frame.pixels(name) >= _LEAST)
+            seen = seen.union(self._moments[-1].seen if self._moments else ())
+        return _Moment(situation, None if found is None else found.enacted, camera, seen)
 
 
 def draw_episode(
@@ -254,39 +264,25 @@ def draw_episode(
     reader = household(started.world)
     opening = reader.begin(Observation(started.opening)) if reader else Belief()
     names = [one.name for one in opening.receptacles]
-    if reader is None and (pictured := _pictured_episode(started, game, options)) is not None:
-        return pictured
-    if not names:
-        raise Unsupported(
-            f"There is no room to draw: the texts of the world {shown(started.world)} name no furniture."
-            if reader
-            else f"There is no room to draw: the world {shown(started.world)} is not a household."
-        )
-    kinds = goal_kinds(started.world, started.goal, tuple(dict.fromkeys(map(kind, names))))
+    if reader is not None and not names:
+        raise Unsupported(f"There is no room to draw: the texts of the world {shown(started.world)} name no furniture.")
+    kinds = goal_kinds(started.world, started.goal, tuple(dict.fromkeys(map(kind, names)))) if reader else frozenset[str]()
+    room, missing = None, ""
     try:
         world, task = game or recorded_game(started, options)
         room = world.room(task)
+        if room is not None and reader is None and not isinstance(world.sandbox(task), Pictured):
+            room = None
+        if room is not None and {one.name for one in room.fixtures}.issuperset(names):
+            return EpisodeDrawing(room, kinds, EpisodeReplay(world, task, room))
     except HousequestError as error:  # the record itself can still be drawn
-        return EpisodeDrawing(_made_up(names), kinds, missing=str(error))
-    if room is None:
-        return EpisodeDrawing(_made_up(names), kinds, missing=f"The world {shown(started.world)} does not show its state.")
-    if not {one.name for one in room.fixtures}.issuperset(names):
-        return EpisodeDrawing(_made_up(names), kinds, missing="The house of this name is another one here.")
-    return EpisodeDrawing(room, kinds, EpisodeReplay(world, task, room))
-
-
-def _pictured_episode(
-    started: Started, game: tuple[World, Task] | None, options: Mapping[str, Scalar] | None
-) -> EpisodeDrawing | None:
-    """The drawing of an episode in a world of pictures that has rooms; None in any other, and where its game is not here."""
-    try:
-        world, task = game or recorded_game(started, options)
-        room = world.room(task)
-        if room is None or not isinstance(world.sandbox(task), Pictured):
-            return None
-    except HousequestError:
-        return None
-    return EpisodeDrawing(room, frozenset(), EpisodeReplay(world, task, room))
+        missing = str(error)
+    if reader is None:
+        raise Unsupported(f"There is no room to draw: the world {shown(started.world)} is not a household.")
+    if not missing and room is None:
+        missing = f"The world {shown(started.world)} does not show its state."
+    plan = make_up(names, range(len(names)))
+    return EpisodeDrawing(plan, kinds, missing=missing or "The house of this name is another one here.")
 
 
 def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:
@@ -327,10 +323,6 @@ def recorded_game(started: Started, options: Mapping[str, Scalar] | None = None)
         if task.id == started.task:
             return world, task
     raise TaskNotFound(f"The game {shown(started.task)} is not among those that are here.")
-
-
-def _made_up(names: Sequence[str]) -> Room:
-    return make_up(names, range(len(names)))
 
 
 def _news(belief: Belief, before: Belief) -> frozenset[str]:

@@ -53,8 +53,10 @@ def camera_view(agent: Agent, env: Env) -> tuple[Frame | None, Pose | None]:
     return (env.frame(size), env.pose()) if size is not None and isinstance(env, Pictured) else (None, None)
 
 
-def room_to_see(world: World, task: Task) -> Room:
-    """The room of ``task``. Raises ``Unsupported`` where the world has none to draw."""
+def room_to_see(world: World | None, task: Task) -> Room:
+    """The room of ``task``. Raises ``Unsupported`` where the world has none to draw, or is not known."""
+    if world is None:
+        raise Unsupported("Nothing can be seen without the world; give it to run_episode, or leave out the grant 'view'.")
     room = None if world.household is None else world.room(task)
     if room is None:
         raise Unsupported(no_rooms(world))
@@ -72,9 +74,10 @@ def _drawn(room: Room, situation: Situation) -> Image:
     return _image(picture("eyes", room, situation, SIZE), "eyes")
 
 
-def photographed(env: Pictured) -> Image:
-    """What the player's camera sees now."""
-    return _image(env.frame(SIZE), "camera")
+def photographed(env: Env) -> Image | None:
+    """What the player's camera sees now; None in a world without one."""
+    env = unwrapped(env)
+    return _image(env.frame(SIZE), "camera") if isinstance(env, Pictured) else None
 
 
 def _image(frame: Frame, about: str) -> Image:

@@ -8,12 +8,12 @@ branch, also after a branch has ended.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from housequest.agent.base import Act, Agent, Attempt, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
 from housequest.agent.episodes import events
@@ -29,7 +29,6 @@ from housequest.agent.episodes.overseer import (
     Overseer,
     Play,
     Proceed,
-    ProposalAnswer,
     Replace,
     Rewind,
     Stop,
@@ -47,10 +46,6 @@ from housequest.worlds.household.base import Household
 from housequest.worlds.household.enacted import Enacted, enacting
 from housequest.worlds.registry import household
 from housequest.worlds.wrappers import unwrapped
-
-if TYPE_CHECKING:
-    from housequest.agent.models.base import Image
-    from housequest.worlds.rooms.room import Room
 
 R = TypeVar("R")
 
@@ -116,7 +111,7 @@ async def run_episode(
     it, to draw its rooms and to show its annotated plan. ``watcher`` gets what the agent recognises in each picture, if the
     agent is `Watchable`.
     """
-    return await _Episode(env, agent, config, listener, overseer or Unattended(), world, watcher).run()
+    return await _Episode(env, env, agent, config, EventEmitter(listener), overseer or Unattended(), world, watcher).run()
 
 
 async def play(
@@ -155,6 +150,10 @@ async def play(
             env.close()
 
 
+_Answer = Proceed | Play | SwitchModel | Stop
+"""What a person wants at a turn, other than to go back."""
+
+
 class _RewindTo(Exception):
     """The person rewinds to the event ``to``."""
 
@@ -163,57 +162,65 @@ class _RewindTo(Exception):
         self.to = to
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A decision with its memory, its reported rules, what was noted of the model, and who made it."""
+
+    decision: Decision
+    memory: Memory
+    reported: tuple[str, ...]
+    notes: frozenset[str]
+    by: events.Player = "agent"
+
+
+@dataclass(slots=True, eq=False)
 class _Episode:
     """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started`` (a rewind goes there)."""
 
-    def __init__(
-        self,
-        env: Env,
-        agent: Agent,
-        config: EpisodeConfig,
-        listener: EventListener,
-        overseer: Overseer,
-        world: World | None,
-        watcher: Watcher | None,
-    ) -> None:
-        self.given_env = self.env = env
-        self.world = world
-        self.watcher = watcher
-        self.agent = agent
-        self.config = config
-        self.emitter = EventEmitter(listener)
-        self.overseer = overseer
-        self.grants = Grants()
-        self.household: Household | None = None
-        self.eyes: Eyes | None = None
-        self.selector: RuleSelector | None = None
-        self.state = EpisodeState()
-        self.checkpoints = Checkpoints()
-        self.turn_start = 0
+    given_env: Env
+    env: Env
+    agent: Agent
+    config: EpisodeConfig
+    emitter: EventEmitter
+    overseer: Overseer
+    world: World | None
+    watcher: Watcher | None
+    grants: Grants = field(default_factory=Grants)
+    household: Household | None = None
+    eyes: Eyes | None = None
+    selector: RuleSelector | None = None
+    state: EpisodeState = field(default_factory=EpisodeState)
+    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    turn_start: int = 0
 
     async def run(self) -> events.Ended:
         begin = self._start
         try:
             while True:
                 try:
-                    await begin()
-                    while self.state.turn < self.config.max_turns:
-                        await self._take_turn(self.state.turn + 1)
-                    raise EpisodeOver("lost", f"out of turns ({self.config.max_turns})")
-                except EpisodeOver as over:
-                    ended = self._end(over)
-                    to = await self._rewind_after(ended)
-                    if to is None:
-                        return ended
+                    return await self._branch(begin)
                 except _RewindTo as rewind:
-                    to = rewind.to
-                begin = partial(self._rewind, to)
+                    begin = partial(self._rewind, rewind.to)
         except ListenerError as failure:
             raise failure.error from None
         finally:
             if self.env is not self.given_env:
                 self.env.close()
             self.checkpoints.close()
+
+    async def _branch(self, begin: Callable[[], Awaitable[None]]) -> events.Ended:
+        """Play a branch to its end. Raises ``_RewindTo`` if the person goes back to begin another."""
+        try:
+            await begin()
+            while self.state.turn < self.config.max_turns:
+                await self._take_turn(self.state.turn + 1)
+            raise EpisodeOver("lost", f"out of turns ({self.config.max_turns})")
+        except EpisodeOver as over:
+            ended = self._end(over)
+        while self.overseer.attended:
+            if isinstance(await self._checked(await self.overseer.over(ended)), Stop | None):
+                break
+        return ended
 
     async def _start(self) -> None:
         opening = await self._in_world(self.env.reset)
@@ -252,26 +259,15 @@ class _Episode:
             self.state = EpisodeState(self.agent.begin(task.goal, opening.observation, self.grants))
         if VIEW in config.grants and not isinstance(unwrapped(self.env), Pictured):
             with attributed("world"):
-                self.eyes = Eyes(await asyncio.to_thread(self._room))
+                self.eyes = Eyes(await asyncio.to_thread(room_to_see, self.world, task))
         if config.rules is not None or self.eyes is not None:
             with attributed("knowledge"):
                 self.household = household(task.world)
                 self.state.belief = self.household.begin(opening.observation) if self.household else None
-        if config.rules is not None:
-            with attributed("knowledge"):
-                topic = topic_of(task.goal, self.grants.task_type, self.state.belief, self.household)
-                self.selector = config.rules.about(topic)
+                if config.rules is not None:
+                    topic = topic_of(task.goal, self.grants.task_type, self.state.belief, self.household)
+                    self.selector = config.rules.about(topic)
         _end_if_over(opening)
-
-    def _room(self) -> Room:
-        if self.world is None:
-            raise Unsupported("Nothing can be seen without the world; give it to run_episode, or leave out the grant 'view'.")
-        return room_to_see(self.world, self.env.task)
-
-    def _photographed(self) -> Image | None:
-        """What the camera sees, for the agent's model; None in a world without one."""
-        env = unwrapped(self.env)
-        return photographed(env) if isinstance(env, Pictured) else None
 
     def _end(self, over: EpisodeOver) -> events.Ended:
         ended = events.Ended(
@@ -286,18 +282,6 @@ class _Episode:
         )
         self.emitter.emit(ended)
         return ended
-
-    async def _rewind_after(self, ended: events.Ended) -> int | None:
-        """The event that the person rewinds to now that a branch has ended, if any."""
-        while self.overseer.attended:
-            match await self._checked(await self.overseer.over(ended)):
-                case Rewind(to=to):
-                    return to
-                case None | Stop():
-                    return None
-                case _:
-                    pass
-        return None
 
     async def _rewind(self, to: int) -> None:
         self.state = self.checkpoints.state(to)
@@ -322,7 +306,7 @@ class _Episode:
                 command = random_command(possible, seed, task, number)
             if command is not None:
                 return await self._execute(command, "curiosity")
-        answer: TurnAnswer | None = None
+        answer: _Answer | None = None
         while True:
             if answer is None:
                 answer = await self._checked(await self.overseer.before(number, possible if attended else None))
@@ -337,8 +321,6 @@ class _Episode:
                 case Stop(reason=reason):
                     self.emitter.intervene("stop", reason)
                     raise EpisodeOver("stopped", reason)
-                case Rewind(to=to):
-                    raise _RewindTo(to)
                 case Play(command=command):
                     self.emitter.intervene("play", command)
                     return await self._execute(clean(command), "person")
@@ -348,7 +330,7 @@ class _Episode:
                     self.checkpoints.forget_notes()
                     answer = None
 
-    async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | TurnAnswer | None:
+    async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
         """Ask the agent, and the overseer about its proposal, until a decision is accepted.
 
         Otherwise returns the person's answer instead, or None if they interrupted and have to be asked.
@@ -357,7 +339,7 @@ class _Episode:
         if self.selector is not None:
             with attributed("knowledge"):
                 state.rules += self.selector.next(state.belief, state.rules)
-        image = await self._in_world(self._photographed) if VIEW in self.config.grants else None
+        image = await self._in_world(partial(photographed, self.env)) if VIEW in self.config.grants else None
         if self.eyes is not None and state.belief is not None:
             with attributed("world"):
                 image = await self.eyes.see(state.belief)
@@ -402,7 +384,7 @@ class _Episode:
                     self.emitter.last = before
                     self.emitter.intervene("another")
                     before, declined = self.emitter.last, (*declined, answer.decision.command)
-                case Stop() | Rewind():
+                case Stop():
                     return verdict
                 case Play() | SwitchModel():  # the person's answer after a rewind that leads nowhere
                     self.emitter.last = before
@@ -411,10 +393,10 @@ class _Episode:
     async def _ask(self, turn: Turn) -> _Decided | ModelError:
         reporter = RuleReporter(self.emitter.from_agent, self.state.reported)
         with attributed("agent"), notes_of_model(self.state.notes) as notes:
-            if self.watcher is not None and isinstance(self.agent, Watchable):
+            watched = self.agent if self.watcher is not None and isinstance(self.agent, Watchable) else None
+            if watched is not None:
                 # What it sees is there to be watched while a model thinks about it.
-                before = await self.agent.attend(self.state.memory, turn)
-                self.watcher(Glimpse(self.turn_start, self.agent.doing(before), partial(self.agent.impression, before)))
+                self._show(watched, await watched.attend(self.state.memory, turn))
             try:
                 decision, memory = await self.agent.decide(self.state.memory, turn, reporter)
             except ModelError as error:
@@ -424,12 +406,15 @@ class _Episode:
                     # Played again it would end alike, so it is no error.
                     raise EpisodeOver("lost", FILLED, message=clean(error.recorded)) from error
                 raise
-            if self.watcher is not None and isinstance(self.agent, Watchable):
-                doing = self.agent.doing(memory)
-                self.watcher(Glimpse(self.turn_start, doing, partial(self.agent.impression, memory)))
+            if watched is not None:
+                self._show(watched, memory)
         return _Decided(decision, memory, reporter.shown, frozenset(notes))
 
-    async def _model_failed(self, error: ModelError, number: int, before: int | None) -> TurnAnswer:
+    def _show(self, watched: Watchable, memory: Memory) -> None:
+        if self.watcher is not None:
+            self.watcher(Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
+
+    async def _model_failed(self, error: ModelError, number: int, before: int | None) -> _Answer:
         self.emitter.emit(events.ModelFailed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
         answer = await self._checked(await self.overseer.failed(number, clean(str(error))))
         if not isinstance(answer, Stop):
@@ -438,17 +423,19 @@ class _Episode:
             self.emitter.intervene("retry")
         return answer
 
-    async def _review(self, number: int, command: str) -> ProposalAnswer | Play | SwitchModel:
+    async def _review(self, number: int, command: str) -> Accept | Replace | Again | Another | Play | SwitchModel | Stop:
         self.emitter.emit(events.Proposed(turn=number, command=command))
         while True:
             verdict = await self._checked(await self.overseer.review(number, command))
             if not isinstance(verdict, Proceed):
                 return verdict
 
-    async def _checked(self, answer: R | Rewind) -> R | TurnAnswer:
-        """``answer``; if it rewinds to an event without a checkpoint, the person is asked again."""
+    async def _checked(self, answer: R | Rewind) -> R | _Answer:
+        """``answer``, unless it rewinds: then raises ``_RewindTo``, or asks the person again if that leads nowhere."""
         checked: R | TurnAnswer = answer
-        while isinstance(checked, Rewind) and checked.to not in self.checkpoints:
+        while isinstance(checked, Rewind):
+            if checked.to in self.checkpoints:
+                raise _RewindTo(checked.to)
             message = (
                 f"There is no way back to event {checked.to}: give the id of the start, or of the end of a turn that another "
                 "one followed."
@@ -538,17 +525,6 @@ def random_command(possible: Sequence[str] | None, seed: int, task: str, turn: i
     if possible is None:
         raise Unsupported("This world cannot list the commands that are possible, which curiosity needs; give --curiosity 0.")
     return Random(f"{task}/{turn}/{seed}").choice(sorted(possible)) if possible else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    """A decision with its memory, its reported rules, what was noted of the model, and who made it."""
-
-    decision: Decision
-    memory: Memory
-    reported: tuple[str, ...]
-    notes: frozenset[str]
-    by: events.Player = "agent"
 
 
 def _end_if_over(step: Step) -> None:

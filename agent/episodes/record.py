@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from itertools import count
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, TypeVar
@@ -20,8 +21,6 @@ T = TypeVar("T", bound=BaseModel)
 
 LONGEST_LINE = 16_000_000
 """Bytes of one recorded event; a file with a longer line is no record."""
-
-_BLOCK = 1 << 16
 
 
 class EpisodeRecorder:
@@ -106,16 +105,10 @@ def cut_off_end(path: Path) -> None:
     if not path.exists():
         return
     with open_file(path, "r+b") as file:
-        end = file.seek(0, os.SEEK_END)
-        while end:
-            start = max(0, end - _BLOCK)
-            file.seek(start)
-            last = file.read(end - start).rfind(b"\n")
-            if last >= 0:
-                end = start + last + 1
-                break
-            end = start
-        file.truncate(end)
+        if file.seek(0, os.SEEK_END):  # what is empty cannot be mapped
+            with mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+                end = content.rfind(b"\n") + 1
+            file.truncate(end)
 
 
 class _Labelled(CallTiming):

@@ -11,7 +11,7 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, takewhile
 
 from housequest.agent.base import Agent, AskPerson, Turn
 from housequest.agent.episodes import events
@@ -144,13 +144,9 @@ class _Script:
     @property
     def next_call(self) -> events.ModelCall | None:
         """The recorded answer to the call that is being made; None where the record has none, or not yet."""
-        for at in range(self._at, len(self._recorded)):
-            body = self._recorded[at].body
-            if isinstance(body, events.ModelCall):
-                return body
-            if isinstance(body, _NO_ANSWER):
-                break
-        return None
+        coming = (self._recorded[at].body for at in range(self._at, len(self._recorded)))
+        body = next((body for body in coming if isinstance(body, (events.ModelCall, *_NO_ANSWER))), None)
+        return body if isinstance(body, events.ModelCall) else None
 
     @property
     def near_call(self) -> events.ModelCall | None:
@@ -166,12 +162,9 @@ class _Script:
 
     def _hints(self, *, after: int = 0) -> tuple[str, ...]:
         """The hints that come next, after ``after`` other events."""
-        found: list[str] = []
-        for event in self._recorded[self._at + after :]:
-            if not (isinstance(event.body, events.Intervened) and event.body.action == "hint"):
-                break
-            found.append(event.body.text)
-        return tuple(found)
+        coming = (event.body for event in self._recorded[self._at + after :])
+        said = takewhile(lambda body: isinstance(body, events.Intervened) and body.action == "hint", coming)
+        return tuple(body.text for body in said if isinstance(body, events.Intervened))
 
     def enact(self, event: Event) -> None:
         """Go on to the next event. Raises ``_Misfit`` if ``event`` is not the recorded one."""
@@ -206,24 +199,25 @@ class _Script:
         )
 
     def _look(self) -> None:
-        coming = self.next
-        if coming is None or (isinstance(coming, events.Intervened) and coming.action == "interrupt"):
-            self._called_off.set()
-        else:
-            self._called_off.clear()
+        match self.next:
+            case None | events.Intervened(action="interrupt"):
+                self._called_off.set()
+            case _:
+                self._called_off.clear()
 
     @property
     def attended(self) -> bool:
         return self._live.attended or (self._touched and self.next is not None)
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
+        possible = possible if self._live.attended else None
         if self._listing is not None:
-            self._listing(possible if self._live.attended else None)
+            self._listing(possible)
         match self.next:
             case None:
-                return await self._live.before(turn, possible if self._live.attended else None)
+                return await self._live.before(turn, possible)
             case events.Intervened() as did if did.action not in {"interrupt", "hint"}:
-                return self._word(did)
+                return self._turn_answer(did)
             case _:
                 return Proceed(self._hints())
 
@@ -256,7 +250,7 @@ class _Script:
             case events.Intervened(action="retry"):
                 return Proceed(self._hints(after=1))
             case events.Intervened() as did:
-                return self._word(did)
+                return self._turn_answer(did)
             case _:
                 raise self.misfit("what to do about a failure comes first")
 
@@ -269,14 +263,7 @@ class _Script:
             case _:
                 return None
 
-    def _rewind(self) -> Rewind:
-        """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
-        if self._back is self.next:
-            raise self.misfit("a way back to where no turn began comes first")
-        self._back = self.next
-        return Rewind(self._recorded[self._at].parent or 0)
-
-    def _word(self, did: events.Intervened) -> TurnAnswer:
+    def _turn_answer(self, did: events.Intervened) -> TurnAnswer:
         match did.action:
             case "play":
                 return Play(did.text)
@@ -289,6 +276,13 @@ class _Script:
                 return self._rewind()
             case _:
                 raise self.misfit("the turn comes first")
+
+    def _rewind(self) -> Rewind:
+        """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
+        if self._back is self.next:
+            raise self.misfit("a way back to where no turn began comes first")
+        self._back = self.next
+        return Rewind(self._recorded[self._at].parent or 0)
 
 
 def _difference(event: Event, recorded: Event) -> str:
@@ -344,31 +338,37 @@ class _RecordedModel(ModelWrapper):
         return replace(now, chats=not plain, completions=plain, grammar=grammar, schema=False, choices=choices)
 
     async def complete(self, request: Request) -> Completion:
-        match self._script.next:
-            case None:
-                return await super().complete(request)
-            case events.ModelCall() as called:
-                begun = tuple((one.text, one.logprob) for one in called.candidates or ())
-                tokens = (TokenChoice(*begun[0], begun),) if begun else ()
-                usage = Usage(called.prompt_tokens, called.completion_tokens)
-                return Completion(called.reply, called.finish, usage, tokens=tokens, held=called.held)
-            case _:
-                raise await self._script.missing("a call to the model")
+        called = await self._call()
+        if called is None:
+            return await super().complete(request)
+        begun = tuple((one.text, one.logprob) for one in called.candidates or ())
+        tokens = (TokenChoice(*begun[0], begun),) if begun else ()
+        return Completion(called.reply, called.finish, _usage(called), tokens=tokens, held=called.held)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        match self._script.next:
-            case None:
-                return await super().score(messages, continuations)
-            case events.ModelCall(candidates=tuple() as candidates) as called:
-                # A text that is not among the recorded best was not selected, whatever its score.
-                known = {candidate.text: candidate.logprob for candidate in candidates}
-                logprobs = tuple(known.get(text, -math.inf) for text in continuations)
-                if called.reply in continuations:
-                    return Scores(logprobs, called.calls or 1, Usage(called.prompt_tokens, called.completion_tokens))
-                # However many texts were scored at once, the cost is counted with the selected one.
-                return Scores(logprobs, 0, Usage(0, 0))
-            case _:
-                raise await self._script.missing("a call to the model")
+        called = await self._call()
+        if called is None:
+            return await super().score(messages, continuations)
+        if called.candidates is None:
+            raise await self._script.missing("a call to the model")
+        # A text that is not among the recorded best was not selected, whatever its score.
+        known = {candidate.text: candidate.logprob for candidate in called.candidates}
+        logprobs = tuple(known.get(text, -math.inf) for text in continuations)
+        if called.reply in continuations:
+            return Scores(logprobs, called.calls or 1, _usage(called))
+        # However many texts were scored at once, the cost is counted with the selected one.
+        return Scores(logprobs, 0, Usage(0, 0))
+
+    async def _call(self) -> events.ModelCall | None:
+        """The recorded call that comes next; None once the record is used up."""
+        coming = self._script.next
+        if coming is None or isinstance(coming, events.ModelCall):
+            return coming
+        raise await self._script.missing("a call to the model")
+
+
+def _usage(called: events.ModelCall) -> Usage:
+    return Usage(called.prompt_tokens, called.completion_tokens)
 
 
 def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:

@@ -8,21 +8,23 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
-from housequest.agent.models.openai.attempts import EMPTY_BODY, Attempts, Failure, FailureReader
-from housequest.agent.models.openai.keys import load_keys
+from housequest.agent.models.openai.failures import Attempts, Failure
 from housequest.agent.models.openai.provider import EndpointName, read_openai_name, told_destination
-from housequest.agent.models.openai.redaction import Redactor
-from housequest.agent.models.openai.wire import NotACompletion, at, finite, listed
+from housequest.agent.models.openai.server import Server
+from housequest.agent.models.openai.shapes import at, finite, listed
 from housequest.agent.models.provider import CallOptions
-from housequest.agent.models.text import encodable, printable_line
+from housequest.agent.models.text import encodable
 from housequest.knowledge.selection import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from httpx2 import Response
+
+    from housequest.agent.models.openai.connection import Clients
 
 BATCH = 8
 """Texts a call: few enough for their vectors to stay well below the limit on an answer."""
@@ -44,34 +46,27 @@ class EndpointEmbedder:
     """
 
     def __init__(self, served: EndpointName, calls: CallOptions) -> None:
-        keys = load_keys() if calls.keys is None else calls.keys
-        self._served = served
-        self._calls = calls
-        self._key = keys.key(served.endpoint)
-        self._redactor = Redactor(self._key)
-        self._redactor.guard_logs()
-        self._failures = FailureReader(served.endpoint, keys, self._redactor, calls.timeout)
+        self._model = served.model
+        self._server = Server(served.endpoint, calls)
         self.name = f"openai:{served}"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
         """A vector for each of ``texts``. Raises ``ModelError``, which is fatal unless these texts were refused."""
-        from housequest.agent.models.openai.connection import connect
-
-        client = await asyncio.to_thread(connect, self._served.endpoint, self._key, self._calls.timeout)
-        try:
+        async with aclosing(await self._server.clients()) as clients:
             batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
-            vectors = [vector for batch in batches for vector in await self._batch(client, batch)]
-        finally:
-            await client.close()
+            vectors = [vector for batch in batches for vector in await self._batch(clients, batch)]
         if len({len(vector) for vector in vectors}) > 1:
             raise self._error(_no_vectors("vectors of different lengths"))
         return vectors
 
-    async def _batch(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector]:
+    async def _batch(self, clients: Clients, texts: Sequence[str]) -> list[Vector]:
         """The vectors of one call, by as many attempts as it takes. Raises ``ModelError``."""
-        attempts = Attempts(self._calls)
+        given = [encodable(text[:LONGEST_TEXT]) or " " for text in texts]
+        body = {"input": given, "model": self._model, "encoding_format": "float"}
+        attempts = Attempts(self._server.calls)
         for made in itertools.count(1):
-            outcome = await self._attempt(client, texts)
+            with clients.lend() as client:
+                outcome = await self._server.ask(client, "/embeddings", body, lambda answer: _read(answer, len(texts)))
             if not isinstance(outcome, Failure):
                 return outcome
             wait = attempts.wait_after(outcome)
@@ -80,32 +75,29 @@ class EndpointEmbedder:
             await asyncio.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _attempt(self, client: AsyncOpenAI, texts: Sequence[str]) -> list[Vector] | Failure:
-        import openai
-
-        given = [encodable(text[:LONGEST_TEXT]) or " " for text in texts]
-        try:
-            async with asyncio.timeout(self._calls.timeout):
-                # Read by hand: the SDK believes the shape of what it is sent.
-                create = client.embeddings.with_raw_response.create
-                answer = await create(model=self._served.model, input=given, encoding_format="float")
-            self._failures.reached = True
-            response = answer.http_response
-            if not response.content.strip():
-                return EMPTY_BODY
-            vectors = _vectors(response.json(), len(texts))
-            self._failures.answered = True
-            return vectors
-        except (TimeoutError, NotACompletion, openai.APIError) as error:
-            return self._failures.read(error)
-        except (ValueError, RecursionError) as error:
-            return _no_vectors(str(error))
-
     def _error(self, failure: Failure, tried: str = "") -> ModelError:
-        what = printable_line(self._redactor.text(failure.what), 300)
+        what = self._server.said(failure, 300)
         recorded = f"The embedding model {what}. {_WAY_OUT}"
         fatal = failure.fatal or failure.kind not in _REFUSALS
         return ModelError(f"{self.name} {what}{tried}. {_WAY_OUT}", recorded=recorded, fatal=fatal, kind=failure.kind)
+
+
+def _read(answer: Response, number: int) -> list[Vector] | Failure:
+    """The vectors for so many texts."""
+    try:
+        entries = listed(at(answer.json(), "data"))
+        found: dict[object, Vector] = {}
+        for place, entry in enumerate(entries):
+            index, given = at(entry, "index"), listed(at(entry, "embedding"))
+            vector = tuple(one for each in given if (one := finite(each)) is not None)
+            if not vector or len(vector) != len(given):
+                return _no_vectors("an embedding is not a list of numbers")
+            found[index if isinstance(index, int) else place] = vector
+    except (ValueError, RecursionError) as error:
+        return _no_vectors(str(error))
+    if set(found) != set(range(number)):
+        return _no_vectors(f"{len(entries)} for {number} texts")
+    return [found[place] for place in range(number)]
 
 
 def _no_vectors(what: str) -> Failure:
@@ -173,20 +165,6 @@ def texts_go_to(name: str) -> str | None:
     """Where texts go for the embedding model ``name`` if that is another machine, in words. Raises ``ConfigurationError``."""
     kind, _, rest = name.partition(":")
     return told_destination(read_openai_name(rest.strip()).endpoint) if kind == "openai" else None
-
-
-def _vectors(value: object, number: int) -> list[Vector]:
-    entries = listed(at(value, "data"))
-    found: dict[object, Vector] = {}
-    for place, entry in enumerate(entries):
-        index, given = at(entry, "index"), listed(at(entry, "embedding"))
-        vector = tuple(one for each in given if (one := finite(each)) is not None)
-        if not vector or len(vector) != len(given):
-            raise ValueError("an embedding is not a list of numbers")
-        found[index if isinstance(index, int) else place] = vector
-    if set(found) != set(range(number)):
-        raise ValueError(f"{len(entries)} for {number} texts")
-    return [found[place] for place in range(number)]
 
 
 class EmbeddingIndex:

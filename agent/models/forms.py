@@ -201,14 +201,13 @@ class Name(_Text):
 
 @dataclass(frozen=True)
 class Listed(Value):
-    """From ``least`` to ``most`` items in their order, with ``between`` two of them, and ``begin`` before all.
+    """One to ``most`` items in their order, with ``between`` two of them, and ``begin`` before all.
 
     Each begins with its number where they are counted from ``first``. A ``#`` in the fixed texts of an item is its number.
     """
 
     item: Value
     most: int
-    least: int = 1
     between: str = "\n"
     begin: str = ""
     first: int | None = None
@@ -218,12 +217,12 @@ class Listed(Value):
         found = ""
         for place in range(self.most - 1, -1, -1):
             text = f"{re.escape(self._before(place))}{self._item(place).pattern}{found}"
-            found = text if place < self.least else f"(?:{text})?"
+            found = f"(?:{text})?" if place else text
         return found
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        return {"type": "array", "items": self.item.schema, "minItems": self.least, "maxItems": self.most}
+        return {"type": "array", "items": self.item.schema, "minItems": 1, "maxItems": self.most}
 
     @property
     def longest(self) -> int:
@@ -234,7 +233,7 @@ class Listed(Value):
         for place in range(self.most - 1, -1, -1):
             before = self._before(place)
             text = " ".join(filter(None, (before and _quoted(before), rules.of(self._item(place)), found)))
-            found = text if place < self.least else f"({text})?"
+            found = f"({text})?" if place else text
         return found
 
     def written(self, value: object) -> str | None:
@@ -243,7 +242,7 @@ class Listed(Value):
         given = cast("list[object]", value)[: self.most]
         texts = [self._item(place).written(each) for place, each in enumerate(given)]
         known = [text for text in texts if text is not None]
-        if len(known) < max(len(texts), self.least):
+        if not known or len(known) < len(texts):
             return None
         return "".join(f"{self._before(place)}{text}" for place, text in enumerate(known))
 

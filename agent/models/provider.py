@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote
 
 from housequest.agent.models.base import Model
-from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.keys import KeyRing
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.options import read_options
 
 if TYPE_CHECKING:
-    from housequest.agent.models.openai.rate_limiter import Limiter
+    from housequest.agent.models.rate_limiter import Limiter
 
 T = TypeVar("T")
 

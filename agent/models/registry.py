@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from housequest.agent.models.base import Model
-from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.provider import CallOptions, ModelProvider
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.plugins import load_plugin, plugins
 
 if TYPE_CHECKING:
-    from housequest.agent.models.openai.rate_limiter import Limiter
+    from housequest.agent.models.rate_limiter import Limiter
 
 DEFAULT_MODEL = "builtin"
 EXAMPLE = "openai:NAME@http://localhost:8000/v1"

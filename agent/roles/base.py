@@ -21,6 +21,7 @@ from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request
 from housequest.agent.models.forms import Form, FormChoice
+from housequest.agent.models.text import encodable
 from housequest.agent.roles.completion import ENDS, Examples, as_continued, no_examples
 from housequest.agent.roles.notes import note, noted
 from housequest.worlds.errors import ModelError, Unsupported
@@ -76,9 +77,9 @@ def template_hashes(package: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Role(Generic[T]):
-    """One job for a language model: its name, the reader of its reply, and a more ``lenient`` one for what that refuses.
+    """One job for a language model: its name, and the reader of its reply.
 
-    Readers raise ``ReplyError``; with ``reasoning`` they see what a reply has in ``<think>`` marks, too. ``reply_tokens``
+    The reader raises ``ReplyError``; with ``reasoning`` it sees what a reply has in ``<think>`` marks, too. ``reply_tokens``
     limits this role's replies where `Sampling` has no ``max_tokens``, and ``first_tokens`` the first of two in any case.
     ``form`` is what replies are held to, where the model can be; a role whose form depends on what is known gets it with each
     call (`held_to`).
@@ -86,7 +87,6 @@ class Role(Generic[T]):
 
     name: str
     reader: Callable[[str], T]
-    lenient: Callable[[str], T] | None = None
     stop: tuple[str, ...] = ()
     reply_tokens: int | None = None
     reasoning: bool = False
@@ -99,13 +99,7 @@ class Role(Generic[T]):
 
     def read(self, reply: str) -> T:
         """Read ``reply``."""
-        text = reply if self.reasoning else _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip()
-        try:
-            return self.reader(text)
-        except ReplyError:
-            if self.lenient is None:
-                raise
-            return self.lenient(text)
+        return self.reader(reply if self.reasoning else _THOUGHT_BEFORE.sub("", _THINKING.sub("", reply)).strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +139,7 @@ class Answer(Generic[T]):
 
 def clean(text: str) -> str:
     """``text`` fit to be recorded: of limited length and without lone surrogates, which cannot be encoded."""
-    return text[:LONGEST_REPLY].encode("utf-8", "replace").decode("utf-8")
+    return encodable(text[:LONGEST_REPLY])
 
 
 def reply_message(reply: str) -> Message:
@@ -168,15 +162,19 @@ def _stub(message: Message) -> Message:
     return message if len(message.content) <= STUB else replace(message, content=f"{message.content[:STUB].rstrip()}{_CUT}")
 
 
+async def _as_sent(role: str, conversation: Conversation, sampling: Sampling, *, plain: bool) -> Conversation:
+    """The messages of ``conversation`` as they are sent and recorded; a ``plain`` text has examples and marks."""
+    return as_continued(conversation, await asyncio.to_thread(sampling.examples, role)) if plain else conversation
+
+
 async def room_beside(role: Role[T], model: Model, conversation: Conversation, sampling: Sampling) -> int | None:
     """How many tokens the model's context leaves beside this ``conversation``, as `ask` sends it; None if it does not tell.
 
     Raises ``ModelError``.
     """
     plain = await continues(model, sampling)
-    if plain:
-        conversation = as_continued(conversation, await asyncio.to_thread(sampling.examples, role.name))
-    return await model.room((Message("user", plain_text(conversation)),) if plain else conversation, raw=plain)
+    said = await _as_sent(role.name, conversation, sampling, plain=plain)
+    return await model.room((Message("user", plain_text(said)),) if plain else said, raw=plain)
 
 
 def call_event(
@@ -246,28 +244,26 @@ async def ask(
     that its budget cuts off is asked for again without its thought, and then has room for `ROOM_WITHOUT_THOUGHT`; a model that
     does not keep to the form, or refuses it, is asked without one from then on (`housequest.agent.roles.notes`), which a
     thought says. Where the model continues plain text (`continues`), the conversation is sent and recorded as that, after
-    examples. Raises
-    ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to be held
-    and the model cannot be.
+    examples.
+
+    Raises ``ModelError`` when the model fails or breaks a form that it has to keep, and ``Unsupported`` where replies have to
+    be held and the model cannot be.
     """
     most = sampling.reply_tokens(role.reply_tokens)
-    plain = await continues(model, sampling)
-    if plain and sampling.form != "completion":
-        emit(events.Thought(role=FORM, text=NO_TEMPLATE))
-    form: Form | None = role.form
-    reason, unheld = "", False
-    begun: tuple[tuple[str, float], ...] = ()
-    for again in (False, True):
-        # A record may end between the two, and go on with another model.
-        plain = await continues(model, sampling) if again else plain
-        examples = await asyncio.to_thread(sampling.examples, role.name) if plain else ()
-        way = None if unheld else await held_by(role.name, form, model, sampling, plain=plain)
+    limit = min(most, role.first_tokens or most)
+    form, again, unheld = role.form, False, False
+    while True:
+        # A record may end between the two calls, and go on with another model.
+        plain = await continues(model, sampling)
+        if plain and not again and sampling.form != "completion":
+            emit(events.Thought(role=FORM, text=NO_TEMPLATE))
         conversation = (*conversation, _with_image(clean(text), image, conversation))
-        said = as_continued(conversation, examples) if plain else conversation
+        way = None if unheld else await held_by(role.name, form, model, sampling, plain=plain)
+        said = await _as_sent(role.name, conversation, sampling, plain=plain)
         request = Request(
             (Message("user", plain_text(said)),) if plain else said,
             stop=(*role.stop, *ENDS) if plain else role.stop,
-            max_tokens=most if again else min(most, role.first_tokens or most),
+            max_tokens=limit,
             temperature=sampling.temperature,
             seed=sampling.seed,
             top_logprobs=alternatives,
@@ -277,35 +273,49 @@ async def ask(
         completion, held = await complete_held(model, request, form, way)
         if plain:
             completion = replace(completion, text=completion.text.strip())
-        first = next((one for one in completion.tokens if alternatives and one.token.strip()), None)
-        words = {first.token: first.logprob, **dict(first.alternatives)} if first else {}
-        # Only finite ones: a record has no infinity.
-        begun = tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
+        begun = _first_words(completion) if alternatives else ()
         call = call_event(role.name, said, completion, begun, plain=plain, held=held)
         emit(call, completion.timing)
         unheld = found_unheld(role.name, held, model, sampling, emit)
-        conversation = (*conversation, reply_message(call.reply))
+        reply = reply_message(call.reply)
         try:
-            if held == "cut":
-                # Its reader would take a part of it for the whole: the end of a thought, "cabinet 1" of "cabinet 12".
-                raise ReplyError("it has no end.")
-            return Answer(role.read(call.reply), "", conversation, begun)
+            return Answer(_read(role, call, most), "", (*conversation, reply), begun)
         except ReplyError as error:
-            # A model may allow a reply more or fewer tokens than were asked for, so its own count comes first.
-            length = completion.usage.completion or most
-            reason = f"{error} It was cut off after {length} tokens." if completion.finish == "length" else str(error)
+            reason = str(error)
+        # What is asked for again after it was cut off has no thought.
         shorter = form.without_thought if form is not None and held == "cut" else form
         final = again or (once and shorter is form)
         emit(events.ParseFailed(role=role.name, reply=call.reply, reason=reason, final=final))
-        if sampling.form != "free":
-            conversation = (*conversation[:-1], _stub(conversation[-1]))
+        conversation = (*conversation, reply if sampling.form == "free" else _stub(reply))
         if final:
-            break
+            return Answer(None, reason, conversation, begun)
         if shorter is not None and shorter is not form:
             # What counts has to fit, whatever the budget: a character is a token at most.
             form, most = shorter, max(most, min(shorter.longest, ROOM_WITHOUT_THOUGHT))
+        limit, again = most, True
         text = load_prompt("housequest.agent.roles", "again").render("user", reason=reason)
-    return Answer(None, reason, conversation, begun)
+
+
+def _read(role: Role[T], call: events.ModelCall, most: int) -> T:
+    """What the reply of ``call`` says, which could have ``most`` tokens. Raises ``ReplyError``."""
+    try:
+        if call.held == "cut":
+            # Its reader would take a part of it for the whole: the end of a thought, "cabinet 1" of "cabinet 12".
+            raise ReplyError("it has no end.")
+        return role.read(call.reply)
+    except ReplyError as error:
+        if call.finish != "length":
+            raise
+        # A model may allow a reply more or fewer tokens than were asked for, so its own count comes first.
+        raise ReplyError(f"{error} It was cut off after {call.completion_tokens or most} tokens.") from None
+
+
+def _first_words(completion: Completion) -> tuple[tuple[str, float], ...]:
+    """The words that the reply could have begun with, and their log-probabilities."""
+    first = next((one for one in completion.tokens if one.token.strip()), None)
+    words = {first.token: first.logprob, **dict(first.alternatives)} if first else {}
+    # Only finite ones: a record has no infinity.
+    return tuple((clean(word), logprob) for word, logprob in words.items() if math.isfinite(logprob))
 
 
 FORM = "form"

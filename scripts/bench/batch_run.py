@@ -22,8 +22,8 @@ from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request
-from housequest.agent.models.openai.keys import PLACEHOLDER, parse_endpoint
-from housequest.agent.models.openai.wire import chat
+from housequest.agent.models.keys import PLACEHOLDER, parse_endpoint
+from housequest.agent.models.openai.requests import chat
 from housequest.agent.models.registry import make_model
 from scripts.bench.endpoint import REPLY
 from scripts.memory import peak as peak_memory
@@ -108,7 +108,7 @@ def _unheard(event: object) -> None:
 
 
 async def _calls_alone(port: int, workers: int, episodes: int, conversations: Sequence[list[dict[str, str]]]) -> int:
-    from housequest.agent.models.openai.connection import Clients, post
+    from housequest.agent.models.openai.connection import Clients
 
     clients = Clients(parse_endpoint(f"http://127.0.0.1:{port}/v1"), PLACEHOLDER, 60.0)
     left = iter(range(episodes))
@@ -119,7 +119,7 @@ async def _calls_alone(port: int, workers: int, episodes: int, conversations: Se
             for conversation in conversations:
                 body = {"messages": conversation, "max_tokens": 512, "temperature": 0.0}
                 with clients.lend() as client:
-                    await post(client, "/chat/completions", {"model": "bench", **body})
+                    await client.post("/chat/completions", json={"model": "bench", **body})
                 number += 1
         return number
 

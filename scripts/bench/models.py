@@ -19,7 +19,7 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.splits import EVALUATION_SEEDS
-from housequest.agent.models.llama.provider import installed
+from housequest.agent.models.llama.options import installed
 from housequest.agent.models.registry import make_model
 from housequest.worlds.registry import make_world
 from scripts.bench.gpu import model_file

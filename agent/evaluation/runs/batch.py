@@ -22,7 +22,7 @@ from housequest.agent.evaluation.runs.result import Result
 from housequest.agent.evaluation.runs.shard import Shard, begin_shard
 from housequest.agent.evaluation.runs.spec import RunSpec
 from housequest.agent.models.base import Model
-from housequest.agent.models.openai.rate_limiter import RateLimiter
+from housequest.agent.models.rate_limiter import RateLimiter
 from housequest.agent.setup import Setup
 from housequest.worlds.base import Task
 from housequest.worlds.paths import open_file

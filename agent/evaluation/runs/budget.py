@@ -24,7 +24,7 @@ from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.agent.evaluation.runs.timing import timings_of
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores
-from housequest.agent.models.openai.rate_limiter import Limiter, RateLimiter
+from housequest.agent.models.rate_limiter import Limiter, RateLimiter
 from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
 
 T = TypeVar("T")

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from housequest.agent.models.base import Message, Request
-from housequest.agent.models.llama.provider import LlamaOptions
+from housequest.agent.models.llama.options import LlamaOptions
 from housequest.agent.models.llama.shared import LESS_MEMORY, empty_prompt, load_template, said_threads, usual_threads
 from housequest.worlds.workers import Refused
 

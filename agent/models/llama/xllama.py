@@ -7,17 +7,17 @@ ignored, and log-probabilities are those of generated tokens.
 from __future__ import annotations
 
 import importlib
-import json
 import secrets
 import threading
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any, cast
 
+import httpx2
+
 from housequest.agent.models.base import Completion, Message, Request, Timing, TokenChoice, Usage
-from housequest.agent.models.llama.provider import LlamaOptions
+from housequest.agent.models.llama.options import LlamaOptions
 from housequest.agent.models.llama.shared import (
     LESS_MEMORY,
     empty_prompt,
@@ -55,8 +55,8 @@ class Xllama:
         parameters.cache_ram_mib = CACHE_MIB if options.cache else 0
         # It always opens a port on this machine; a random key keeps others out.
         parameters.hostnames = ["127.0.0.1"]
-        self._key = secrets.token_urlsafe(32)
-        parameters.api_keys = [self._key]
+        key = secrets.token_urlsafe(32)
+        parameters.api_keys = [key]
         parameters.cache_type_k = getattr(package.ggml_type, f"GGML_TYPE_{options.cache_type.upper()}")
         parameters.cache_type_v = parameters.cache_type_k
         flash = {"auto": "AUTO", "off": "DISABLED", "on": "ENABLED"}[options.flash]
@@ -72,6 +72,13 @@ class Xllama:
             self._server: Any = package.Server(parameters)
         except (RuntimeError, ValueError, MemoryError) as error:
             raise Refused(f"cannot load the model ({error})", LESS_MEMORY) from None
+        self._port = httpx2.Client(
+            base_url=self._server.listening_address,
+            headers={"authorization": f"Bearer {key}"},
+            timeout=None,
+            limits=httpx2.Limits(max_keepalive_connections=0),  # it drops idle ones
+            trust_env=False,  # a proxy of the environment is not for this machine
+        )
         devices: Sequence[Mapping[str, Any]] = package.get_device_info()
         names = ", ".join(dict.fromkeys(str(each["description"]) for each in devices))
         self.description = f"xllamacpp {version('xllamacpp')}, {names}, {said_threads(threads)}"
@@ -103,13 +110,9 @@ class Xllama:
 
     def _post(self, path: str, body: Mapping[str, object]) -> Any:
         """What the server answers over its port: the package has no call for it."""
-        head = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
-        request = urllib.request.Request(f"{self._server.listening_address}{path}", json.dumps(body).encode(), head)
         try:
-            # A proxy of the environment is not for this machine.
-            with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request) as answer:
-                return json.load(answer)
-        except (OSError, ValueError) as error:
+            return self._port.post(path, json=body).raise_for_status().json()
+        except (httpx2.HTTPError, ValueError) as error:
             raise Refused(
                 f"did not count the tokens of a prompt ({error})", "Name another chat template: ?template=FILE."
             ) from None

@@ -1,32 +1,28 @@
-"""The SDK's client, without what it takes from the environment, and many of them for many calls.
-
-Imports the SDK: import it on first use.
-"""
+"""Connections to an endpoint, many of them for many calls. Imports httpx2: import it on first use."""
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from typing import Any, cast
+from typing import cast
 
 import httpx2
-from openai import AsyncOpenAI
 
-from housequest.agent.models.openai.keys import Endpoint
-from housequest.agent.models.openai.streaming import HEAR, LARGEST_STREAM, StreamedReply
-from housequest.agent.models.openai.wire import NotACompletion
+from housequest.agent.models.keys import Endpoint
+from housequest.agent.models.openai.failures import NotACompletion
+from housequest.agent.models.openai.replies import HEAR, StreamedReply
 
 LARGEST_ANSWER = 1 << 20
 """Bytes of an answer that are read; a reply of 512 tokens has some thousand."""
+
+LARGEST_STREAM = 1 << 24
+"""Bytes of a streamed answer that are read: each token comes with some hundred bytes around it."""
 
 CALLS_A_POOL = 16
 """Calls in flight in one pool of connections; what a pool does for each call grows with its connections."""
 
 MOST_POOLS = 256
-
-_HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
 
 
 async def _bound(response: httpx2.Response) -> None:
@@ -54,16 +50,8 @@ async def _bound(response: httpx2.Response) -> None:
     response.stream = httpx2.ByteStream(whole)
 
 
-async def post(client: AsyncOpenAI, path: str, body: Mapping[str, Any]) -> httpx2.Response:
-    """What the endpoint answers to ``body``. Raises what the SDK raises.
-
-    Its methods for each path walk through the whole growing conversation at every call; this sends it as it is.
-    """
-    return await client.post(path, cast_to=httpx2.Response, body=dict(body))
-
-
 class Clients:
-    """Clients of one endpoint, each with a pool of connections, made as calls need them; belongs to one event loop.
+    """Clients that send ``key`` to one endpoint, each with a pool of connections, made as calls need them; of one event loop.
 
     The first ones are filled first: a few calls keep to a few connections, which stay open.
     """
@@ -71,14 +59,14 @@ class Clients:
     def __init__(self, endpoint: Endpoint, key: str, timeout: float) -> None:
         self._endpoint, self._key, self._timeout = endpoint, key, timeout
         self._tls = httpx2.create_ssl_context()  # tens of milliseconds, and the same for all
-        self._calls: dict[AsyncOpenAI, int] = {}
+        self._calls: dict[httpx2.AsyncClient, int] = {}
         """The calls in flight of each."""
 
     def __len__(self) -> int:
         return len(self._calls)
 
     @contextmanager
-    def lend(self) -> Generator[AsyncOpenAI]:
+    def lend(self) -> Generator[httpx2.AsyncClient]:
         """A client for one call."""
         client = next((one for one, calls in self._calls.items() if calls < CALLS_A_POOL), None) or self._another()
         self._calls[client] += 1
@@ -87,51 +75,36 @@ class Clients:
         finally:
             self._calls[client] -= 1
 
-    def _another(self) -> AsyncOpenAI:
+    def _another(self) -> httpx2.AsyncClient:
+        """One more client, which neither redirects nor retries nor keeps cookies; if there are enough, the least busy one.
+
+        Only the time to connect is limited here. The caller limits the whole call: a body that dribbles in never exceeds the
+        time between two reads.
+        """
         if len(self) >= MOST_POOLS:
             return min(self._calls, key=lambda one: self._calls[one])
-        client = connect(self._endpoint, self._key, self._timeout, self._tls)
+        client = httpx2.AsyncClient(
+            base_url=self._endpoint.url,
+            headers={
+                "accept": "application/json",
+                "accept-encoding": "identity",
+                "authorization": f"Bearer {self._key}",
+                "user-agent": "housequest",
+            },
+            verify=self._tls,
+            timeout=httpx2.Timeout(None, connect=min(self._timeout, 10.0)),
+            # More calls wait until one ends. Common servers drop idle connections after five seconds.
+            limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),
+            follow_redirects=False,
+            # A proxy of the environment would read what is meant for this machine, the key included.
+            mounts={f"all://{self._endpoint.host}": None} if self._endpoint.loopback else None,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+            event_hooks={"response": [_bound]},
+        )
         self._calls[client] = 0
         return client
 
     async def aclose(self) -> None:
         """Close all connections."""
         for client in self._calls:
-            await client.close()
-
-
-def connect(endpoint: Endpoint, key: str, timeout: float, tls: ssl.SSLContext | None = None) -> AsyncOpenAI:
-    """A client that sends ``key`` to ``endpoint`` and nothing from the environment; it neither redirects nor retries nor keeps
-    cookies.
-
-    Only the time to connect is limited here. The caller limits the whole call: a body that dribbles in never exceeds the time
-    between two reads.
-    """
-
-    async def sent_by_us(request: httpx2.Request) -> None:
-        # The SDK adds OPENAI_CUSTOM_HEADERS, organisation and project from the environment by itself.
-        kept = {name: value for name, value in request.headers.items() if name in _HEADERS or name.startswith("x-stainless-")}
-        request.headers = httpx2.Headers({**kept, "accept-encoding": "identity", "authorization": f"Bearer {key}"})
-
-    client = httpx2.AsyncClient(
-        verify=tls or httpx2.create_ssl_context(),
-        timeout=httpx2.Timeout(None, connect=min(timeout, 10.0)),
-        # More calls wait until one ends. Common servers drop idle connections after five seconds.
-        limits=httpx2.Limits(max_connections=1_000, max_keepalive_connections=1_000, keepalive_expiry=4.0),
-        follow_redirects=False,
-        # A proxy of the environment would read what is meant for this machine, the key included.
-        mounts={f"all://{endpoint.host}": None} if endpoint.loopback else None,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-        event_hooks={"request": [sent_by_us], "response": [_bound]},
-    )
-    return AsyncOpenAI(
-        api_key=key,
-        admin_api_key="",
-        organization="",
-        project="",
-        webhook_secret="",
-        base_url=endpoint.url,
-        timeout=client.timeout,
-        max_retries=0,
-        http_client=client,
-    )
+            await client.aclose()

@@ -1,4 +1,4 @@
-"""Parameters beyond a plain chat, and probes that find out whether an endpoint honours them.
+"""Probes that find out which parameters beyond those of a plain chat an endpoint honours.
 
 Servers ignore parameters that they do not know, so each is tried: a probe asks for a reply that no model would give unasked.
 """
@@ -14,7 +14,8 @@ from typing import Any, Protocol
 
 from housequest.agent.models.base import Capabilities, Completion, Image, Message, PromptToken, Request
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.openai.wire import MOST_ALTERNATIVES, at
+from housequest.agent.models.openai.requests import extra_parameters, scoring_parameters
+from housequest.agent.models.openai.shapes import at
 from housequest.agent.models.text import shared_prefix
 
 _WORDS = ("axolotl", "quetzal")
@@ -40,34 +41,6 @@ class Probe(Protocol):
     async def __call__(
         self, wanted: Mapping[str, Any], said: str, tokens: int, question: Message = READY, /
     ) -> Completion | None: ...
-
-
-def extra_parameters(request: Request) -> dict[str, Any]:
-    """The parameters for what not every server takes. One of given texts is asked for as JSON, for servers without grammars."""
-    found: dict[str, Any] = {}
-    if request.top_logprobs:
-        found |= {"logprobs": True, "top_logprobs": min(request.top_logprobs, MOST_ALTERNATIVES)}
-    wanted = request.schema
-    if request.choices is not None:
-        named = {"choice": {"type": "string", "enum": list(dict.fromkeys(request.choices))}}
-        wanted = {"type": "object", "properties": named, "required": ["choice"], "additionalProperties": False}
-    if wanted is not None:
-        found["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": wanted}}
-    if request.grammar is not None:
-        # llama.cpp's server takes the one and passes over the other, and vLLM does so the other way round.
-        found |= {"grammar": request.grammar, "structured_outputs": {"grammar": request.grammar}}
-    if request.bias:
-        found["logit_bias"] = [[token, value] for token, value in request.bias.items()]
-    return found
-
-
-def scoring_parameters(text: str) -> dict[str, Any]:
-    """The parameters that ask for the log-probability of each token of a prompt.
-
-    With ``text``, the prompt's last message is the beginning of the model's reply. As vLLM's chat completions have it:
-    ``prompt_logprobs`` (0: no alternatives), ``continue_final_message``, ``add_generation_prompt``.
-    """
-    return {"prompt_logprobs": 0, "add_generation_prompt": not text, **({"continue_final_message": True} if text else {})}
 
 
 def score_gain(alone: Sequence[PromptToken], whole: Sequence[PromptToken]) -> float | None:

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from housequest.agent.models.base import Model
-from housequest.agent.models.openai.keys import OFFICIAL_KEY, OFFICIAL_URL, Endpoint, load_keys, parse_endpoint
+from housequest.agent.models.keys import OFFICIAL_KEY, OFFICIAL_URL, Endpoint, load_keys, parse_endpoint
 from housequest.agent.models.provider import CallOptions, ModelProvider, split_options, with_options
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.options import option
@@ -57,7 +57,9 @@ class OpenAIProvider(ModelProvider):
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
         from housequest.agent.models.openai.model import OpenAIModel
 
-        return OpenAIModel(read_openai_name(rest), name=name, calls=options)
+        served = read_openai_name(rest)
+        effort, least = served.options.reasoning_effort, served.options.max_completion_tokens or 0
+        return OpenAIModel(served.model, served.endpoint, options, name=name, reasoning_effort=effort, least_tokens=least)
 
     def portable(self, rest: str) -> str:
         parsed = read_openai_name(rest)

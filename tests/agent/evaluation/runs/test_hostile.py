@@ -18,7 +18,7 @@ from housequest.agent.episodes.events import Ended, Started
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.messages import opening_text
 from housequest.worlds.paths import config_folder

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.config import Settings
-from housequest.agent.models.llama.provider import LlamaOptions, chosen_runtime, read_llama_name
+from housequest.agent.models.llama.options import LlamaOptions, chosen_runtime, read_llama_name
 from housequest.agent.models.llama.shared import said_threads
 from housequest.agent.models.processors import processors
 from housequest.agent.models.provider import with_options

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import pytest
 
 from housequest.agent.models.base import Message, Request
+from housequest.agent.models.keys import PLACEHOLDER, parse_endpoint
 from housequest.agent.models.openai.connection import CALLS_A_POOL, Clients
-from housequest.agent.models.openai.keys import PLACEHOLDER, parse_endpoint
 from housequest.agent.models.registry import make_model
 from tests.backends.server import Server, together
 

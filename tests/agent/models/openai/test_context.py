@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from housequest.agent.models.base import Message, Model, Request
-from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError
 from tests.backends import server as backend

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from housequest.agent.models.base import Completion, Message, Request
-from housequest.agent.models.openai.keys import KeyRing
+from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, status

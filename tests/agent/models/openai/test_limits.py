@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.agent.models.openai.attempts import Attempts, Failure
-from housequest.agent.models.openai.rate_limiter import Call, RateLimiter, Verdict
+from housequest.agent.models.openai.failures import Attempts, Failure
 from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.rate_limiter import Call, RateLimiter, Verdict
 
 WORKERS, TURNS = 140, 10
 CALLS = WORKERS * TURNS

@@ -11,19 +11,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from housequest.agent.models.base import MOST_TOKENS, Completion, Request, Usage
-from housequest.agent.models.openai.keys import PLACEHOLDER
-from housequest.agent.models.openai.redaction import Redactor
-from housequest.agent.models.openai.wire import (
+from housequest.agent.models.keys import PLACEHOLDER
+from housequest.agent.models.openai.failures import (
     LONGEST_BACKOFF,
-    LONGEST_FINISH,
-    Dialect,
     NotACompletion,
     Refusal,
     backoff,
-    read_completion,
     read_refusal,
     retry_after,
 )
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.openai.replies import LONGEST_FINISH, read_completion
+from housequest.agent.models.openai.requests import Dialect
 from housequest.agent.models.text import printable_line
 
 PLAIN = Redactor(PLACEHOLDER)

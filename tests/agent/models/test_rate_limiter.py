@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.models.openai.rate_limiter import LEAST_REFUSALS, Call, RateLimiter, Verdict
+from housequest.agent.models.rate_limiter import LEAST_REFUSALS, Call, RateLimiter, Verdict
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.models.openai.keys import (
+from housequest.agent.models.keys import (
     OFFICIAL_KEY,
     OFFICIAL_URL,
     PLACEHOLDER,

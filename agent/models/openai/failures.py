@@ -1,0 +1,221 @@
+"""What the failures of an endpoint mean, and whether a call is tried again: the same for chat and for embeddings."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING
+
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.openai.shapes import at
+from housequest.agent.models.provider import CallOptions
+
+if TYPE_CHECKING:
+    from httpx2 import RequestError
+
+FIRST_WAIT = 0.5
+LONGEST_BACKOFF = 20.0
+LONGEST_WAIT = 60.0
+"""Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
+
+MOST_EARLY = 60
+"""Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
+
+SLOW_RETRIES = 2
+"""Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
+
+OVERFLOW = "context"
+"""The kind of a failure whose prompt does not fit into the context."""
+
+_AGAIN = frozenset({408, 409, 429})
+_MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)
+"""How servers refuse the images of a prompt for their number, which grows with each episode."""
+
+_TOO_LONG = re.compile(r"context.{0,20}(size|length|window)|exceed_context_size|maximum context", re.I)
+"""How servers refuse a prompt because the context does not hold it."""
+
+_NUMBER = re.compile(r"\d+")
+_STEP = 1_024
+
+
+class NotACompletion(Exception):
+    """An answer is no chat completion; the message goes on from "HOST ..."."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What an endpoint said when it refused: its words, the parameter it names, its code."""
+
+    message: str = ""
+    parameter: str = ""
+    code: str = ""
+
+
+def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
+    """What an error's body says, in any of the shapes that servers use, without the key."""
+    try:
+        return refusal_of(redactor.words(json.loads(body)))
+    except (ValueError, RecursionError):
+        return Refusal(redactor.text(body.decode("utf-8", "replace"))[:4_000])
+
+
+def refusal_of(value: object) -> Refusal:
+    """What an answer says where it is an error."""
+    said = at(value, "error")
+    said = value if said is None else said
+
+    def word(*names: str) -> str:
+        return next((text for name in names if isinstance(text := at(said, name), str)), "")
+
+    return Refusal(said) if isinstance(said, str) else Refusal(word("message", "detail", "error"), word("param"), word("code"))
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that brought no answer.
+
+    ``kind`` is the sort of failure; ``again``: another attempt may succeed; ``slow``: it took all the time that a call has;
+    ``asked``: seconds that the server asks to wait; ``crowded``: there were too many calls, ``early``: for a limit that was
+    lowered after the call was sent; ``fatal``: every other call would fail too.
+    """
+
+    what: str
+    way_out: str
+    kind: str
+    again: bool = False
+    slow: bool = False
+    asked: float | None = None
+    refusal: Refusal | None = None
+    crowded: bool = False
+    early: bool = False
+    fatal: bool = False
+
+    @property
+    def of_images(self) -> Failure:
+        """The same of a call with images: every long episode meets a limit on their number, so that is fatal."""
+        if self.refusal is None or not _MANY_IMAGES.search(self.refusal.message):
+            return self
+        way_out = "Have the server take more images in a prompt (vLLM: --limit-mm-per-prompt), or leave out --grant view."
+        return replace(self, way_out=way_out, fatal=True)
+
+
+EMPTY_BODY = Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
+
+
+def lost(error: TimeoutError | NotACompletion | RequestError, timeout: float, *, reached: bool) -> Failure:
+    """The failure of an attempt that brought no answer, or none that can be read; ``reached``: one came before."""
+    import httpx2
+
+    match error:
+        case TimeoutError():
+            way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
+            return Failure(f"did not answer within {timeout:g} seconds", way_out, "no answer in time", again=True, slow=True)
+        case NotACompletion():
+            way_out = "Check that the address is an OpenAI-compatible one (it often ends in /v1)."
+            return Failure(str(error), way_out, "no completion")
+        case httpx2.ConnectError() | httpx2.ConnectTimeout() | httpx2.ProxyError() if not reached:
+            # The server is not running: that is said at once, not after half a minute of retries.
+            way_out = "Check the address, and that the server is running."
+            return Failure(f"cannot be reached ({error})", way_out, "not reached", fatal=True)
+        case _:
+            way_out = "Check the connection and the server's log."
+            return Failure(f"dropped the connection ({error})", way_out, "a dropped connection", again=True)
+
+
+def refused(status: int, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool) -> Failure:
+    """The failure of an answer whose ``status`` is none of success; ``answered``: another call was.
+
+    ``key`` says what to do about a key that is not taken.
+    """
+    said = f" ({refusal.message})" if refusal.message else ""
+    what, kind = f"answered {status}{said}", f"status {status}"
+    if 300 <= status < 400:
+        what = f"sends on to {headers.get('location', 'nowhere')}, and a key is not carried to another address"
+        return Failure(what, "Name that address instead.", kind, fatal=not answered)
+    if status in {401, 403}:
+        return Failure(f"refused access with {status}{said}", key, kind, fatal=not answered)
+    if status == 404:
+        way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
+        return Failure(what, way_out, kind, fatal=not answered)
+    if refusal.code == "insufficient_quota":
+        return Failure(what, "Check the account's quota.", kind, fatal=True)
+    if status in _AGAIN or status >= 500:
+        asked = retry_after(headers, time.time())
+        wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
+        way_out = "Try again later, or with fewer workers."
+        return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
+    if _TOO_LONG.search(f"{refusal.code} {refusal.message}"):
+        # No parameter is to blame, so it is no refusal of one.
+        more = _enough_context(refusal.message)
+        way_out = (
+            f"Start its server with more (llama-server -c {more}, vLLM --max-model-len {more}), or let the agent see less."
+        )
+        return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
+    way_out = "Check the model's name and settings."
+    if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
+        way_out = "Name the model without ?reasoning_effort, or with another value."
+    return Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
+
+
+def _enough_context(refusal: str) -> str:
+    """Tokens of context that would hold the prompt and a reply, by the largest number that the refusal names; "N" without."""
+    named = [int(number) for number in _NUMBER.findall(refusal[:2_000]) if len(number) < 9]
+    return str(-(-(max(named) + _STEP) // _STEP) * _STEP) if named else "N"
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that a server asks to wait, given as seconds, milliseconds or a date (``now``: seconds since the epoch).
+
+    None where it asks for no wait: no time, less than none, or a date gone by. One's own back-off holds then.
+    """
+    for header, seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            asked = float(headers.get(header, "")) * seconds
+        except ValueError:
+            continue
+        return asked if math.isfinite(asked) and asked > 0 else None
+    try:
+        left = parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now
+        return left if left > 0 else None
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
+
+
+def backoff(failures: int, chance: float, asked: float | None = None) -> float:
+    """Seconds to wait after so many failures: doubling, bounded, up to a quarter less by ``chance`` in [0, 1).
+
+    What a server has ``asked`` for is the least: one that asks for milliseconds would use up all attempts at once.
+    """
+    return max(min(FIRST_WAIT * 2.0 ** min(failures - 1, 30), LONGEST_BACKOFF) * (1 - chance / 4), asked or 0.0)
+
+
+class Attempts:
+    """Counts the failures of one call, and says whether it is tried again."""
+
+    def __init__(self, calls: CallOptions) -> None:
+        self._calls = calls
+        self._failures = self._early = 0
+
+    def wait_after(self, failure: Failure) -> float | None:
+        """Seconds to wait before the next attempt; None where ``failure`` is the call's."""
+        if failure.early and self._early < MOST_EARLY:
+            self._early += 1
+        else:
+            self._failures += 1
+        if not failure.again or self._failures > self._retries(failure) or (failure.asked or 0.0) > LONGEST_WAIT:
+            return None
+        return backoff(max(self._failures, 1), random.random(), failure.asked) * self._calls.wait
+
+    def tried(self, failure: Failure, made: int) -> str:
+        """Which of how many attempts ``failure`` was, after so many ``made``; "" where there could be only one."""
+        most = made + max(0, self._retries(failure) + 1 - self._failures)
+        return f", attempt {made} of at most {most}" if failure.again else ""
+
+    def _retries(self, failure: Failure) -> int:
+        return min(self._calls.retries, SLOW_RETRIES) if failure.slow else self._calls.retries

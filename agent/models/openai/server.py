@@ -1,0 +1,80 @@
+"""An endpoint as it is asked, for chats and for embeddings: with its key, which stays out of all that comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from housequest.agent.models.keys import Endpoint, load_keys
+from housequest.agent.models.openai.failures import EMPTY_BODY, Failure, NotACompletion, lost, read_refusal, refused
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.text import printable_line
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient, Response
+
+    from housequest.agent.models.openai.connection import Clients
+
+T = TypeVar("T")
+
+
+class Server:
+    """An endpoint. Raises ``ConfigurationError`` when the key that belongs to it is missing; nothing is opened yet."""
+
+    def __init__(self, endpoint: Endpoint, calls: CallOptions) -> None:
+        self.endpoint = endpoint
+        self.calls = calls
+        self.keys = load_keys() if calls.keys is None else calls.keys
+        self._key = self.keys.key(endpoint)
+        self.redactor = Redactor(self._key)
+        self.redactor.guard_logs()
+        self._reached = False
+        """Whether the endpoint sent anything, and so is there."""
+        self.answered = False
+        """Whether a call succeeded, so that no failure is every other call's."""
+
+    async def clients(self) -> Clients:
+        """Clients for calls of this event loop, which the caller closes."""
+        # httpx2 takes a moment to import, and a screen may be running meanwhile.
+        return await asyncio.to_thread(self._connect)
+
+    def _connect(self) -> Clients:
+        from housequest.agent.models.openai.connection import Clients
+
+        return Clients(self.endpoint, self._key, self.calls.timeout)
+
+    async def ask(
+        self, client: AsyncClient, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]
+    ) -> T | Failure:
+        """What ``read`` makes of the answer to ``body``, in one attempt; ``read`` may raise ``NotACompletion``."""
+        import httpx2
+
+        try:
+            answer = await self.send(client, path, body)
+            if not answer.is_success:
+                refusal = read_refusal(answer.content, self.redactor)
+                return refused(answer.status_code, answer.headers, refusal, self._key_advice, answered=self.answered)
+            found = read(answer) if answer.content.strip() else EMPTY_BODY
+        except (TimeoutError, NotACompletion, httpx2.RequestError) as error:
+            return lost(error, self.calls.timeout, reached=self._reached)
+        self.answered = self.answered or not isinstance(found, Failure)
+        return found
+
+    async def send(self, client: AsyncClient, url: str, body: Mapping[str, Any] | None = None) -> Response:
+        """What the server answers to ``body``, or without one to a GET. Raises what `lost` reads."""
+        async with asyncio.timeout(self.calls.timeout):
+            answer = await client.request("GET" if body is None else "POST", url, json=body)
+        self._reached = True
+        return answer
+
+    @property
+    def _key_advice(self) -> str:
+        variable = self.keys.variable(self.endpoint)
+        own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
+        return f"Check the key in {variable}." if variable else own
+
+    def said(self, failure: Failure, longest: int) -> str:
+        """What went wrong, on one line without the key."""
+        return printable_line(self.redactor.text(failure.what), longest)
