@@ -21,6 +21,8 @@ _T = TypeVar("_T")
 _action = cache(Action)
 """Actions are few, and many games are played at once: one object for each takes less time and memory than new ones."""
 
+VERSION = "native 1"
+"""The engine with its version, for records."""
 REFUSED = "Nothing happens."
 HELP = """\
 Available commands:
