@@ -13,91 +13,17 @@ from housequest.worlds.household.goals import Treatment
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 
-_CARRIED = [
-    "alarmclock",
-    "apple",
-    "baseballbat",
-    "basketball",
-    "book",
-    "bowl",
-    "box",
-    "bread",
-    "butterknife",
-    "candle",
-    "cd",
-    "cellphone",
-    "cloth",
-    "creditcard",
-    "cup",
-    "dishsponge",
-    "egg",
-    "fork",
-    "glassbottle",
-    "handtowel",
-    "kettle",
-    "keychain",
-    "knife",
-    "ladle",
-    "laptop",
-    "lettuce",
-    "mug",
-    "newspaper",
-    "pan",
-    "pen",
-    "pencil",
-    "peppershaker",
-    "pillow",
-    "plate",
-    "plunger",
-    "pot",
-    "potato",
-    "remotecontrol",
-    "saltshaker",
-    "soapbar",
-    "soapbottle",
-    "spatula",
-    "spoon",
-    "spraybottle",
-    "statue",
-    "tennisracket",
-    "tissuebox",
-    "toiletpaper",
-    "tomato",
-    "vase",
-    "watch",
-    "wateringcan",
-    "winebottle",
-]
-PLACES = [
-    "armchair",
-    "bathtubbasin",
-    "bed",
-    "cabinet",
-    "cart",
-    "coffeemachine",
-    "coffeetable",
-    "countertop",
-    "desk",
-    "desklamp",
-    "diningtable",
-    "drawer",
-    "dresser",
-    "faucet",
-    "floorlamp",
-    "fridge",
-    "garbagecan",
-    "handtowelholder",
-    "microwave",
-    "ottoman",
-    "safe",
-    "shelf",
-    "sidetable",
-    "sinkbasin",
-    "sofa",
-    "stoveburner",
-    "toilet",
-    "toiletpaperhanger",
-]
+_CARRIED = """
+    alarmclock apple baseballbat basketball book bowl box bread butterknife candle cd cellphone cloth creditcard cup
+    dishsponge egg fork glassbottle handtowel kettle keychain knife ladle laptop lettuce mug newspaper pan pen pencil
+    peppershaker pillow plate plunger pot potato remotecontrol saltshaker soapbar soapbottle spatula spoon spraybottle
+    statue tennisracket tissuebox toiletpaper tomato vase watch wateringcan winebottle
+""".split()
+PLACES = """
+    armchair bathtubbasin bed cabinet cart coffeemachine coffeetable countertop desk desklamp diningtable drawer dresser
+    faucet floorlamp fridge garbagecan handtowelholder microwave ottoman safe shelf sidetable sinkbasin sofa stoveburner
+    toilet toiletpaperhanger
+""".split()
 """Kinds of places and appliances, by ALFWorld's names."""
 _OPENED = ["box", "cabinet", "drawer", "fridge", "laptop", "microwave", "safe"]
 _SLICED = ["apple", "bread", "lettuce", "potato", "tomato"]
@@ -112,40 +38,15 @@ _TARGETS: dict[SkillVerb, list[str]] = {
     "turn off": _SWITCHED,
     "slice": _SLICED,
 }
-_SPOKEN = {
-    "alarmclock": "alarm clock",
-    "armchair": "arm chair",
-    "baseballbat": "baseball bat",
+_COMPOUNDS = """
+    alarm-clock arm-chair baseball-bat butter-knife cell-phone coffee-machine coffee-table counter-top credit-card desk-lamp
+    dining-table dish-sponge floor-lamp garbage-can glass-bottle hand-towel hand-towel-holder pepper-shaker remote-control
+    salt-shaker side-table soap-bar soap-bottle spray-bottle stove-burner tennis-racket tissue-box toilet-paper
+    toilet-paper-hanger watering-can wine-bottle
+""".split()
+_SPOKEN = {word.replace("-", ""): word.replace("-", " ") for word in _COMPOUNDS} | {
     "bathtubbasin": "bathtub",
-    "butterknife": "butter knife",
-    "cellphone": "cell phone",
-    "coffeemachine": "coffee machine",
-    "coffeetable": "coffee table",
-    "countertop": "counter top",
-    "creditcard": "credit card",
-    "desklamp": "desk lamp",
-    "diningtable": "dining table",
-    "dishsponge": "dish sponge",
-    "floorlamp": "floor lamp",
-    "garbagecan": "garbage can",
-    "glassbottle": "glass bottle",
-    "handtowel": "hand towel",
-    "handtowelholder": "hand towel holder",
-    "peppershaker": "pepper shaker",
-    "remotecontrol": "remote control",
-    "saltshaker": "salt shaker",
-    "sidetable": "side table",
     "sinkbasin": "sink",
-    "soapbar": "soap bar",
-    "soapbottle": "soap bottle",
-    "spraybottle": "spray bottle",
-    "stoveburner": "stove burner",
-    "tennisracket": "tennis racket",
-    "tissuebox": "tissue box",
-    "toiletpaper": "toilet paper",
-    "toiletpaperhanger": "toilet paper hanger",
-    "wateringcan": "watering can",
-    "winebottle": "wine bottle",
 }
 CONTAINERS = frozenset({"cabinet", "drawer", "fridge", "microwave", "safe"})
 """What is opened before anything is taken out of it or put into it."""
