@@ -14,8 +14,8 @@ _COMPOUNDS = """
     condiment-bottle condiment-shaker cutlery-fork cutlery-knife dish-bowl dish-washing-liquid face-cream frying-pan
     garbage-can hair-product kitchen-cabinet kitchen-counter kitchen-counter-drawer kitchen-table light-switch living-room
     pound-cake remote-control table-lamp toilet-paper tv-stand washing-machine water-glass wine-glass
-""".split()
-_SPOKEN = {word.replace("-of-", "").replace("-", ""): word.replace("-", " ") for word in _COMPOUNDS}
+"""
+_SPOKEN = {word.replace("-of-", "").replace("-", ""): word.replace("-", " ") for word in _COMPOUNDS.split()}
 _ALSO = {
     "couch": "sofa",
     "dinner table": "kitchentable",

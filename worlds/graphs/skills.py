@@ -99,7 +99,7 @@ class SkillEnv(GraphEnv):
         return super().reset()
 
     def step(self, command: str) -> Step:
-        moment = self._running()
+        moment = self.state
         skill = self._skills().get(" ".join(command[:200].split()))
         if skill is None:
             return self._answer(NO_SKILL, accepted=False)
@@ -116,14 +116,8 @@ class SkillEnv(GraphEnv):
         return step
 
     def admissible_commands(self) -> tuple[str, ...]:
-        graph = self._running().graph
+        graph = self.state.graph
         return tuple(sorted(text for text, (verb, kind) in self._skills().items() if self._can(graph, verb, kind)))
-
-    def copy(self) -> SkillEnv:
-        other = super().copy()
-        assert isinstance(other, SkillEnv)
-        other._found, other._put, other._used = self._found, self._put, self._used
-        return other
 
     def _opening(self, moment: Moment) -> str:
         apartment, called = moment.graph.apartment, _called(moment.graph.apartment)
@@ -133,7 +127,7 @@ class SkillEnv(GraphEnv):
 
     def _skills(self) -> Mapping[str, tuple[SkillVerb, str]]:
         if self._known is None:
-            self._known = named_skills(self._running().graph.apartment)
+            self._known = named_skills(self.state.graph.apartment)
         return self._known
 
     _known: Mapping[str, tuple[SkillVerb, str]] | None = None

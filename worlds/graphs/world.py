@@ -163,7 +163,7 @@ class GraphWorld(World):
         from housequest.worlds.graphs.room import situation
 
         inner = unwrapped(env)
-        return situation(inner.moment.graph, room) if isinstance(inner, GraphEnv) else None
+        return situation(inner.state.graph, room) if isinstance(inner, GraphEnv) else None
 
     def skills_at(self, opening: str) -> tuple[str, ...]:
         return skills_in(opening) if self.skills else ()

@@ -13,17 +13,18 @@ from housequest.worlds.household.goals import Treatment
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 
-_CARRIED = """
-    alarmclock apple baseballbat basketball book bowl box bread butterknife candle cd cellphone cloth creditcard cup
-    dishsponge egg fork glassbottle handtowel kettle keychain knife ladle laptop lettuce mug newspaper pan pen pencil
-    peppershaker pillow plate plunger pot potato remotecontrol saltshaker soapbar soapbottle spatula spoon spraybottle
-    statue tennisracket tissuebox toiletpaper tomato vase watch wateringcan winebottle
-""".split()
-PLACES = """
-    armchair bathtubbasin bed cabinet cart coffeemachine coffeetable countertop desk desklamp diningtable drawer dresser
-    faucet floorlamp fridge garbagecan handtowelholder microwave ottoman safe shelf sidetable sinkbasin sofa stoveburner
-    toilet toiletpaperhanger
-""".split()
+_CARRIED_WORDS = """
+alarm-clock apple baseball-bat basketball book bowl box bread butter-knife candle cd cell-phone cloth credit-card cup
+dish-sponge egg fork glass-bottle hand-towel kettle keychain knife ladle laptop lettuce mug newspaper pan pen pencil
+pepper-shaker pillow plate plunger pot potato remote-control salt-shaker soap-bar soap-bottle spatula spoon spray-bottle
+statue tennis-racket tissue-box toilet-paper tomato vase watch watering-can wine-bottle
+"""
+_PLACES_WORDS = """
+arm-chair bathtubbasin bed cabinet cart coffee-machine coffee-table counter-top desk desk-lamp dining-table drawer
+dresser faucet floor-lamp fridge garbage-can hand-towel-holder microwave ottoman safe shelf side-table sinkbasin sofa
+stove-burner toilet toilet-paper-hanger
+"""
+_CARRIED, PLACES = ([word.replace("-", "") for word in words.split()] for words in (_CARRIED_WORDS, _PLACES_WORDS))
 """Kinds of places and appliances, by ALFWorld's names."""
 _OPENED = ["box", "cabinet", "drawer", "fridge", "laptop", "microwave", "safe"]
 _SLICED = ["apple", "bread", "lettuce", "potato", "tomato"]
@@ -38,16 +39,8 @@ _TARGETS: dict[SkillVerb, list[str]] = {
     "turn off": _SWITCHED,
     "slice": _SLICED,
 }
-_COMPOUNDS = """
-    alarm-clock arm-chair baseball-bat butter-knife cell-phone coffee-machine coffee-table counter-top credit-card desk-lamp
-    dining-table dish-sponge floor-lamp garbage-can glass-bottle hand-towel hand-towel-holder pepper-shaker remote-control
-    salt-shaker side-table soap-bar soap-bottle spray-bottle stove-burner tennis-racket tissue-box toilet-paper
-    toilet-paper-hanger watering-can wine-bottle
-""".split()
-_SPOKEN = {word.replace("-", ""): word.replace("-", " ") for word in _COMPOUNDS} | {
-    "bathtubbasin": "bathtub",
-    "sinkbasin": "sink",
-}
+_SPOKEN = {word.replace("-", ""): word.replace("-", " ") for word in f"{_CARRIED_WORDS} {_PLACES_WORDS}".split()}
+_SPOKEN |= {"bathtubbasin": "bathtub", "sinkbasin": "sink"}
 CONTAINERS = frozenset({"cabinet", "drawer", "fridge", "microwave", "safe"})
 """What is opened before anything is taken out of it or put into it."""
 

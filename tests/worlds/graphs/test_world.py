@@ -119,7 +119,7 @@ def test_food_and_dishes_are_laid_out_in_a_graph_with_older_names_that_has_none(
         env = there.open(one)
         env.reset()
         assert isinstance(env, GraphEnv)
-        graph = env.moment.graph
+        graph = env.state.graph
         for id, node in graph.apartment.nodes.items():
             if node.carried and node.kind != "phone":
                 places.add(graph.node(next(other for other in graph.parents(id) if not graph.node(other).room)).kind)

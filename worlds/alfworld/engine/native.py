@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
 from housequest.worlds.base import Observation, Step, Task
-from housequest.worlds.errors import OrderError
+from housequest.worlds.env import StateEnv
 
 _T = TypeVar("_T")
 
@@ -255,15 +255,12 @@ class Hidden:
     lit: frozenset[str]
 
 
-class NativeEnv:
+class NativeEnv(StateEnv[State]):
     """A running game. Playing on after it is won is allowed, as in the reference, and can undo the win."""
-
-    __slots__ = ("_admissible", "_commands", "_state", "game", "task")
 
     def __init__(self, task: Task, game: Game) -> None:
         self.task = task
         self.game = game
-        self._state: State | None = None
         self._commands: dict[str, Action] | None = None
         self._admissible: tuple[str, ...] | None = None
 
@@ -289,21 +286,6 @@ class NativeEnv:
     def goal_conditions(self) -> tuple[int, int]:
         """See ``conditions``."""
         return conditions(self.game, self.state)
-
-    def copy(self) -> NativeEnv:
-        other = NativeEnv(self.task, self.game)
-        other._state, other._commands, other._admissible = self._state, self._commands, self._admissible
-        return other
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
-    @property
-    def state(self) -> State:
-        """Hidden: the present state by number. Raises ``OrderError`` before the first reset."""
-        if self._state is None:
-            raise OrderError("This env was used before its first reset; call reset() first.")
-        return self._state
 
     def hidden(self) -> Hidden:
         """Hidden: the present state by name."""
