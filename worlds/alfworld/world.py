@@ -223,21 +223,18 @@ class AlfworldWorld(World):
             self._engine.close()
 
     def expert(self, /, **settings: Any) -> Policy:
-        """The expert; ``search``, ``table`` and ``seed`` are those of `make_expert`, as are the errors.
-
-        ``order`` is what ``search`` was called in 0.1.
-        """
+        """The expert; ``search``, ``table`` and ``seed`` are those of `make_expert`, as are the errors."""
         from housequest.worlds.alfworld.expert import make_expert
 
-        known = {"search": str, "table": str, "seed": int, "order": str}
+        known = {"search": str, "table": str, "seed": int}
         for key, value in settings.items():
-            if not isinstance(value, known.get(key, NoneType)) or (key == "order" and "search" in settings):
-                hint = nearest(key, ("search", "table", "seed"))
+            if not isinstance(value, known.get(key, NoneType)):
+                hint = nearest(key, tuple(known))
                 raise ConfigurationError(
-                    f"The expert has no setting {shown(key)} of {shown(value)}; known: search, table, seed.{hint}"
+                    f"The expert has no setting {shown(key)} of {shown(value)}; known: {', '.join(known)}.{hint}"
                 )
-        table, search = settings.get("table"), settings.get("search", settings.get("order", "counts"))
-        return make_expert(search, None if table is None else Path(table), settings.get("seed", 0))
+        table = settings.get("table")
+        return make_expert(settings.get("search", "counts"), None if table is None else Path(table), settings.get("seed", 0))
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""

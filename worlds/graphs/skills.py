@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, cast
+from typing import Literal, cast
 
 from housequest.worlds.base import Step
 from housequest.worlds.graphs.actions import Action, Verb, problem
@@ -19,6 +19,7 @@ from housequest.worlds.graphs.env import GraphEnv, Moment
 from housequest.worlds.graphs.graph import Apartment, Graph
 from housequest.worlds.graphs.sentences import spoken
 from housequest.worlds.graphs.text import told_opening
+from housequest.worlds.household.skills import skill_words
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "switch on"]
 _NEEDED: Mapping[SkillVerb, str] = {
@@ -49,27 +50,16 @@ _LISTS: Mapping[str, tuple[SkillVerb, ...]] = {
 _LIST = re.compile(rf"({'|'.join(_LISTS)}): ([^.\n]*)\.")
 
 
-class NamedSkill(NamedTuple):
-    """A skill: a verb, and what the class is called that it is about."""
-
-    verb: SkillVerb
-    name: str
-
-    def __str__(self) -> str:
-        article = ("an" if self.name[0] in "aeiou" else "a") if self.verb == "find" else "the"
-        return f"{self.verb} {article} {self.name}"
-
-
 def skills_in(opening: str) -> tuple[str, ...]:
     """The skills of an apartment, as its opening lists what they are about, verb by verb."""
     found = {verb: said.split(", ") for kind, said in _LIST.findall(opening) for verb in _LISTS[kind]}
-    return tuple(str(NamedSkill(verb, name)) for verb in _VERBS for name in found.get(verb, ()))
+    return tuple(skill_words(verb, name) for verb in _VERBS for name in found.get(verb, ()))
 
 
 def named_skills(apartment: Apartment) -> dict[str, tuple[SkillVerb, str]]:
     """The skills of an apartment by their text, each with its verb and class."""
     called = _called(apartment)
-    return {str(NamedSkill(verb, called[kind])): (verb, kind) for verb in _VERBS for kind in _kinds(apartment, verb)}
+    return {skill_words(verb, called[kind]): (verb, kind) for verb in _VERBS for kind in _kinds(apartment, verb)}
 
 
 def _called(apartment: Apartment) -> Mapping[str, str]:

@@ -8,7 +8,9 @@ from itertools import chain
 
 from housequest.worlds.graphs.actions import Action, Verb
 from housequest.worlds.graphs.graph import HOLDING, Graph
-from housequest.worlds.graphs.sight import beside, by_name, lies, shown_by, visible
+from housequest.worlds.graphs.sight import beside, lies, shown_by, visible
+from housequest.worlds.household.belief import by_name
+from housequest.worlds.text import with_article
 
 MANUAL = """look
 inventory
@@ -55,7 +57,10 @@ def written(graph: Graph, action: Action) -> str:
 def told_opening(graph: Graph) -> str:
     """The apartment's rooms, what is seen at first, and what is held."""
     names = graph.apartment.names
-    parts = [f"You are in an apartment with {_listed([_a(names[id]) for id in graph.apartment.rooms])}.", told_room(graph)]
+    parts = [
+        f"You are in an apartment with {_listed([with_article(names[id]) for id in graph.apartment.rooms])}.",
+        told_room(graph),
+    ]
     parts += [told_held(graph)] if graph.held else []
     return " ".join((*parts, *(told for id in graph.held for told in _told_load(graph, id, visible(graph), empty=False))))
 
@@ -75,7 +80,7 @@ def told_room(graph: Graph) -> str:
 
 def told_held(graph: Graph) -> str:
     """What the robot holds."""
-    return f"You hold {_listed([_a(graph.apartment.names[id]) for id in graph.held])}."
+    return f"You hold {_listed([with_article(graph.apartment.names[id]) for id in graph.held])}."
 
 
 def told_thing(graph: Graph, id: int) -> str:
@@ -161,11 +166,7 @@ def _states(graph: Graph, id: int) -> list[str]:
 
 def _shown(graph: Graph, id: int) -> str:
     states = ", ".join(_states(graph, id))
-    return f"{_a(graph.apartment.names[id])}{f' ({states})' if states else ''}"
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return f"{with_article(graph.apartment.names[id])}{f' ({states})' if states else ''}"
 
 
 def _listed(things: Sequence[str]) -> str:

@@ -176,7 +176,7 @@ class GraphWorld(World):
                 f"The expert of household graphs searches by {', '.join(_SEARCHES)}, and has a seed; leave out "
                 f"{shown(min(settings, default=str(search)))}."
             )
-        return SkillExpert() if self.skills else GraphExpert(self._reader.vocabulary, search, seed)
+        return SkillExpert() if self.skills else GraphExpert(self._reader, search, seed)
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over the split's file and its goals; of made-up tasks over what makes them."""

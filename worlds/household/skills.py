@@ -10,6 +10,7 @@ from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 from housequest.worlds.household.goals import Treatment
+from housequest.worlds.text import with_article
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 
@@ -52,9 +53,12 @@ class NamedSkill(NamedTuple):
     kind: str
 
     def __str__(self) -> str:
-        word = spoken(self.kind)
-        article = ("an" if word[0] in "aeiou" else "a") if self.verb == "find" else "the"
-        return f"{self.verb} {article} {word}"
+        return skill_words(self.verb, spoken(self.kind))
+
+
+def skill_words(verb: str, name: str) -> str:
+    """What a planner calls a skill: "find an apple", "open the fridge"."""
+    return f"{verb} {with_article(name) if verb == 'find' else f'the {name}'}"
 
 
 def spoken(kind: str) -> str:
