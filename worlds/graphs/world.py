@@ -152,7 +152,7 @@ class GraphWorld(World):
         if self.skills:
             return None
         found = plan(*self._begun(task), seconds=seconds)
-        return None if found is None else len(found.actions)
+        return None if found is None else len(found)
 
     def room(self, task: Task) -> Room:
         from housequest.worlds.graphs.room import plan_of

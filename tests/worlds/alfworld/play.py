@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
 from housequest.worlds import alfworld
-from housequest.worlds.alfworld.engine.game import Game, load_game
-from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.engine.game import Game, State, load_game
+from housequest.worlds.alfworld.engine.native import NativeEnv, commands, perform, won
 from housequest.worlds.base import Task
 
 BUNDLED = sorted((Path(alfworld.__file__).parent / "houses").glob("*.json"))
@@ -66,3 +66,14 @@ def any_commands(env: NativeEnv, seed: int, number: int) -> Iterator[str]:
 def loaded(path: Path) -> Game:
     """A game, read once; it is never mutated."""
     return load_game(path)
+
+
+def wins(game: Game, listed: Iterable[str], state: State | None = None) -> bool:
+    """Whether all ``listed`` commands are accepted and the goal holds after the last."""
+    state = game.start if state is None else state
+    for command in listed:
+        action = commands(game, state).get(command)
+        if action is None:
+            return False
+        state, _ = perform(game, state, action)
+    return won(game, state)
