@@ -40,8 +40,11 @@ _TARGETS: dict[SkillVerb, list[str]] = {
     "turn off": _SWITCHED,
     "slice": _SLICED,
 }
-_SPOKEN = {word.replace("-", ""): word.replace("-", " ") for word in f"{_CARRIED_WORDS} {_PLACES_WORDS}".split()}
-_SPOKEN |= {"bathtubbasin": "bathtub", "sinkbasin": "sink"}
+_SPOKEN = {
+    **{word.replace("-", ""): word.replace("-", " ") for word in f"{_CARRIED_WORDS} {_PLACES_WORDS}".split()},
+    "bathtubbasin": "bathtub",
+    "sinkbasin": "sink",
+}
 CONTAINERS = frozenset({"cabinet", "drawer", "fridge", "microwave", "safe"})
 """What is opened before anything is taken out of it or put into it."""
 
