@@ -7,8 +7,7 @@ command does, ``perform`` does it and answers, ``won`` judges the result. A comm
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from typing import TypeVar
 
@@ -234,27 +233,6 @@ def _look(game: Game, state: State) -> str:
     return f"You are facing the {facing}. Next to it, you see {_listed(floor)}."
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """All of a state by name, for tests and for planners that may see everything. An agent never gets it.
-
-    ``contents`` has every receptacle, open or closed. ``opened`` are the openable receptacles that are open, ``here`` the
-    receptacles at the agent's place, ``lying`` the objects that the game counts as at that place.
-    """
-
-    here: tuple[str, ...]
-    held: str | None
-    contents: Mapping[str, tuple[str, ...]]
-    openable: frozenset[str]
-    opened: frozenset[str]
-    lying: frozenset[str]
-    hot: frozenset[str]
-    cool: frozenset[str]
-    clean: frozenset[str]
-    sliced: frozenset[str]
-    lit: frozenset[str]
-
-
 class NativeEnv(StateEnv[State]):
     """A running game. Playing on after it is won is allowed, as in the reference, and can undo the win."""
 
@@ -286,24 +264,6 @@ class NativeEnv(StateEnv[State]):
     def goal_conditions(self) -> tuple[int, int]:
         """See ``conditions``."""
         return conditions(self.game, self.state)
-
-    def hidden(self) -> Hidden:
-        """Hidden: the present state by name."""
-        game, state = self.game, self.state
-        places, things = game.receptacles, game.objects
-
-        def named(names: tuple[str, ...], numbers: Iterable[int]) -> frozenset[str]:
-            return frozenset(names[number] for number in numbers)
-
-        return Hidden(
-            here=tuple(places[number] for number in game.receptacles_at[state.place]),
-            held=None if state.held == NOTHING else things[state.held],
-            contents={name: tuple(things[one] for one in inside) for name, inside in zip(places, state.contents, strict=True)},
-            openable=named(places, game.openable),
-            opened=named(places, state.opened & game.openable),
-            lying=named(things, state.lying[state.place]),
-            **{mark: named(things, getattr(state, mark)) for mark in ("hot", "cool", "clean", "sliced", "lit")},
-        )
 
     def _enter(self, state: State) -> None:
         self._state = state
