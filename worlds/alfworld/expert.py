@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.text import HOUSEHOLD
@@ -20,10 +19,9 @@ from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.expert import Expert, ExpertMemory, Move
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
-from housequest.worlds.household.search import SearchPrior, drawn
+from housequest.worlds.household.search import SEARCHES, SearchPrior, drawn
 from housequest.worlds.text import with_article
 
-SEARCHES: tuple[SearchPrior, ...] = get_args(SearchPrior)
 # In no game of train is an object already where it must be carried, so such places are searched last.
 AT_ITS_GOAL = 0.001
 

@@ -26,7 +26,7 @@ from housequest.worlds.graphs.skill_expert import SkillExpert
 from housequest.worlds.graphs.skills import FORMS, TURNS, SkillEnv, skills_in
 from housequest.worlds.graphs.text import MANUAL
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.search import SearchPrior
+from housequest.worlds.household.search import SEARCHES, SearchPrior
 from housequest.worlds.options import option
 from housequest.worlds.paths import read_file
 from housequest.worlds.tasks import EndlessTasks, is_made_up, parse_goal_source, plain_sentence
@@ -45,7 +45,6 @@ GET_DATA = (
 )
 _PREFIX = "wah_nl_"
 _KEPT = 64
-_SEARCHES: tuple[SearchPrior, ...] = ("counts", "random", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +170,9 @@ class GraphWorld(World):
     def expert(self, /, **settings: Any) -> Policy:
         search: SearchPrior
         search, seed = settings.pop("search", "counts"), settings.pop("seed", 0)
-        if settings or search not in _SEARCHES or not isinstance(seed, int):
+        if settings or search not in SEARCHES or not isinstance(seed, int):
             raise ConfigurationError(
-                f"The expert of household graphs searches by {', '.join(_SEARCHES)}, and has a seed; leave out "
+                f"The expert of household graphs searches by {', '.join(SEARCHES)}, and has a seed; leave out "
                 f"{shown(min(settings, default=str(search)))}."
             )
         return SkillExpert() if self.skills else GraphExpert(self._reader, search, seed)
