@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Literal, cast
 
 from housequest.worlds.base import Step
@@ -89,8 +90,7 @@ class SkillEnv(GraphEnv):
         return super().reset()
 
     def step(self, command: str) -> Step:
-        moment = self.state
-        skill = self._skills().get(" ".join(command[:200].split()))
+        moment, skill = self.state, self._skills.get(" ".join(command[:200].split()))
         if skill is None:
             return self._answer(NO_SKILL, accepted=False)
         verb, kind = skill
@@ -107,7 +107,7 @@ class SkillEnv(GraphEnv):
 
     def admissible_commands(self) -> tuple[str, ...]:
         graph = self.state.graph
-        return tuple(sorted(text for text, (verb, kind) in self._skills().items() if self._can(graph, verb, kind)))
+        return tuple(sorted(text for text, (verb, kind) in self._skills.items() if self._can(graph, verb, kind)))
 
     def _opening(self, moment: Moment) -> str:
         apartment, called = moment.graph.apartment, _called(moment.graph.apartment)
@@ -115,12 +115,9 @@ class SkillEnv(GraphEnv):
         known = " ".join(f"{word}: {names}." for word, names in lists.items() if names)
         return f"{told_opening(moment.graph)} You know where everything is. {known}"
 
+    @cached_property
     def _skills(self) -> Mapping[str, tuple[SkillVerb, str]]:
-        if self._known is None:
-            self._known = named_skills(self.state.graph.apartment)
-        return self._known
-
-    _known: Mapping[str, tuple[SkillVerb, str]] | None = None
+        return named_skills(self.state.graph.apartment)
 
     def _can(self, graph: Graph, verb: SkillVerb, kind: str) -> bool:
         action = self._action(graph, verb, kind)
