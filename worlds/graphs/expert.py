@@ -11,7 +11,7 @@ from housequest.worlds.base import Observation
 from housequest.worlds.graphs.household import GraphHousehold
 from housequest.worlds.graphs.houses import LYING, STANDING, written_counts
 from housequest.worlds.graphs.sentences import Wanted, modern, read_sentence, spoken
-from housequest.worlds.household.belief import Belief, Receptacle, by_name, kind
+from housequest.worlds.household.belief import Receptacle, by_name, kind
 from housequest.worlds.household.expert import Expert, ExpertMemory, Move
 from housequest.worlds.household.search import SearchPrior, drawn
 from housequest.worlds.text import with_article
@@ -49,11 +49,8 @@ class GraphExpert(Expert[GraphExpertMemory]):
         return Move(None, lost)
 
     def _wanted(self, memory: GraphExpertMemory) -> Wanted | None:
-        return _wanted(memory.goal, self.household.vocabulary | _kinds(memory.belief))
-
-
-def _kinds(belief: Belief) -> frozenset[str]:
-    return frozenset({one.kind for one in (*belief.receptacles, *belief.items)})
+        seen = {one.kind for one in (*memory.belief.receptacles, *memory.belief.items)}
+        return _wanted(memory.goal, self.household.vocabulary | seen)
 
 
 _wanted = lru_cache(maxsize=256)(read_sentence)

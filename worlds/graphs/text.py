@@ -103,7 +103,8 @@ def told_done(before: Graph, action: Action, now: Graph) -> str:
             parts = [f"You walk to {the}.", *([told_room(now)] if elsewhere else [])]
             # The room tells how its things stand and what is on and in them, but not of what a door hides.
             told = elsewhere and id in visible(now)
-            return " ".join(parts if told or _tells_nothing(now, id) else (*parts, told_thing(now, id)))
+            tells_nothing = not now.node(id).furniture and not _states(now, id)
+            return " ".join(parts if told or tells_nothing else (*parts, told_thing(now, id)))
         case "grab":
             where = lies(before, action.thing)
             return f"You grab {the}{'' if where is None else f' from the {before.apartment.names[where[1]]}'}."
@@ -125,10 +126,6 @@ def verbs_of(graph: Graph, id: int) -> Iterator[Verb]:
         yield from ("open", "close")
     if "HAS_SWITCH" in properties:
         yield from ("switch on", "switch off")
-
-
-def _tells_nothing(graph: Graph, id: int) -> bool:
-    return not graph.node(id).furniture and not _states(graph, id)
 
 
 def _told_load(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) -> Iterator[str]:

@@ -77,12 +77,7 @@ _VIEW = re.compile(
 
 def _names(text: str) -> tuple[str, ...]:
     """The names in a list such as "a mug 2, a mug 1, and a pen 3", each once, at most ``MAX_NAMES``."""
-    names: dict[str, None] = {}
-    for found in _ANY_NAME.finditer(text):
-        names[found[0]] = None
-        if len(names) == MAX_NAMES:
-            break
-    return tuple(names)
+    return tuple(dict.fromkeys(_ANY_NAME.findall(text)))[:MAX_NAMES]
 
 
 class _Reading(Reading):
