@@ -26,4 +26,5 @@ class StateEnv(Generic[S]):
         return copy(self)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Drop the state, so that another step raises ``OrderError``."""
+        self._state = None

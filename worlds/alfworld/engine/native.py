@@ -265,6 +265,9 @@ class NativeEnv(StateEnv[State]):
         """See ``conditions``."""
         return conditions(self.game, self.state)
 
+    def close(self) -> None:
+        """Nothing is held open, and the state can still be looked at."""
+
     def _enter(self, state: State) -> None:
         self._state = state
         self._commands = self._admissible = None
