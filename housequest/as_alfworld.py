@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import sys
 
-from housequest.worlds.dropin.stand_in import main, stand_in
+try:
+    from housequest.worlds.dropin.stand_in import main, stand_in
+except ModuleNotFoundError as error:
+    if error.name != "housequest.worlds.dropin":
+        raise
+    raise ImportError("`dropin` is not installed here, and so nothing stands in for alfworld.") from error
 
 stand_in()
 

@@ -10,6 +10,7 @@ from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.base import Task, Trajectory, Transition
 from housequest.worlds.household.base import Household
+from tests.worlds.alfworld.play import hidden_of
 
 _RARE = {"heat", "cool", "clean", "slice", "use", "take", "move"}
 
@@ -49,7 +50,7 @@ def _commands(env: NativeEnv, chance: random.Random, steps: int) -> Iterator[str
 
 def _any(env: NativeEnv, chance: random.Random) -> str:
     """A valid or nearly valid command about things here or elsewhere."""
-    game, hidden = env.game, env.hidden()
+    game, hidden = env.game, hidden_of(env)
     here = [name for place in hidden.here for name in hidden.contents[place]]
     things = [hidden.held or "", *here, chance.choice(game.objects or ("mug 1",))]
     thing = chance.choice([name for name in things if name])

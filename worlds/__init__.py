@@ -2,6 +2,6 @@
 
 `base` holds the contract of a world, `registry` and `plugins` find worlds by name, `options` reads what can be set of them,
 `checking` checks the contract. `household` is what household worlds share, and `rooms` draws their houses; `alfworld` and
-`scripted` are the worlds that ship, `alfred` holds plans to score; `wrappers` and `gym_env` go round any world; `errors`,
-`paths`, `text` and `workers` serve all of housequest.
+`scripted` are worlds, `env` and `wrappers` are what envs are made of; `documents`, `errors`, `paths`, `text` and `workers`
+serve all of housequest. Whatever else is here is optional, and nothing imports it.
 """

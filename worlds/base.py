@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 from housequest.worlds.errors import TaskNotFound, Unsupported, nearest, shown
 
 if TYPE_CHECKING:
-    from housequest.worlds.alfred.simulator.base import Scene
     from housequest.worlds.household.base import Household
     from housequest.worlds.metrics import Annotated, Metric
     from housequest.worlds.rooms.frame import Frame
@@ -257,7 +256,7 @@ class World(ABC):
 
     @classmethod
     def options_of(cls, engine: str) -> dict[str, str]:
-        """The options that the replay of a record needs, found out from the ``engine`` that the record names."""
+        """The options under which a record is replayed, found out from the ``engine`` that it names."""
         del engine
         return {}
 
@@ -354,15 +353,6 @@ class World(ABC):
         """Hidden: the room in which ``task`` is drawn (`housequest.worlds.rooms`); None if the world has none to draw.
 
         Its receptacles have the names that the household reads. Raises ``GameError``.
-        """
-        del task
-        return None
-
-    def scene(self, task: Task) -> Scene | None:
-        """Hidden: where ``task`` begins, for a simulator (`housequest.worlds.alfred.simulator.base`); None if the world has no
-        scenes.
-
-        Raises ``GameError``.
         """
         del task
         return None

@@ -14,7 +14,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from housequest.worlds.base import Observation, Step, Task, World
-from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
+from housequest.worlds.env import StateEnv
+from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, shown
 
 _SPLIT = "demo"
 _REFUSED = "Nothing happens."
@@ -95,47 +96,33 @@ def advance(state: ScriptedState, command: str) -> tuple[str, ScriptedState] | N
     return next(((answer, after) for name, answer, after in _commands(state) if name == command), None)
 
 
-class ScriptedEnv:
+class ScriptedEnv(StateEnv[ScriptedState]):
     """One running task of the scripted world."""
 
     def __init__(self, task: Task, problem: _Problem) -> None:
         self.task = task
         self._problem = problem
-        self._state: ScriptedState | None = None
 
     def reset(self) -> Step:
         self._state = ScriptedState()
-        return self._answer(Observation(f"{describe_room(self._state)}\n\nYour task is to: {self.task.goal}"))
+        return self._answer(Observation(f"{describe_room(self.state)}\n\nYour task is to: {self.task.goal}"))
 
     def step(self, command: str) -> Step:
-        answer = advance(self._running(), command)
+        answer = advance(self.state, command)
         if answer is None:
             return self._answer(Observation(_REFUSED, accepted=False))
         text, self._state = answer
         return self._answer(Observation(text))
 
     def admissible_commands(self) -> tuple[str, ...] | None:
-        return tuple(sorted(name for name, _, _ in _commands(self._running())))
+        return tuple(sorted(name for name, _, _ in _commands(self.state)))
 
     def goal_conditions(self) -> tuple[int, int] | None:
-        conditions = self._problem.conditions(self._running())
+        conditions = self._problem.conditions(self.state)
         return sum(conditions), len(conditions)
 
-    def copy(self) -> ScriptedEnv:
-        other = ScriptedEnv(self.task, self._problem)
-        other._state = self._state
-        return other
-
-    def close(self) -> None:
-        self._state = None
-
-    def _running(self) -> ScriptedState:
-        if self._state is None:
-            raise OrderError("This env was used before its first reset; call reset() first.")
-        return self._state
-
     def _answer(self, observation: Observation) -> Step:
-        won = all(self._problem.conditions(self._running()))
+        won = all(self._problem.conditions(self.state))
         return Step(observation, won=won, terminated=won)
 
 

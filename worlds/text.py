@@ -1,4 +1,4 @@
-"""What games and models say, made safe to show: to a terminal, and on a page; and shares as people read them.
+"""What games and models say, made safe to show: to a terminal, and on a page; and shares and names as people read them.
 
 What is said is untrusted: a control character in it is shown, never obeyed.
 """
@@ -24,6 +24,11 @@ def _visible(character: str) -> str:
         return _SPACES[character]
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def with_article(noun: str) -> str:
+    """A noun with "a" or "an"."""
+    return f"{'an' if noun[:1].lower() in set('aeiou') else 'a'} {noun}"
 
 
 def percentage(share: float, places: int = 0) -> str:

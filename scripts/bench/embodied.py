@@ -18,6 +18,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from housequest.worlds.alfred.conditions import conditions
+from housequest.worlds.alfred.engine import scene_in
 from housequest.worlds.alfred.scenes import scene_at
 from housequest.worlds.alfred.simulator.base import Event, Scene, closest
 from housequest.worlds.alfred.simulator.boxes import Boxes
@@ -107,7 +108,7 @@ def client(data: Path | None) -> Iterator[str]:
     from housequest.worlds.alfred.simulator.thor import Thor
 
     world = AlfworldWorld()
-    scene = replace(world.scene(world.task(CLIENT_SCENE)), floor_plan=CLIENT_SCENE)
+    scene = replace(scene_in(world, world.task(CLIENT_SCENE)), floor_plan=CLIENT_SCENE)
     for size in CLIENT_SIZES:
         thor = Thor(f"{sys.executable} -P -m housequest.worlds.alfred.player", size=(size, size), starting=120)
         try:

@@ -10,8 +10,9 @@ from statistics import mean
 from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT, PUBLISHED
 from housequest.worlds.alfworld.engine.game import load_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.expert import SEARCHES, HouseholdExpert, make_expert
+from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
 from housequest.worlds.base import Task
+from housequest.worlds.household.search import SEARCHES
 
 SPLIT = "valid_seen"
 LIMIT = 50

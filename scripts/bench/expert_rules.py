@@ -27,12 +27,12 @@ from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.engine.game import Game, load_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from housequest.worlds.alfworld.houses.documents import read_yaml
 from housequest.worlds.alfworld.houses.habits import read_habits
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.text.goals import read_goal
 from housequest.worlds.base import Task, Trajectory, Transition
+from housequest.worlds.documents import read_yaml
 from scripts.walks import moments_of
 
 HABITS = Path(__file__).parents[2] / "examples" / "habits.yaml"

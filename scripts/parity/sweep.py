@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from housequest.worlds import alfworld
+from housequest.worlds.alfworld.engine.game import GameFile, read_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.dropin.reference.env import WORKER, TextworldEnv, Workers
@@ -187,5 +188,5 @@ def both(world: AlfworldWorld, reference: str, workers: Workers) -> tuple[Native
     task = world.task(reference)
     native = world.open(task)
     assert isinstance(native, NativeEnv)
-    problem = world.source(task)[0] if task.source is None else None
-    return native, TextworldEnv(task, native.game, workers, problem)
+    file = GameFile(*world.source(task)) if task.source is None else read_game(task.source)
+    return native, TextworldEnv(task, native.game, file, workers)

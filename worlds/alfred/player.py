@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from housequest.worlds.alfred.engine import scene_in
 from housequest.worlds.alfred.simulator.base import Event, Scene, SimulatedObject
 from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
 from housequest.worlds.alfred.simulator.metadata import written
@@ -59,10 +60,7 @@ class Player:
 
     def _open(self, name: str) -> Scene:
         self._name = name
-        found = self._world.scene(self._tasks[name])
-        if found is None:
-            raise ValueError(f"the world {self._world.name} has no scenes to simulate")
-        return found
+        return scene_in(self._world, self._tasks[name])
 
     def first(self) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
         """What is sent before any action came."""

@@ -1,60 +1,45 @@
 """The expert: plays from goal sentence and belief alone, likeliest place first.
 
-It keeps no plan: every decision is made from the current belief, whoever chose the last command. It searches in order of cost
-over chance, the best order for opening independent boxes; costs are commands, chances come from the table of counts. As a
-baseline it knows nothing of where things lie, and searches in a drawn order or by name. It never repeats a command that was
-refused without new information.
+It searches in order of cost over chance, the best order for opening independent boxes; costs are commands, chances come from
+the table of counts. As a baseline it knows nothing of where things lie, and searches in a drawn order or by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, get_args
 
 from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.text.goals import guess_goal, read_goal
-from housequest.worlds.alfworld.text.reader import begin, refused, update
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
 from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.expert import Expert, ExpertMemory, Move
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
-from housequest.worlds.household.search import SearchPrior, drawn, salt_of
+from housequest.worlds.household.search import SEARCHES, SearchPrior, drawn
+from housequest.worlds.text import with_article
 
-SEARCHES: tuple[SearchPrior, ...] = get_args(SearchPrior)
-MAX_FAILED = 200
 # In no game of train is an object already where it must be carried, so such places are searched last.
 AT_ITS_GOAL = 0.001
 
 
-@dataclass(frozen=True, slots=True)
-class HouseholdExpertMemory:
-    """What the expert knows; immutable plain data.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseholdExpertMemory(ExpertMemory):
+    """What this expert knows beside.
 
     ``goal`` is None if the sentence could not be read; it may be ``guessed``. ``room`` is the kind of room by the table of
-    counts, if it searches by that; ``salt`` draws the order of a random search. ``chosen`` is the last command that the expert
-    decided on, executed or not; ``failed`` are those that were refused. ``first`` and ``last`` are receptacles, by name or
-    kind, to search before and after all others.
+    counts, if it searches by that. ``first`` and ``last`` are receptacles, by name or kind, to search before and after all
+    others.
     """
 
     goal: Goal | None
     guessed: bool
     room: str
-    belief: Belief
-    failed: frozenset[str] = frozenset()
-    chosen: str | None = None
     first: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
-    salt: str = ""
-
-
-class Move(NamedTuple):
-    """A command with the thought behind it; None to give up."""
-
-    command: str | None
-    thought: str
 
 
 def make_expert(search: str = "counts", table: Path | None = None, seed: int = 0) -> HouseholdExpert:
@@ -69,41 +54,43 @@ def make_expert(search: str = "counts", table: Path | None = None, seed: int = 0
     return HouseholdExpert(load_counts(table), search, seed)
 
 
-class HouseholdExpert:
-    """A ``Policy`` without a model. From ``counts`` it takes the kinds of thing, and unless it searches otherwise the prior."""
+class HouseholdExpert(Expert[HouseholdExpertMemory]):
+    """ALFWorld's expert. From ``counts`` it takes the kinds of thing, and unless it searches otherwise the prior."""
 
     def __init__(self, counts: Counts, search: SearchPrior = "counts", seed: int = 0) -> None:
+        super().__init__(HOUSEHOLD, search, seed)
         self.counts = counts if search == "counts" else None
         self._objects = counts.objects()
-        self._search, self._seed = search, seed
 
     def begin(self, goal: str, observation: Observation) -> HouseholdExpertMemory:
-        belief = begin(observation)
+        belief = self.household.begin(observation)
         kinds = sorted({one.kind for one in belief.receptacles})
         read = read_goal(goal)
         guess = None if read else guess_goal(goal, objects=self._objects, receptacles=kinds)
         room = self.counts.room_of(kinds) if self.counts else ""
-        salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search == "random" else ""
-        return HouseholdExpertMemory(read or guess, guessed=guess is not None, room=room, belief=belief, salt=salt)
+        return HouseholdExpertMemory(
+            belief=belief, salt=self.salt(belief), goal=read or guess, guessed=guess is not None, room=room
+        )
 
-    def observe(self, memory: HouseholdExpertMemory, command: str, observation: Observation) -> HouseholdExpertMemory:
-        belief = update(memory.belief, command, observation)
-        failed = memory.failed
+    def has_failed(self, memory: HouseholdExpertMemory, command: str, belief: Belief) -> bool:
         # A refusal that changes the belief (the receptacle is here already) changes the next decision, so it is no failure.
-        if refused(observation) and command == memory.chosen and belief == memory.belief and len(failed) < MAX_FAILED:
-            failed |= {command}
-        return replace(memory, belief=belief, failed=failed)
+        return command == memory.chosen and belief == memory.belief
+
+    def moves(self, memory: HouseholdExpertMemory) -> Iterator[Move]:
+        return _Decision(memory, self.counts).moves()
+
+    def last_resort(self, memory: HouseholdExpertMemory) -> Move:
+        del memory
+        return Move("look", "nothing is left to try; look")
 
     def decide(self, memory: HouseholdExpertMemory) -> tuple[str | None, str, HouseholdExpertMemory]:
-        moves = _Decision(memory, self.counts).moves()
-        move = next((move for move in moves if move.command not in memory.failed), Move("look", "nothing is left to try; look"))
+        command, thought, after = super().decide(memory)
         first = memory.chosen is None and memory.guessed
-        thought = f"the goal seems to be: {memory.goal}; {move.thought}" if first else move.thought
-        return move.command, thought, replace(memory, chosen=move.command)
+        return command, f"the goal seems to be: {memory.goal}; {thought}" if first else thought, after
 
 
 class _Decision:
-    """The next moves, best first; the first that has not failed is made."""
+    """The next moves from one memory."""
 
     def __init__(self, memory: HouseholdExpertMemory, counts: Counts | None) -> None:
         self.memory = memory
@@ -172,7 +159,7 @@ class _Decision:
                 yield from self._at(one, f"take {name} from {one.name}", f"take the {name} from the {one.name}", inside=True)
 
     def _search(self, goal: Goal, wanted: list[str]) -> Iterator[Move]:
-        sought = " or ".join(_a(name) for name in wanted)
+        sought = " or ".join(with_article(name) for name in wanted)
         unseen = [one for one in self.belief.receptacles if one.contents is None]
         for one in sorted(unseen, key=lambda one: (self._rank(one), self._delay(one, goal, wanted))):
             if one.name in self.here:
@@ -197,13 +184,13 @@ class _Decision:
         shut = self._shut_chance(one)
         cost = max(1.0, shut) if one.name in self.here else 1.0 + shut
         if self.counts is None:
-            name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else _by_name(one)
+            name, number = (drawn(self.memory.salt, one.name), 0) if self.memory.salt else by_name(one.name)
             return (cost if one.name in self.here else 2.0, name, number)
         chance = sum(self.counts.chance(name, one.kind, self.memory.room) for name in wanted)
         if one.kind == goal.receptacle and not goal.treatment:
             chance *= AT_ITS_GOAL
         ahead = 0.0 if goal.treatment and one.kind == APPLIANCES[goal.treatment] else 1.0
-        return (cost / chance + ahead, *_by_name(one))
+        return (cost / chance + ahead, *by_name(one.name))
 
     # Facts about the house, and movement.
 
@@ -239,7 +226,7 @@ class _Decision:
 
     def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
         """The receptacles by the number of commands needed to reach into them, then by name."""
-        return sorted(receptacles, key=lambda one: ((one.name not in self.here) + self._shut_chance(one), _by_name(one)))
+        return sorted(receptacles, key=lambda one: ((one.name not in self.here) + self._shut_chance(one), by_name(one.name)))
 
     def _at(self, one: Receptacle, command: str, thought: str, *, inside: bool = False) -> Iterator[Move]:
         """The next step towards ``command`` at a receptacle, opened first if it acts ``inside``; none if it has failed."""
@@ -257,12 +244,3 @@ def _treated(goal: Goal, item: Item | None) -> bool:
     if item is None or goal.treatment is None:
         return False
     return bool(item.clean) if goal.treatment == "clean" else item.heat == ADJECTIVES[goal.treatment]
-
-
-def _by_name(one: Receptacle) -> tuple[str, int]:
-    stem, _, number = one.name.rpartition(" ")
-    return stem, int(number)
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -28,25 +28,26 @@ from housequest.worlds.alfworld.data.tasks import (
     game_at,
     read_reference,
 )
-from housequest.worlds.alfworld.engine.game import Game, load_game, read_game
+from housequest.worlds.alfworld.engine.game import Game, GameFile, load_game, read_game
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, World
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file
+from housequest.worlds.plugins import is_out, load_plugin, plugins
 from housequest.worlds.tasks import GoalSource, is_made_up, parse_goal_source
+from housequest.worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
-    from housequest.worlds.alfred.simulator.base import Scene
-    from housequest.worlds.alfworld.engine.native import NativeEnv
+    from housequest.worlds.alfworld.engine.base import Engine
     from housequest.worlds.alfworld.houses.habits import Habits
     from housequest.worlds.alfworld.houses.house import GeneratedTasks
-    from housequest.worlds.dropin.reference.env import Workers
     from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "alfworld"
-_ENGINES = ("native", "textworld", "boxes")
+_NATIVE = "native"
+_ENGINES = "housequest.engines"
 _GAMES_KEPT = 64
 _HOUSES = Path(__file__).parent / "houses"
 
@@ -56,7 +57,7 @@ class AlfworldOptions:
     """What can be set of ALFWorld."""
 
     engine: str = option(
-        "native", "Who plays the game: native, textworld (the reference, much slower), or boxes (native, enacted)."
+        _NATIVE, "Who plays the game: native, textworld (the reference, much slower), or boxes (native, enacted)."
     )
     data: str | None = option(None, "The folder that holds json_2.1.1 [$ALFWORLD_DATA, ~/.cache/alfworld].")
     goals: str = option("template", "Whose goal sentences: template, human, human:N (annotator N) or human:seed=N.")
@@ -83,20 +84,11 @@ class AlfworldWorld(World):
     get_data = GET_DATA
 
     def __init__(
-        self, engine: str = "native", data: Path | None = None, goals: str = "template", habits: Habits | None = None
+        self, engine: str = _NATIVE, data: Path | None = None, goals: str = "template", habits: Habits | None = None
     ) -> None:
-        if engine not in _ENGINES:
-            known, hint = ", ".join(_ENGINES), nearest(engine, _ENGINES)
-            raise ConfigurationError(f"There is no engine {shown(engine)} for ALFWorld; known engines: {known}.{hint}")
         self._goals: GoalSource = parse_goal_source(goals)
         self._index = Index(alfworld_data() if data is None else data)
-        self._workers: Workers | None = None
-        if engine == "textworld":
-            from housequest.worlds.dropin.reference.env import Workers
-            from housequest.worlds.dropin.reference.worker import check_installed
-
-            check_installed()
-            self._workers = Workers()
+        self._engine = None if engine == _NATIVE else _engine_class(engine)()
         if data is not None and not self._index.there():
             raise ConfigurationError(
                 f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is not ALFWorld's data. {GET_DATA}"
@@ -105,8 +97,8 @@ class AlfworldWorld(World):
         self._files: list[Task] = []
         self._habits = habits
         self._load = lru_cache(_GAMES_KEPT)(_load)
-        self.enacts = engine == "boxes"
-        self.inline = engine == "native"
+        self.enacts = self._engine is not None and self._engine.enacts
+        self.inline = self._engine is None
         self.manual = Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
 
     @classmethod
@@ -119,19 +111,16 @@ class AlfworldWorld(World):
 
     @classmethod
     def options_of(cls, engine: str) -> dict[str, str]:
-        return {"engine": "boxes"} if "enacted in" in engine else {}
+        """The engine, if it enacts; any other has the native engine's texts, by which its records are replayed."""
+        words = engine.replace(",", "").split()
+        named = next((name for name in plugins(_ENGINES) if name in words), None)
+        return {"engine": named} if named is not None and _engine_class(named).enacts else {}
 
     @property
     def engine(self) -> str:
-        if self.enacts:
-            from housequest.worlds.alfred.simulator.boxes import Boxes
+        from housequest.worlds.alfworld.engine.native import VERSION
 
-            return f"native 1, enacted in {Boxes.version}"
-        if self._workers is None:
-            return "native 1"
-        from housequest.worlds.dropin.reference.worker import versions
-
-        return versions()
+        return VERSION if self._engine is None else self._engine.version
 
     @property
     def default_split(self) -> str:
@@ -187,20 +176,11 @@ class AlfworldWorld(World):
         return found
 
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        env: Env
-        if self.enacts:
-            from housequest.worlds.alfred.simulator.embodied import EnactedEnv
-
-            known = self._known(task)
-            env = EnactedEnv(self._native(known), self.scene(known))
-        elif self._workers is None:
+        if self._engine is None:
             env = self.sandbox(task)
         else:
-            from housequest.worlds.dropin.reference.env import TextworldEnv
-
             known = self._known(task)
-            problem = self.source(known)[0] if known.split == GENERATED else None
-            env = TextworldEnv(known, self._game(known), self._workers, problem)
+            env = self._engine.open(known, self._game(known), self._file(known))
         if not diagnosis:
             return env
         from housequest.worlds.alfworld.text.diagnosis import Diagnosed
@@ -208,11 +188,9 @@ class AlfworldWorld(World):
         return Diagnosed(env)
 
     def sandbox(self, task: Task) -> Env:
-        return self._native(self._known(task))
-
-    def _native(self, known: Task) -> NativeEnv:
         from housequest.worlds.alfworld.engine.native import NativeEnv
 
+        known = self._known(task)
         return NativeEnv(known, self._game(known))
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
@@ -227,51 +205,36 @@ class AlfworldWorld(World):
         known = self._known(task)
         return room_of(self.source(known)[0], self._game(known))
 
-    def scene(self, task: Task) -> Scene:
-        from housequest.worlds.alfred.simulator.scene import scene_of
-
-        known = self._known(task)
-        return scene_of(self.source(known)[0], self._game(known))
-
     def situation(self, env: Env, room: Room) -> Situation | None:
         """Hidden: all of a state of the native engine; None for that of textworld, which does not show its own."""
         from housequest.worlds.alfworld.engine.native import NativeEnv
         from housequest.worlds.alfworld.room import situation
-        from housequest.worlds.wrappers import Wrapper
 
-        while isinstance(env, Wrapper):
-            env = env.env
-        return situation(env.game, env.state, room) if isinstance(env, NativeEnv) else None
+        inner = unwrapped(env)
+        return situation(inner.game, inner.state, room) if isinstance(inner, NativeEnv) else None
 
     def source(self, task: Task) -> tuple[str, str]:
         """Hidden: the PDDL problem of ``task`` and the goal sentence that goes with it. Raises ``GameError``."""
-        if task.split == GENERATED:
-            house = self._generated.house(task.number)
-            return house.problem, house.sentence
-        file = read_game(task.source or Path(task.id))
+        file = self._file(task)
         return file.problem, file.sentence
 
     def close(self) -> None:
-        """End the processes of the engine textworld. The native engine has none."""
-        if self._workers is not None:
-            self._workers.close()
+        if self._engine is not None:
+            self._engine.close()
 
     def expert(self, /, **settings: Any) -> Policy:
-        """The expert; ``search``, ``table`` and ``seed`` are those of `make_expert`, as are the errors.
-
-        ``order`` is what ``search`` was called in 0.1.
-        """
+        """The expert; ``search``, ``table`` and ``seed`` are those of `make_expert`, as are the errors."""
         from housequest.worlds.alfworld.expert import make_expert
 
-        known = {"search": str, "table": str, "seed": int, "order": str}
+        known = {"search": str, "table": str, "seed": int}
         for key, value in settings.items():
-            if not isinstance(value, known.get(key, NoneType)) or (key == "order" and "search" in settings):
-                hint = nearest(key, ("search", "table", "seed"))
+            if not isinstance(value, known.get(key, NoneType)):
+                hint = nearest(key, tuple(known))
                 raise ConfigurationError(
-                    f"The expert has no setting {shown(key)} of {shown(value)}; known: search, table, seed.{hint}"
+                    f"The expert has no setting {shown(key)} of {shown(value)}; known: {', '.join(known)}.{hint}"
                 )
-        table, search = settings.get("table"), settings.get("search", settings.get("order", "counts"))
-        return make_expert(search, None if table is None else Path(table), settings.get("seed", 0))
+        table = settings.get("table")
+        return make_expert(settings.get("search", "counts"), None if table is None else Path(table), settings.get("seed", 0))
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over ids and contents of the split's games and, if shown, the human goals."""
@@ -356,6 +319,13 @@ class AlfworldWorld(World):
         self._files.append(task)
         return task
 
+    def _file(self, task: Task) -> GameFile:
+        """What the file of ``task`` has, or would have for a made-up house. Raises ``GameError``."""
+        if task.split == GENERATED:
+            house = self._generated.house(task.number)
+            return GameFile(house.problem, house.sentence)
+        return read_game(task.source or Path(task.id))
+
     def _game(self, task: Task) -> Game:
         """The game of ``task``, shared by all its episodes until its file changes."""
         if task.split == GENERATED:
@@ -372,3 +342,13 @@ class AlfworldWorld(World):
 
 def _load(path: Path, _changed: int, _size: int, goal: str | None) -> Game:
     return load_game(path, goal)
+
+
+def _engine_class(name: str) -> type[Engine]:
+    """The engine of this name. Raises ``ConfigurationError``."""
+    known = (_NATIVE, *plugins(_ENGINES))
+    if name not in known:
+        gone = is_out(_ENGINES, name)
+        fault = f"The engine {shown(name)} is not installed here" if gone else f"There is no engine {shown(name)} for ALFWorld"
+        raise ConfigurationError(f"{fault}; known engines: {', '.join(known)}.{nearest(name, known)}")
+    return load_plugin(_ENGINES, name, "engine")

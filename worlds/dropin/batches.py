@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 import random
-from array import array
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, SupportsIndex, cast
@@ -234,13 +233,6 @@ def _by_key(infos: Sequence[dict[str, Any]]) -> Infos:
     return {key: [one.get(key) for one in infos] for key in keys}
 
 
-# textworld shuffles its games with NumPy's legacy ``RandomState``: the Mersenne Twister that Python has too, seeded by Knuth's
-# recurrence (Matsumoto and Nishimura, 2002), so its order is reproduced without NumPy.
-
-_WORDS = 624
-_MASK = 0xFFFF_FFFF
-
-
 class ShuffledCycle(Iterator[str]):
     """Cycles through the games, shuffled before each round in textworld's order for ``seed`` (None: random).
 
@@ -248,40 +240,20 @@ class ShuffledCycle(Iterator[str]):
     """
 
     def __init__(self, games: Sequence[str], seed: SupportsIndex | None) -> None:
+        import numpy as np
+
         if not games:
             raise ConfigurationError("There are no games to play; give a folder, a number and task types that leave some.")
+        try:
+            self._chance = np.random.RandomState(None if seed is None else operator.index(seed))
+        except (TypeError, ValueError):
+            raise UselessNumber(f"The seed {shown(seed)} is not a whole number from 0 to {2**32 - 1}.") from None
         self._games = tuple(games)  # a tuple is shared by all who cycle through it
-        self._chance, self._order, self._next = _twister(seed), array("I", range(len(games))), len(games)
+        self._order, self._next = np.arange(len(games), dtype=np.uint32), len(games)
 
     def __next__(self) -> str:
         if self._next == len(self._order):
-            self._shuffle()
+            self._chance.shuffle(self._order)
             self._next = 0
         self._next += 1
-        return self._games[self._order[self._next - 1]]
-
-    def _shuffle(self) -> None:
-        for last in range(len(self._order) - 1, 0, -1):
-            # Drawn as NumPy does: masked words, until one is no larger.
-            mask = (1 << last.bit_length()) - 1
-            while (drawn := self._chance.getrandbits(32) & mask) > last:
-                pass
-            self._order[last], self._order[drawn] = self._order[drawn], self._order[last]
-
-
-def _twister(seed: SupportsIndex | None) -> random.Random:
-    chance = random.Random()
-    if seed is None:
-        return chance
-    try:
-        word = operator.index(seed)
-    except TypeError:
-        word = -1
-    if not 0 <= word <= _MASK:
-        raise UselessNumber(f"The seed {shown(seed)} is not a whole number from 0 to {_MASK}.")
-    state: list[int] = []
-    for position in range(_WORDS):
-        state.append(word)
-        word = (1_812_433_253 * (word ^ (word >> 30)) + position + 1) & _MASK
-    chance.setstate((3, (*state, _WORDS), None))
-    return chance
+        return self._games[int(self._order[self._next - 1])]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from housequest.worlds.alfworld.houses.documents import parse_yaml, read_yaml
+from housequest.worlds.documents import parse_yaml, read_yaml
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 
 _T = TypeVar("_T")

@@ -26,13 +26,14 @@ from typing import Any, cast
 
 from housequest.worlds.alfworld.data.tasks import GAME_FILE, GET_DATA, TRAJECTORY_FILE
 from housequest.worlds.alfworld.engine.native import REFUSED
-from housequest.worlds.alfworld.expert import MAX_FAILED, HouseholdExpert, HouseholdExpertMemory, make_expert
+from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
 from housequest.worlds.base import Observation
 from housequest.worlds.dropin.batches import BatchEnv, SingleEnv
 from housequest.worlds.dropin.config import setting
 from housequest.worlds.dropin.core import EnvInfos, GameState, Wrapper
 from housequest.worlds.dropin.games import refuse_older
 from housequest.worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
+from housequest.worlds.household.expert import MAX_FAILED
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.paths import alfworld_data, read_file
 

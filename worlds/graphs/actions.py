@@ -12,6 +12,8 @@ from typing import Literal, NamedTuple
 from housequest.worlds.graphs.graph import Changes, Graph, Placed, Placing, within
 
 Verb = Literal["walk to", "grab", "open", "close", "switch on", "switch off", "put in", "put on"]
+_STATE = {"open": "OPEN", "close": "CLOSED", "switch on": "ON", "switch off": "OFF"}
+_OPPOSITE = {"OPEN": "CLOSED", "CLOSED": "OPEN", "ON": "OFF", "OFF": "ON"}
 
 
 class Action(NamedTuple):
@@ -29,10 +31,8 @@ def problem(graph: Graph, action: Action) -> str | None:
             return None if graph.room_of(action.thing) is not None else f"There is no way to {_the(graph, action.thing)}"
         case "grab":
             return _grabbing(graph, action.thing)
-        case "open" | "close" as verb:
-            return _opening(graph, action.thing, verb)
-        case "switch on" | "switch off" as verb:
-            return _switching(graph, action.thing, verb)
+        case "open" | "close" | "switch on" | "switch off" as verb:
+            return _turning(graph, action.thing, verb)
         case "put in" | "put on" as verb:
             assert action.where is not None
             return _putting(graph, action.thing, action.where, verb)
@@ -45,14 +45,9 @@ def after(graph: Graph, action: Action) -> Graph:
             return _walked(graph, action.thing)
         case "grab":
             return _grabbed(graph, action.thing)
-        case "open":
-            return _with_state(graph, action.thing, "CLOSED", "OPEN")
-        case "close":
-            return _with_state(graph, action.thing, "OPEN", "CLOSED")
-        case "switch on":
-            return _with_state(graph, action.thing, "OFF", "ON")
-        case "switch off":
-            return _with_state(graph, action.thing, "ON", "OFF")
+        case "open" | "close" | "switch on" | "switch off" as verb:
+            id, wanted = action.thing, _STATE[verb]
+            return replace(graph, states={**graph.states, id: graph.state(id) - {_OPPOSITE[wanted]} | {wanted}})
         case "put in" | "put on" as verb:
             assert action.where is not None
             return _put(graph, action.thing, action.where, "INSIDE" if verb == "put in" else "ON")
@@ -85,26 +80,20 @@ def _grabbing(graph: Graph, id: int) -> str | None:
     return _out_of_reach(graph, id) or _full(graph)
 
 
-def _opening(graph: Graph, id: int, verb: Literal["open", "close"]) -> str | None:
-    the, is_so = _the(graph, id), "CLOSED" if verb == "close" else "OPEN"
-    if "CAN_OPEN" not in graph.node(id).properties:
-        return f"{the.capitalize()} cannot be opened or closed"
-    if (wrong := _out_of_reach(graph, id) or _full(graph)) is not None:
+def _turning(graph: Graph, id: int, verb: Verb) -> str | None:
+    """Why something cannot be opened, closed or switched."""
+    the, wanted, states, properties = _the(graph, id), _STATE[verb], graph.state(id), graph.node(id).properties
+    if verb in ("open", "close"):
+        unfit = None if "CAN_OPEN" in properties else f"{the.capitalize()} cannot be opened or closed"
+    else:
+        unfit = None if "HAS_SWITCH" in properties else f"{the.capitalize()} has no switch"
+    if (wrong := unfit or _out_of_reach(graph, id) or _full(graph)) is not None:
         return wrong
-    return f"{the.capitalize()} is {is_so.lower()} already" if _not(is_so) not in graph.state(id) else None
-
-
-def _switching(graph: Graph, id: int, verb: Literal["switch on", "switch off"]) -> str | None:
-    the, wanted, states = _the(graph, id), "ON" if verb == "switch on" else "OFF", graph.state(id)
-    if "HAS_SWITCH" not in graph.node(id).properties:
-        return f"{the.capitalize()} has no switch"
-    if (wrong := _out_of_reach(graph, id) or _full(graph)) is not None:
-        return wrong
-    if _not(wanted) not in states:
+    if _OPPOSITE[wanted] not in states:
         return f"{the.capitalize()} is {wanted.lower()} already"
     if wanted == "ON" and "PLUGGED_OUT" in states:
         return f"{the.capitalize()} is not plugged in"
-    if wanted == "ON" and "CAN_OPEN" in graph.node(id).properties and "CLOSED" not in states:
+    if wanted == "ON" and "CAN_OPEN" in properties and "CLOSED" not in states:
         return f"{the.capitalize()} is open; close it first"
     return None
 
@@ -123,14 +112,6 @@ def _putting(graph: Graph, id: int, where: int, verb: Literal["put in", "put on"
         return f"Nothing can be put in {there}"
     shut = "CAN_OPEN" in properties and "OPEN" not in graph.state(where)
     return f"{there.capitalize()} is closed; open it first" if shut else None
-
-
-def _not(state: str) -> str:
-    return {"OPEN": "CLOSED", "CLOSED": "OPEN", "ON": "OFF", "OFF": "ON"}[state]
-
-
-def _with_state(graph: Graph, id: int, before: str, now: str) -> Graph:
-    return replace(graph, states={**graph.states, id: graph.state(id) - {before} | {now}})
 
 
 def _walked(graph: Graph, id: int) -> Graph:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from housequest.worlds.base import Observation, Step, Task
-from housequest.worlds.errors import OrderError
+from housequest.worlds.env import StateEnv
 from housequest.worlds.graphs.actions import Action, Verb, after, problem
 from housequest.worlds.graphs.goals import GraphGoal, met
 from housequest.worlds.graphs.graph import Graph
@@ -50,21 +50,20 @@ def advance(moment: Moment, action: Action) -> Moment:
             return Moment(graph, moment.seen)
 
 
-class GraphEnv:
+class GraphEnv(StateEnv[Moment]):
     """One running task. The robot is told what is in its room and not behind a closed door, and can name what it has seen."""
 
     def __init__(self, task: Task, graph: Graph, goal: GraphGoal) -> None:
         self.task = task
         self.goal = goal
         self._start = graph
-        self._moment: Moment | None = None
 
     def reset(self) -> Step:
-        self._moment = begun(self._start)
-        return Step(Observation(f"{self._opening(self._moment)}\n\nYour task is to: {self.task.goal}"))
+        self._state = begun(self._start)
+        return Step(Observation(f"{self._opening(self._state)}\n\nYour task is to: {self.task.goal}"))
 
     def step(self, command: str) -> Step:
-        moment, read = self._running(), read_command(command)
+        moment, read = self.state, read_command(command)
         if read is None:
             return self._answer(NO_COMMAND, accepted=False)
         ids = [moment.graph.apartment.named.get(name) for name in read[1:]]
@@ -87,27 +86,14 @@ class GraphEnv:
                 return self._act(moment, Action(cast("Verb", verb), *cast("list[int]", ids)))
 
     def admissible_commands(self) -> tuple[str, ...]:
-        moment = self._running()
+        moment = self.state
         near = examinable(moment.graph, moment.seen)
         acts = (written(moment.graph, action) for action in possible(moment, near))
         looks = (f"examine {moment.graph.apartment.names[id]}" for id in near)
         return tuple(sorted(("look", "inventory", *looks, *acts)))
 
     def goal_conditions(self) -> tuple[int, int]:
-        return met(self.goal, self._running().graph)
-
-    @property
-    def moment(self) -> Moment:
-        """Hidden: the state now. Raises ``OrderError`` before the first reset."""
-        return self._running()
-
-    def copy(self) -> GraphEnv:
-        other = type(self)(self.task, self._start, self.goal)
-        other._moment = self._moment
-        return other
-
-    def close(self) -> None:
-        self._moment = None
+        return met(self.goal, self.state.graph)
 
     def _opening(self, moment: Moment) -> str:
         return told_opening(moment.graph)
@@ -115,13 +101,8 @@ class GraphEnv:
     def _act(self, moment: Moment, action: Action) -> Step:
         if (wrong := problem(moment.graph, action)) is not None:
             return self._answer(f"{wrong}.", accepted=False)
-        self._moment = advance(moment, action)
-        return self._answer(told_done(moment.graph, action, self._moment.graph))
-
-    def _running(self) -> Moment:
-        if self._moment is None:
-            raise OrderError("This env was used before its first reset; call reset() first.")
-        return self._moment
+        self._state = advance(moment, action)
+        return self._answer(told_done(moment.graph, action, self._state.graph))
 
     def _answer(self, text: str, *, accepted: bool = True) -> Step:
         reached, total = self.goal_conditions()

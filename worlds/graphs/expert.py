@@ -4,82 +4,60 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from housequest.worlds.base import Observation
+from housequest.worlds.graphs.household import GraphHousehold
 from housequest.worlds.graphs.houses import LYING, STANDING, written_counts
-from housequest.worlds.graphs.reader import begin, refused, update
 from housequest.worlds.graphs.sentences import Wanted, modern, read_sentence, spoken
-from housequest.worlds.household.belief import Belief, Receptacle, kind
-from housequest.worlds.household.search import SearchPrior, drawn, salt_of
+from housequest.worlds.household.belief import Receptacle, by_name, kind
+from housequest.worlds.household.expert import Expert, ExpertMemory, Move
+from housequest.worlds.household.search import SearchPrior, drawn
+from housequest.worlds.text import with_article
 
 ROOM = "apartment"
 _ROOMS = {one.kind: room for room, standing in STANDING.items() for one in standing}
-_MAX_FAILED = 200
 
 
-class Move(NamedTuple):
-    """A command, None to give up, and the thought behind it."""
-
-    command: str | None
-    thought: str
-
-
-@dataclass(frozen=True, slots=True)
-class GraphExpertMemory:
-    """The goal sentence, what is known, and the commands that were refused since."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphExpertMemory(ExpertMemory):
+    """What is known, and the goal sentence, which is read anew as more is seen."""
 
     goal: str
-    belief: Belief
-    failed: frozenset[str] = field(default=frozenset())
-    chosen: str | None = None
-    salt: str = ""
 
 
-class GraphExpert:
-    """A ``Policy`` without a model, which reads sentences about ``kinds`` and about what it has seen. ``search`` says by what
-    places are looked into; ``seed`` draws a random order.
-    """
+class GraphExpert(Expert[GraphExpertMemory]):
+    """The expert of household graphs, which reads sentences about the household's kinds and about what it has seen."""
 
-    def __init__(self, kinds: frozenset[str], search: SearchPrior = "counts", seed: int = 0) -> None:
-        self._search: SearchPrior = search
-        self._kinds = kinds
-        self._seed = seed
+    household: GraphHousehold
 
     def begin(self, goal: str, observation: Observation) -> GraphExpertMemory:
-        belief = begin(observation)
-        places = (one.name for one in belief.receptacles)
-        return GraphExpertMemory(goal, belief, salt=salt_of(self._seed, places) if self._search == "random" else "")
+        belief = self.household.begin(observation)
+        return GraphExpertMemory(belief=belief, salt=self.salt(belief), goal=goal)
 
-    def observe(self, memory: GraphExpertMemory, command: str, observation: Observation) -> GraphExpertMemory:
-        failed = memory.failed
-        if refused(observation):
-            failed |= {command.strip()} if len(failed) < _MAX_FAILED else frozenset()
-        elif command.strip().startswith("walk to "):
-            # From close by, what was refused may be taken.
-            name = command.strip().removeprefix("walk to ")
-            failed = frozenset(one for one in failed if not one.endswith(f" {name}"))
-        return replace(memory, belief=update(memory.belief, command, observation), failed=failed)
+    def worth_trying_again(self, command: str, failed: str) -> bool:
+        # From close by, what was refused may be taken.
+        return command.startswith("walk to ") and failed.endswith(command.removeprefix("walk to"))
 
-    def decide(self, memory: GraphExpertMemory) -> tuple[str | None, str, GraphExpertMemory]:
-        wanted = _wanted(memory.goal, self._kinds | _kinds(memory.belief))
-        moves = _Decision(memory, wanted, self._search).moves() if wanted else iter(())
-        lost = Move(None, "nothing is left to try" if wanted else "this goal is in words that the expert cannot read")
-        move = next((move for move in moves if move.command not in memory.failed), lost)
-        return move.command, move.thought, replace(memory, chosen=move.command)
+    def moves(self, memory: GraphExpertMemory) -> Iterator[Move]:
+        wanted = self._wanted(memory)
+        return _Decision(memory, wanted, self.search).moves() if wanted else iter(())
 
+    def last_resort(self, memory: GraphExpertMemory) -> Move:
+        lost = "nothing is left to try" if self._wanted(memory) else "this goal is in words that the expert cannot read"
+        return Move(None, lost)
 
-def _kinds(belief: Belief) -> frozenset[str]:
-    return frozenset({one.kind for one in (*belief.receptacles, *belief.items)})
+    def _wanted(self, memory: GraphExpertMemory) -> Wanted | None:
+        seen = {one.kind for one in (*memory.belief.receptacles, *memory.belief.items)}
+        return _wanted(memory.goal, self.household.vocabulary | seen)
 
 
 _wanted = lru_cache(maxsize=256)(read_sentence)
 
 
 class _Decision:
-    """The next moves, best first; the first that was not refused is made."""
+    """The next moves from one memory."""
 
     def __init__(self, memory: GraphExpertMemory, wanted: Wanted, search: SearchPrior) -> None:
         self.memory, self.belief, self.wanted = memory, memory.belief, wanted
@@ -107,7 +85,7 @@ class _Decision:
             yield from self._deliver(target)
         if more and not full:
             yield from self._fetch(more)
-            yield from self._seek(sorted(more), f"look for {' or '.join(_a(one) for one in sorted(more))}")
+            yield from self._seek(sorted(more), f"look for {' or '.join(with_article(spoken(one)) for one in sorted(more))}")
         if target and self.useful:
             yield from self._deliver(target)
 
@@ -185,11 +163,11 @@ class _Decision:
     def _promise(self, one: Receptacle, kinds: list[str]) -> tuple[float, tuple[str, int]]:
         """The order of a search: cost over chance."""
         if self.search != "counts":
-            return 0.0 if self.search == "name" else float(int(drawn(self.memory.salt, one.name)[:12], 16)), _by_name(one.name)
+            return 0.0 if self.search == "name" else float(int(drawn(self.memory.salt, one.name)[:12], 16)), by_name(one.name)
         counts, place, known = written_counts(), modern(one.kind), [modern(each) for each in kinds]
         chance = sum(float(_ROOMS.get(each) == place) + 0.01 for each in known if each not in LYING)
         chance += sum(counts.chance(each, place, ROOM) for each in known if each in LYING)
-        return self._cost(one) / chance, _by_name(one.name)
+        return self._cost(one) / chance, by_name(one.name)
 
     def _cost(self, one: Receptacle) -> float:
         return float(self.belief.at != one.name) + float(one.name not in self.belief.rooms)
@@ -197,7 +175,7 @@ class _Decision:
     def _nearness(self, one: Receptacle) -> tuple[bool, bool, bool, tuple[str, int]]:
         here = self.belief.room_of(self.belief.at)
         away = self.belief.at != one.name
-        return away, self.belief.room_of(one.name) != here, one.openness == "closed", _by_name(one.name)
+        return away, self.belief.room_of(one.name) != here, one.openness == "closed", by_name(one.name)
 
     def _at(self, one: Receptacle, command: str, thought: str) -> Iterator[Move]:
         """The next step towards a command at a place."""
@@ -209,13 +187,3 @@ class _Decision:
         """The next step towards a command with a thing that was seen: it is refused once from too far away."""
         yield Move(command, thought)
         yield Move(f"walk to {name}", thought)
-
-
-def _by_name(name: str) -> tuple[str, int]:
-    stem, _, number = name.rpartition(" ")
-    return stem, int(number) if number.isdecimal() else 0
-
-
-def _a(thing: str) -> str:
-    word = spoken(thing)
-    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"

@@ -8,7 +8,7 @@ change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -209,19 +209,12 @@ def within(room: int) -> Placed:
     return frozenset({("INSIDE", room)})
 
 
-@dataclass
 class Changes:
     """A graph in the making: copies of what changes, until `graph` ends it."""
 
-    before: Graph
-    placed: dict[int, Placed] = field(init=False)
-    holds: dict[int, frozenset[int]] = field(init=False)
-    close: dict[int, frozenset[int]] = field(init=False)
-    hands: tuple[int | None, int | None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.placed, self.holds, self.close = dict(self.before.placed), dict(self.before.holds), dict(self.before.close)
-        self.hands = self.before.hands
+    def __init__(self, before: Graph) -> None:
+        self.before, self.hands = before, before.hands
+        self.placed, self.holds, self.close = dict(before.placed), dict(before.holds), dict(before.close)
 
     def place(self, id: int, placed: Placed) -> None:
         """Let a thing be on and inside of just this."""

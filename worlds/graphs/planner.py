@@ -1,4 +1,4 @@
-"""The shortest way to a goal, found by A* over real actions; it sees the whole apartment, so it is for proofs and metrics
+"""The shortest way to a goal, searched for among real actions; it sees the whole apartment, so it is for proofs and metrics
 alone.
 
 Only what can help is tried: walking to rooms, to what is wanted, to what that lies in or on and to where it should be; opening
@@ -9,81 +9,33 @@ nothing else helps. How many actions are left is estimated by the cheapest set o
 
 from __future__ import annotations
 
-import heapq
-import math
-import time
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
-from typing import NamedTuple, cast
+from itertools import chain
+from typing import cast
 
 from housequest.worlds.graphs.actions import Action, problem
 from housequest.worlds.graphs.env import Moment, advance, begun
 from housequest.worlds.graphs.goals import GraphGoal, met
 from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.household.planner import Problem, shortest_way
 
 MOST_STATES = 8_000
 """After so many a search ends, whatever the machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The actions of a way to the goal, and whether it is known to be a shortest one."""
-
-    actions: tuple[Action, ...]
-    shortest: bool
-
-
-class _Step(NamedTuple):
-    """The last action of a way, and the way before it."""
-
-    action: Action
-    before: _Step | None
+def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: float = 1.0) -> tuple[Action, ...] | None:
+    """The actions of a way from ``graph`` to ``goal``, at most ``greed`` times as long as the shortest; None if none was found
+    among so many states, or in time."""
+    way = shortest_way(_Search(graph, goal), most_states=MOST_STATES, seconds=seconds, greed=greed, newest_first=True)
+    return tuple(step.action for step in way) if isinstance(way, tuple) else None
 
 
-_Way = _Step | None
-
-
-def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: float = 1.0) -> Plan | None:
-    """A way from ``graph`` to ``goal``, at most ``greed`` times as long as the shortest; None if none was found among
-    so many states, or in time."""
-    search = _Search(graph, goal)
-    until = math.inf if seconds is None else time.monotonic() + seconds
-    start = begun(graph)
-    number = count()
-    waiting: list[tuple[float, int, int, Moment, _Way]] = [(greed * search.left(start), next(number), 0, start, None)]
-    best: dict[Hashable, int] = {search.key(start): 0}
-    while waiting:
-        _, turn, steps, moment, way = heapq.heappop(waiting)
-        if met(goal, moment.graph)[0] == goal.total:
-            return Plan(_unwound(way), greed <= 1.0)
-        if best[search.key(moment)] < steps:
-            continue
-        if -turn > MOST_STATES or time.monotonic() > until:
-            return None
-        for action in search.actions(moment):
-            after = advance(moment, action)
-            key = search.key(after)
-            if steps + 1 < best.get(key, steps + 2):
-                best[key] = steps + 1
-                cost = steps + 1 + greed * search.left(after)
-                heapq.heappush(waiting, (cost, -next(number), steps + 1, after, _Step(action, way)))
-    return None
-
-
-def _unwound(way: _Way) -> tuple[Action, ...]:
-    actions: list[Action] = []
-    while way is not None:
-        actions.append(way.action)
-        way = way.before
-    return tuple(reversed(actions))
-
-
-class _Search:
+class _Search(Problem[Moment, Action]):
     """What is worth trying for one goal."""
 
     def __init__(self, graph: Graph, goal: GraphGoal) -> None:
+        self.start = begun(graph)
         classes = graph.apartment.classes
         self.goal = goal
         self.wanted = {one.kind for one in goal.conditions if one.how != "turnOn"}
@@ -111,7 +63,7 @@ class _Search:
         around = {other for id in walked for other in (*_places(graph, id), *graph.children(id, "INSIDE"))}
         return frozenset(walked | around | graph.close.get(graph.robot, frozenset()))
 
-    def left(self, moment: Moment) -> int:
+    def estimate(self, moment: Moment) -> int:
         """Never more than the actions that are left until the goal is reached."""
         graph = moment.graph
         reached, total = met(self.goal, graph)
@@ -171,11 +123,11 @@ class _Search:
         fixed = frozenset(id for id in near if not graph.node(id).carried)
         return lying, fixed, opened, lit, held, rooms, graph.room_of(graph.robot)
 
-    def actions(self, moment: Moment) -> Iterator[Action]:
+    def steps(self, moment: Moment) -> Iterator[tuple[Action, int, Moment]]:
         """The actions worth trying. What is wanted at the one place within reach is put there at once: it must be some time."""
         graph = moment.graph
         if len(self.targets) == 1 and (putting := next(self._puts(graph), None)) is not None:
-            yield putting
+            yield putting, 1, advance(moment, putting)
             return
         useful = [id for id in self.things if id not in graph.held and not self._settled(graph, id)]
         doors = {graph.door(id) for id in useful} - {None}
@@ -193,8 +145,8 @@ class _Search:
             if id in moment.seen and graph.reached(id):
                 first.setdefault((graph.node(id).kind, graph.placed.get(id)), id)
         tried += [Action("grab", id) for id in first.values()]
-        yield from (action for action in tried if problem(graph, action) is None)
-        yield from self._puts(graph)
+        possible = chain((action for action in tried if problem(graph, action) is None), self._puts(graph))
+        yield from ((action, 1, advance(moment, action)) for action in possible)
 
     def _puts(self, graph: Graph) -> Iterator[Action]:
         """What is held and still wanted, put at a target that is within reach."""

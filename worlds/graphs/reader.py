@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from housequest.worlds.base import Observation
-from housequest.worlds.household.belief import Belief, Item, Openness, Receptacle
+from housequest.worlds.household.belief import Belief, Openness, Receptacle
+from housequest.worlds.household.reading import MAX_TEXT, Reading
 
-MAX_TEXT = 50_000
 MAX_NAMES = 3_000
 HANDS = 2
 _NAME = r"[A-Za-z0-9_-]{1,60} [0-9]{1,6}"
@@ -60,46 +59,41 @@ def _read(belief: Belief, text: str) -> Belief:
     return reading.belief()
 
 
-class _Reading:
-    """A belief in the making."""
+class _Reading(Reading):
+    """A belief in the making, which takes in sentence after sentence."""
 
     def __init__(self, belief: Belief) -> None:
-        self._before = belief
-        self._places = {one.name: one for one in belief.receptacles}
-        self._items = {one.name: one for one in belief.items}
+        super().__init__(belief)
         self._carried = list(belief.carried)
         self._rooms = list(belief.rooms)
-        self._at, self._told = belief.at, set[str]()
+        self._told = set[str]()
         self._room: str | None = None
         self._shown: list[str] | None = None
         self._walked = False
 
     def belief(self) -> Belief:
         """The belief as read so far."""
-        at = self._at
-        if at is not None and at not in self._places:
-            item = self._items.get(at)
-            at = item.where if item and item.where in self._places else self._room or self._before.at
-        places = tuple(replace(one, visited=True) if one.name in (at, self._room) else one for one in self._places.values())
-        at = at if at is not None else self._room
-        return replace(
-            self._before,
-            receptacles=places,
-            items=tuple(self._items.values()),
-            at=at,
-            apart=self._apart(at) if self._walked and at is not None else self._before.apart,
+        at = self.at
+        if at is not None and at not in self.places:
+            item = self.items.get(at)
+            at = item.where if item and item.where in self.places else self._room or self.before.at
+        for name in filter(None, (at, self._room)):
+            self.change(name, visited=True)
+        self.at = at if at is not None else self._room
+        return self.whole(
+            apart=self._apart(self.at) if self._walked and self.at is not None else self.before.apart,
             held=self._carried[0] if self._carried else None,
             also=tuple(self._carried[1:]),
-            beside=self._before.beside if self._shown is None else tuple(self._shown),
+            beside=self.before.beside if self._shown is None else tuple(self._shown),
             rooms=tuple(self._rooms),
         )
 
     def _apart(self, at: str) -> frozenset[tuple[str, str]]:
         """The receptacles that are elsewhere: all but what ``at`` is in or on, and furniture that is in or on that."""
-        there = self._places.get(at)
+        there = self.places.get(at)
         inside = there.contents or () if there and at not in self._rooms else ()
-        near = {at, *inside, *(one.name for one in self._places.values() if at in (one.contents or ()))}
-        return frozenset((name, at) for name in self._places if name not in near)
+        near = {at, *inside, *(one.name for one in self.places.values() if at in (one.contents or ()))}
+        return frozenset((name, at) for name in self.places if name not in near)
 
     def take(self, word: str, found: re.Match[str]) -> None:
         """Take in a sentence."""
@@ -113,7 +107,7 @@ class _Reading:
             case "room":
                 self._room, self._shown = one, []
                 self._enter(one)
-                self._places[one] = replace(self._places[one], contents=())
+                self.places[one] = replace(self.places[one], contents=())
             case "furniture":
                 for name, states in entries:
                     self._stands(name, states)
@@ -123,15 +117,15 @@ class _Reading:
             case "contents":
                 self._contents(one, entries)
             case "walked":
-                self._at, self._walked = one, True
+                self.at, self._walked = one, True
             case "opened":
                 if said["how"] == "open":  # what is on and in it is told next, if anything is
-                    self._change(one, openness="open", contents=())
+                    self.change(one, openness="open", contents=())
                     self._told.add(one)
                 else:
-                    self._change(one, openness="closed")
+                    self.change(one, openness="closed")
             case "switched":
-                self._learn(one, lit=said["how"] == "on")
+                self.learn(one, lit=said["how"] == "on")
             case "grabbed":
                 self._grasp(one)
                 self._carried.insert(0, one)
@@ -148,40 +142,40 @@ class _Reading:
 
     def _grasp(self, name: str) -> None:
         self._leave(name)
-        self._learn(name, where=None)
+        self.learn(name, where=None)
 
     def _enter(self, room: str) -> None:
-        self._places.setdefault(room, Receptacle(room, place=room))
+        self.places.setdefault(room, Receptacle(room, place=room))
         if room not in self._rooms:
             self._rooms.append(room)
 
     def _stands(self, name: str, states: Sequence[str]) -> None:
         """Furniture of the room: all that lies on it or in it is told after it, unless it is closed."""
         openness: Openness = "closed" if "closed" in states else "open" if "open" in states else "surface"
-        known = self._places.get(name) or Receptacle(name, place=name)
+        known = self.places.get(name) or Receptacle(name, place=name)
         contents = known.contents if openness == "closed" else ()
-        self._places[name] = replace(known, openness=openness, contents=contents)
+        self.places[name] = replace(known, openness=openness, contents=contents)
         self._told.add(name)
         for room in self._rooms:  # who carries a rug carries what stands on it
-            if room != self._room and name in (there := self._places[room].contents or ()):
-                self._change(room, contents=tuple(other for other in there if other != name))
+            if room != self._room and name in (there := self.places[room].contents or ()):
+                self.change(room, contents=tuple(other for other in there if other != name))
         self._add(self._room, name)
         if not {"on", "off"}.isdisjoint(states):
-            self._learn(name, lit="on" in states, where=self._room)
+            self.learn(name, lit="on" in states, where=self._room)
 
     def _state(self, name: str, states: Sequence[str]) -> None:
-        if name in self._places and not {"open", "closed"}.isdisjoint(states):
-            self._change(name, openness="open" if "open" in states else "closed")
+        if name in self.places and not {"open", "closed"}.isdisjoint(states):
+            self.change(name, openness="open" if "open" in states else "closed")
         if not {"on", "off"}.isdisjoint(states):
-            self._learn(name, lit="on" in states)
+            self.learn(name, lit="on" in states)
 
     def _contents(self, name: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
-        if name in self._places and not self._unknown(name):
+        if name in self.places and not self._unknown(name):
             # What lies on a thing and what lies in it are told apart, one after the other.
-            self._change(name, contents=() if name not in self._told else self._places[name].contents)
+            self.change(name, contents=() if name not in self._told else self.places[name].contents)
             self._told.add(name)
-        elif name not in self._places and name in self._items:
-            self._learn(name, inside=() if name not in self._told else self._items[name].inside)
+        elif name not in self.places and name in self.items:
+            self.learn(name, inside=() if name not in self._told else self.items[name].inside)
             self._told.add(name)
         for one, states in entries:
             self._lies(one, name, states)
@@ -191,44 +185,36 @@ class _Reading:
         self._add(where, name)
         if self._shown is not None:
             self._shown.append(name)
-        self._learn(name, where=where if where in self._places else self._place_of(where))
+        self.learn(name, where=where if where in self.places else self._place_of(where))
         if not {"on", "off"}.isdisjoint(states):
-            self._learn(name, lit="on" in states)
+            self.learn(name, lit="on" in states)
 
     def _place_of(self, name: str | None) -> str | None:
-        item = self._items.get(name or "")
+        item = self.items.get(name or "")
         return item.where if item else None
 
     def _leave(self, name: str) -> None:
         """A thing is no longer where it was; furniture that stands on something stays in its room."""
-        for place, one in self._places.items():
-            if one.contents and name in one.contents and not (name in self._places and place in self._rooms):
-                self._places[place] = replace(one, contents=tuple(other for other in one.contents if other != name))
-        for holder, item in self._items.items():
+        for place, one in self.places.items():
+            if one.contents and name in one.contents and not (name in self.places and place in self._rooms):
+                self.places[place] = replace(one, contents=tuple(other for other in one.contents if other != name))
+        for holder, item in self.items.items():
             if item.inside and name in item.inside:
-                self._items[holder] = replace(item, inside=tuple(other for other in item.inside if other != name))
+                self.items[holder] = replace(item, inside=tuple(other for other in item.inside if other != name))
 
     def _add(self, where: str | None, name: str) -> None:
-        place, item = self._places.get(where or ""), self._items.get(where or "")
+        place, item = self.places.get(where or ""), self.items.get(where or "")
         if place is None and item is not None and len(item.inside or ()) < MAX_NAMES:
-            self._items[item.name] = replace(item, inside=(*(item.inside or ()), name))
+            self.items[item.name] = replace(item, inside=(*(item.inside or ()), name))
         if place is None or self._unknown(place.name):
             return
         if name not in (place.contents or ()) and len(place.contents or ()) < MAX_NAMES:
-            self._change(place.name, contents=(*(place.contents or ()), name))
+            self.change(place.name, contents=(*(place.contents or ()), name))
 
     def _unknown(self, name: str) -> bool:
         """Whether nobody has looked into what is closed; what lies on top of it says nothing of that."""
-        place = self._places[name]
+        place = self.places[name]
         return place.openness == "closed" and place.contents is None
-
-    def _change(self, name: str, **known: Any) -> None:
-        if (place := self._places.get(name)) is not None:
-            self._places[name] = replace(place, **known)
-
-    def _learn(self, name: str, **known: Any) -> None:
-        if name in self._items or len(self._items) < MAX_NAMES:
-            self._items[name] = replace(self._items.get(name) or Item(name), **known)
 
 
 def _entries(text: str) -> tuple[tuple[str, tuple[str, ...]], ...]:

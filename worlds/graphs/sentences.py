@@ -9,40 +9,13 @@ from functools import cache
 
 from housequest.worlds.graphs.goals import Condition, GraphGoal, How
 
-_SPOKEN = {
-    "barsoap": "bar of soap",
-    "bathroomcabinet": "bathroom cabinet",
-    "bathroomcounter": "bathroom counter",
-    "bottlewater": "bottle of water",
-    "cellphone": "cell phone",
-    "coffeemaker": "coffee maker",
-    "coffeepot": "coffee pot",
-    "coffeetable": "coffee table",
-    "condimentbottle": "condiment bottle",
-    "condimentshaker": "condiment shaker",
-    "cutleryfork": "cutlery fork",
-    "cutleryknife": "cutlery knife",
-    "dishbowl": "dish bowl",
-    "dishwashingliquid": "dish washing liquid",
-    "facecream": "face cream",
-    "fryingpan": "frying pan",
-    "garbagecan": "garbage can",
-    "hairproduct": "hair product",
-    "kitchencabinet": "kitchen cabinet",
-    "kitchencounter": "kitchen counter",
-    "kitchencounterdrawer": "kitchen counter drawer",
-    "kitchentable": "kitchen table",
-    "lightswitch": "light switch",
-    "livingroom": "living room",
-    "poundcake": "pound cake",
-    "remotecontrol": "remote control",
-    "tablelamp": "table lamp",
-    "toiletpaper": "toilet paper",
-    "tvstand": "tv stand",
-    "washingmachine": "washing machine",
-    "waterglass": "water glass",
-    "wineglass": "wine glass",
-}
+_COMPOUNDS = """
+    bar-of-soap bathroom-cabinet bathroom-counter bottle-of-water cell-phone coffee-maker coffee-pot coffee-table
+    condiment-bottle condiment-shaker cutlery-fork cutlery-knife dish-bowl dish-washing-liquid face-cream frying-pan
+    garbage-can hair-product kitchen-cabinet kitchen-counter kitchen-counter-drawer kitchen-table light-switch living-room
+    pound-cake remote-control table-lamp toilet-paper tv-stand washing-machine water-glass wine-glass
+"""
+_SPOKEN = {word.replace("-of-", "").replace("-", ""): word.replace("-", " ") for word in _COMPOUNDS.split()}
 _ALSO = {
     "couch": "sofa",
     "dinner table": "kitchentable",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from housequest.worlds.graphs.graph import Graph, Placed, Placing
+from housequest.worlds.household.belief import by_name
 
 
 def visible(graph: Graph) -> frozenset[int]:
@@ -49,9 +50,3 @@ def beside(graph: Graph, id: int, seen: frozenset[int]) -> tuple[tuple[int, ...]
     found = [(how[0], one) for one in inner if (how := lies(graph, one)) is not None and how[1] == id]
     on, inside = ([one for how, one in found if how == wanted] for wanted in ("ON", "INSIDE"))
     return tuple(sorted(on, key=lambda one: by_name(names[one]))), tuple(sorted(inside, key=lambda one: by_name(names[one])))
-
-
-def by_name(name: str) -> tuple[str, int]:
-    """A sort key that puts plate 2 before plate 10."""
-    stem, _, number = name.rpartition(" ")
-    return stem, int(number)

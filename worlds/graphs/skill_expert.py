@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from housequest.worlds.base import Observation
 from housequest.worlds.graphs.sentences import read_sentence, spoken
-from housequest.worlds.graphs.skills import NamedSkill, SkillVerb, skills_in
+from housequest.worlds.graphs.skills import skills_in
+from housequest.worlds.household.skills import skill_words
 
 _SHUT = re.compile(r"The (?P<thing>.+) \d+ is (?:in the (?P<where>.+) \d+, which is )?closed; open (?:that|it) first\.")
 _FAR = re.compile(r"You are not close to the (?P<thing>.+) \d+; go to it first\.")
@@ -34,12 +35,12 @@ class SkillExpert:
         wanted = read_sentence(goal, names)
         if wanted is None:
             return SkillExpertMemory((), names, lost="this goal is in words that the expert cannot read")
-        todo: list[str] = []
+        place = wanted.place
+        todo: list[tuple[str, str]] = []
         for thing, count in wanted.things.items():
-            fetching = _text("find", thing), _text("pick up", thing), _text("find", wanted.place), _text("put down", thing)
-            todo += fetching * count
-        todo += [_text("close", wanted.place), _text("switch on", wanted.place)] if wanted.switched else []
-        return SkillExpertMemory(tuple(todo), names)
+            todo += [("find", thing), ("pick up", thing), ("find", place), ("put down", thing)] * count
+        todo += [("close", place), ("switch on", place)] if wanted.switched else []
+        return SkillExpertMemory(tuple(skill_words(*one) for one in todo), names)
 
     def observe(self, memory: SkillExpertMemory, command: str, observation: Observation) -> SkillExpertMemory:
         if not memory.todo or command.strip() != memory.todo[0]:
@@ -47,14 +48,14 @@ class SkillExpert:
         if observation.accepted or _SO_ALREADY.fullmatch(observation.text):
             return replace(memory, todo=memory.todo[1:])
         if (found := _SHUT.fullmatch(observation.text)) is not None:
-            opening = _text("open", _name(memory, found["where"] or found["thing"]))
+            opening = skill_words("open", _name(memory, found["where"] or found["thing"]))
             if opening not in memory.todo[:2]:
                 return replace(memory, todo=(opening, *memory.todo))
         elif (found := _FAR.fullmatch(observation.text)) is not None:
             # The door of a closet is not where a box in it is.
             name = _name(memory, found["thing"])
             if name not in memory.again:
-                return replace(memory, todo=(_text("find", name), *memory.todo), again=memory.again | {name})
+                return replace(memory, todo=(skill_words("find", name), *memory.todo), again=memory.again | {name})
         return replace(memory, todo=(), lost=f"{memory.todo[0]} is refused: {observation.text}")
 
     def decide(self, memory: SkillExpertMemory) -> tuple[str | None, str, SkillExpertMemory]:
@@ -64,7 +65,3 @@ class SkillExpert:
 def _name(memory: SkillExpertMemory, kind: str) -> str:
     """What a class is called in skills: classes that are called alike have themselves for a name."""
     return kind if kind in memory.names else spoken(kind)
-
-
-def _text(verb: SkillVerb, name: str) -> str:
-    return str(NamedSkill(verb, name))

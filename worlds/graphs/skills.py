@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from typing import Literal, NamedTuple, cast
+from functools import cached_property
+from typing import Literal, cast
 
 from housequest.worlds.base import Step
 from housequest.worlds.graphs.actions import Action, Verb, problem
@@ -19,6 +20,7 @@ from housequest.worlds.graphs.env import GraphEnv, Moment
 from housequest.worlds.graphs.graph import Apartment, Graph
 from housequest.worlds.graphs.sentences import spoken
 from housequest.worlds.graphs.text import told_opening
+from housequest.worlds.household.skills import skill_words
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "switch on"]
 _NEEDED: Mapping[SkillVerb, str] = {
@@ -49,27 +51,16 @@ _LISTS: Mapping[str, tuple[SkillVerb, ...]] = {
 _LIST = re.compile(rf"({'|'.join(_LISTS)}): ([^.\n]*)\.")
 
 
-class NamedSkill(NamedTuple):
-    """A skill: a verb, and what the class is called that it is about."""
-
-    verb: SkillVerb
-    name: str
-
-    def __str__(self) -> str:
-        article = ("an" if self.name[0] in "aeiou" else "a") if self.verb == "find" else "the"
-        return f"{self.verb} {article} {self.name}"
-
-
 def skills_in(opening: str) -> tuple[str, ...]:
     """The skills of an apartment, as its opening lists what they are about, verb by verb."""
     found = {verb: said.split(", ") for kind, said in _LIST.findall(opening) for verb in _LISTS[kind]}
-    return tuple(str(NamedSkill(verb, name)) for verb in _VERBS for name in found.get(verb, ()))
+    return tuple(skill_words(verb, name) for verb in _VERBS for name in found.get(verb, ()))
 
 
 def named_skills(apartment: Apartment) -> dict[str, tuple[SkillVerb, str]]:
     """The skills of an apartment by their text, each with its verb and class."""
     called = _called(apartment)
-    return {str(NamedSkill(verb, called[kind])): (verb, kind) for verb in _VERBS for kind in _kinds(apartment, verb)}
+    return {skill_words(verb, called[kind]): (verb, kind) for verb in _VERBS for kind in _kinds(apartment, verb)}
 
 
 def _called(apartment: Apartment) -> Mapping[str, str]:
@@ -99,8 +90,7 @@ class SkillEnv(GraphEnv):
         return super().reset()
 
     def step(self, command: str) -> Step:
-        moment = self._running()
-        skill = self._skills().get(" ".join(command[:200].split()))
+        moment, skill = self.state, self._skills.get(" ".join(command[:200].split()))
         if skill is None:
             return self._answer(NO_SKILL, accepted=False)
         verb, kind = skill
@@ -116,14 +106,8 @@ class SkillEnv(GraphEnv):
         return step
 
     def admissible_commands(self) -> tuple[str, ...]:
-        graph = self._running().graph
-        return tuple(sorted(text for text, (verb, kind) in self._skills().items() if self._can(graph, verb, kind)))
-
-    def copy(self) -> SkillEnv:
-        other = super().copy()
-        assert isinstance(other, SkillEnv)
-        other._found, other._put, other._used = self._found, self._put, self._used
-        return other
+        graph = self.state.graph
+        return tuple(sorted(text for text, (verb, kind) in self._skills.items() if self._can(graph, verb, kind)))
 
     def _opening(self, moment: Moment) -> str:
         apartment, called = moment.graph.apartment, _called(moment.graph.apartment)
@@ -131,12 +115,9 @@ class SkillEnv(GraphEnv):
         known = " ".join(f"{word}: {names}." for word, names in lists.items() if names)
         return f"{told_opening(moment.graph)} You know where everything is. {known}"
 
+    @cached_property
     def _skills(self) -> Mapping[str, tuple[SkillVerb, str]]:
-        if self._known is None:
-            self._known = named_skills(self._running().graph.apartment)
-        return self._known
-
-    _known: Mapping[str, tuple[SkillVerb, str]] | None = None
+        return named_skills(self.state.graph.apartment)
 
     def _can(self, graph: Graph, verb: SkillVerb, kind: str) -> bool:
         action = self._action(graph, verb, kind)

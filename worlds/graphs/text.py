@@ -8,7 +8,9 @@ from itertools import chain
 
 from housequest.worlds.graphs.actions import Action, Verb
 from housequest.worlds.graphs.graph import HOLDING, Graph
-from housequest.worlds.graphs.sight import beside, by_name, lies, shown_by, visible
+from housequest.worlds.graphs.sight import beside, lies, shown_by, visible
+from housequest.worlds.household.belief import by_name
+from housequest.worlds.text import with_article
 
 MANUAL = """look
 inventory
@@ -55,7 +57,10 @@ def written(graph: Graph, action: Action) -> str:
 def told_opening(graph: Graph) -> str:
     """The apartment's rooms, what is seen at first, and what is held."""
     names = graph.apartment.names
-    parts = [f"You are in an apartment with {_listed([_a(names[id]) for id in graph.apartment.rooms])}.", told_room(graph)]
+    parts = [
+        f"You are in an apartment with {_listed([with_article(names[id]) for id in graph.apartment.rooms])}.",
+        told_room(graph),
+    ]
     parts += [told_held(graph)] if graph.held else []
     return " ".join((*parts, *(told for id in graph.held for told in _told_load(graph, id, visible(graph), empty=False))))
 
@@ -75,7 +80,7 @@ def told_room(graph: Graph) -> str:
 
 def told_held(graph: Graph) -> str:
     """What the robot holds."""
-    return f"You hold {_listed([_a(graph.apartment.names[id]) for id in graph.held])}."
+    return f"You hold {_listed([with_article(graph.apartment.names[id]) for id in graph.held])}."
 
 
 def told_thing(graph: Graph, id: int) -> str:
@@ -98,7 +103,8 @@ def told_done(before: Graph, action: Action, now: Graph) -> str:
             parts = [f"You walk to {the}.", *([told_room(now)] if elsewhere else [])]
             # The room tells how its things stand and what is on and in them, but not of what a door hides.
             told = elsewhere and id in visible(now)
-            return " ".join(parts if told or _tells_nothing(now, id) else (*parts, told_thing(now, id)))
+            tells_nothing = not now.node(id).furniture and not _states(now, id)
+            return " ".join(parts if told or tells_nothing else (*parts, told_thing(now, id)))
         case "grab":
             where = lies(before, action.thing)
             return f"You grab {the}{'' if where is None else f' from the {before.apartment.names[where[1]]}'}."
@@ -120,10 +126,6 @@ def verbs_of(graph: Graph, id: int) -> Iterator[Verb]:
         yield from ("open", "close")
     if "HAS_SWITCH" in properties:
         yield from ("switch on", "switch off")
-
-
-def _tells_nothing(graph: Graph, id: int) -> bool:
-    return not graph.node(id).furniture and not _states(graph, id)
 
 
 def _told_load(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) -> Iterator[str]:
@@ -161,11 +163,7 @@ def _states(graph: Graph, id: int) -> list[str]:
 
 def _shown(graph: Graph, id: int) -> str:
     states = ", ".join(_states(graph, id))
-    return f"{_a(graph.apartment.names[id])}{f' ({states})' if states else ''}"
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return f"{with_article(graph.apartment.names[id])}{f' ({states})' if states else ''}"
 
 
 def _listed(things: Sequence[str]) -> str:

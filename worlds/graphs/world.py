@@ -26,7 +26,7 @@ from housequest.worlds.graphs.skill_expert import SkillExpert
 from housequest.worlds.graphs.skills import FORMS, TURNS, SkillEnv, skills_in
 from housequest.worlds.graphs.text import MANUAL
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.search import SearchPrior
+from housequest.worlds.household.search import SEARCHES, SearchPrior
 from housequest.worlds.options import option
 from housequest.worlds.paths import read_file
 from housequest.worlds.tasks import EndlessTasks, is_made_up, parse_goal_source, plain_sentence
@@ -45,7 +45,6 @@ GET_DATA = (
 )
 _PREFIX = "wah_nl_"
 _KEPT = 64
-_SEARCHES: tuple[SearchPrior, ...] = ("counts", "random", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +151,7 @@ class GraphWorld(World):
         if self.skills:
             return None
         found = plan(*self._begun(task), seconds=seconds)
-        return None if found is None else len(found.actions)
+        return None if found is None else len(found)
 
     def room(self, task: Task) -> Room:
         from housequest.worlds.graphs.room import plan_of
@@ -163,7 +162,7 @@ class GraphWorld(World):
         from housequest.worlds.graphs.room import situation
 
         inner = unwrapped(env)
-        return situation(inner.moment.graph, room) if isinstance(inner, GraphEnv) else None
+        return situation(inner.state.graph, room) if isinstance(inner, GraphEnv) else None
 
     def skills_at(self, opening: str) -> tuple[str, ...]:
         return skills_in(opening) if self.skills else ()
@@ -171,12 +170,12 @@ class GraphWorld(World):
     def expert(self, /, **settings: Any) -> Policy:
         search: SearchPrior
         search, seed = settings.pop("search", "counts"), settings.pop("seed", 0)
-        if settings or search not in _SEARCHES or not isinstance(seed, int):
+        if settings or search not in SEARCHES or not isinstance(seed, int):
             raise ConfigurationError(
-                f"The expert of household graphs searches by {', '.join(_SEARCHES)}, and has a seed; leave out "
+                f"The expert of household graphs searches by {', '.join(SEARCHES)}, and has a seed; leave out "
                 f"{shown(min(settings, default=str(search)))}."
             )
-        return SkillExpert() if self.skills else GraphExpert(self._reader.vocabulary, search, seed)
+        return SkillExpert() if self.skills else GraphExpert(self._reader, search, seed)
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over the split's file and its goals; of made-up tasks over what makes them."""

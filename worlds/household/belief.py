@@ -141,6 +141,12 @@ def kind(name: str) -> str:
     return name.rpartition(" ")[0] or name
 
 
+def by_name(name: str) -> tuple[str, int]:
+    """A sort key that puts drawer 2 before drawer 10."""
+    stem, _, number = name.rpartition(" ")
+    return stem, int(number) if number.isdecimal() else 0
+
+
 def describe(belief: Belief) -> str:
     """The belief in plain English, for prompts and the text view: the agent, what it holds, then a line per kind of receptacle
     in the order of the opening. Equal beliefs give equal text.

@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from pathlib import Path
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from housequest.worlds.errors import KnowledgeError, shown
 from housequest.worlds.paths import read_file
-from housequest.worlds.typed_json import as_table, json_name, read_json
 
 MAX_FILE = 2_000_000
+_MOST = 10**9
+_LONGEST_WORD = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class ObjectCount:
 
     games: int
     number: int
-    places: Mapping[str, Placement] = json_name("in")
+    places: Mapping[str, Placement] = field(metadata={"key": "in"})
     lying: Mapping[int, int] = field(default_factory=dict[int, int])
 
 
@@ -152,11 +155,54 @@ def parse_counts(content: bytes, origin: str) -> Counts:
             f"{shown(origin)}: {len(content):,} bytes are too many for a table of counts; it has at most {MAX_FILE:,}."
         )
     try:
-        table = as_table(json.loads(content), "the file")
-        counts = read_json(Counts, table | as_table(table.get("source"), "source"), "the file")
+        table = _table(json.loads(content), "the file")
+        counts = cast("Counts", _read(Counts, table | _table(table.get("source"), "source"), "the file"))
         if not counts.rooms:
             raise ValueError("it counts no room.")
     except (ValueError, RecursionError) as error:
         way_out = "Make it again with scripts/count_locations.py."
         raise KnowledgeError(f"{shown(origin)}: this is not a table of counts: {error} {way_out}") from error
     return counts
+
+
+def _table(value: object, name: str) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{shown(name)} is not a table.")
+    return cast("dict[str, object]", value)
+
+
+def _read(kind: Any, value: object, name: str) -> object:
+    """``value``, called ``name`` in errors, as a ``kind``: one of the dataclasses here, or what their fields are.
+
+    A field with a default may be missing. Counts and words are bounded, and integer keys have at most 3 digits. Raises
+    ``ValueError`` saying what is wrong with which key.
+    """
+    args = get_args(kind)
+    if kind is int:
+        if type(value) is not int or not 0 <= value <= _MOST:
+            raise ValueError(f"{shown(name)} is {shown(value)}, not a count.")
+        return value
+    if kind is str:
+        if not isinstance(value, str) or not value.isprintable() or len(value) > _LONGEST_WORD:
+            raise ValueError(f"{shown(name)} is {shown(value)}, not a word.")
+        return value
+    if get_origin(kind) is tuple:
+        if not isinstance(value, list):
+            raise ValueError(f"{shown(name)} is not a list.")
+        return tuple(_read(args[0], one, name) for one in cast("list[object]", value))
+    table = _table(value, name)
+    if args:  # a mapping
+        numbers = args[0] is int
+        for key in table if numbers else ():
+            if not (key.isascii() and key.isdecimal() and len(key) < 4):
+                raise ValueError(f"{shown(name)} has the key {shown(key)}, which is not a number of things.")
+        return {int(key) if numbers else key: _read(args[1], entry, key) for key, entry in table.items()}
+    hints, found = _hints(kind), dict[str, object]()
+    for one in fields(kind):
+        key = one.metadata.get("key", one.name)
+        if key in table or (one.default is MISSING and one.default_factory is MISSING):
+            found[one.name] = _read(hints[one.name], table.get(key), key)
+    return kind(**found)
+
+
+_hints = cache(get_type_hints)

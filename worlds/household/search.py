@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, get_args
 
 SearchPrior = Literal["counts", "random", "name"]
 """``counts``: the likeliest place first, counted over a training split; ``random``: in a drawn order; ``name``: by name."""
+SEARCHES: tuple[SearchPrior, ...] = get_args(SearchPrior)
 
 
 def salt_of(seed: int, places: Iterable[str]) -> str:

@@ -10,94 +10,22 @@ from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 from housequest.worlds.household.goals import Treatment
+from housequest.worlds.text import with_article
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 
-_CARRIED = [
-    "alarmclock",
-    "apple",
-    "baseballbat",
-    "basketball",
-    "book",
-    "bowl",
-    "box",
-    "bread",
-    "butterknife",
-    "candle",
-    "cd",
-    "cellphone",
-    "cloth",
-    "creditcard",
-    "cup",
-    "dishsponge",
-    "egg",
-    "fork",
-    "glassbottle",
-    "handtowel",
-    "kettle",
-    "keychain",
-    "knife",
-    "ladle",
-    "laptop",
-    "lettuce",
-    "mug",
-    "newspaper",
-    "pan",
-    "pen",
-    "pencil",
-    "peppershaker",
-    "pillow",
-    "plate",
-    "plunger",
-    "pot",
-    "potato",
-    "remotecontrol",
-    "saltshaker",
-    "soapbar",
-    "soapbottle",
-    "spatula",
-    "spoon",
-    "spraybottle",
-    "statue",
-    "tennisracket",
-    "tissuebox",
-    "toiletpaper",
-    "tomato",
-    "vase",
-    "watch",
-    "wateringcan",
-    "winebottle",
-]
-PLACES = [
-    "armchair",
-    "bathtubbasin",
-    "bed",
-    "cabinet",
-    "cart",
-    "coffeemachine",
-    "coffeetable",
-    "countertop",
-    "desk",
-    "desklamp",
-    "diningtable",
-    "drawer",
-    "dresser",
-    "faucet",
-    "floorlamp",
-    "fridge",
-    "garbagecan",
-    "handtowelholder",
-    "microwave",
-    "ottoman",
-    "safe",
-    "shelf",
-    "sidetable",
-    "sinkbasin",
-    "sofa",
-    "stoveburner",
-    "toilet",
-    "toiletpaperhanger",
-]
+_CARRIED_WORDS = """
+alarm-clock apple baseball-bat basketball book bowl box bread butter-knife candle cd cell-phone cloth credit-card cup
+dish-sponge egg fork glass-bottle hand-towel kettle keychain knife ladle laptop lettuce mug newspaper pan pen pencil
+pepper-shaker pillow plate plunger pot potato remote-control salt-shaker soap-bar soap-bottle spatula spoon spray-bottle
+statue tennis-racket tissue-box toilet-paper tomato vase watch watering-can wine-bottle
+"""
+_PLACES_WORDS = """
+arm-chair bathtubbasin bed cabinet cart coffee-machine coffee-table counter-top desk desk-lamp dining-table drawer
+dresser faucet floor-lamp fridge garbage-can hand-towel-holder microwave ottoman safe shelf side-table sinkbasin sofa
+stove-burner toilet toilet-paper-hanger
+"""
+_CARRIED, PLACES = ([word.replace("-", "") for word in words.split()] for words in (_CARRIED_WORDS, _PLACES_WORDS))
 """Kinds of places and appliances, by ALFWorld's names."""
 _OPENED = ["box", "cabinet", "drawer", "fridge", "laptop", "microwave", "safe"]
 _SLICED = ["apple", "bread", "lettuce", "potato", "tomato"]
@@ -113,39 +41,9 @@ _TARGETS: dict[SkillVerb, list[str]] = {
     "slice": _SLICED,
 }
 _SPOKEN = {
-    "alarmclock": "alarm clock",
-    "armchair": "arm chair",
-    "baseballbat": "baseball bat",
+    **{word.replace("-", ""): word.replace("-", " ") for word in f"{_CARRIED_WORDS} {_PLACES_WORDS}".split()},
     "bathtubbasin": "bathtub",
-    "butterknife": "butter knife",
-    "cellphone": "cell phone",
-    "coffeemachine": "coffee machine",
-    "coffeetable": "coffee table",
-    "countertop": "counter top",
-    "creditcard": "credit card",
-    "desklamp": "desk lamp",
-    "diningtable": "dining table",
-    "dishsponge": "dish sponge",
-    "floorlamp": "floor lamp",
-    "garbagecan": "garbage can",
-    "glassbottle": "glass bottle",
-    "handtowel": "hand towel",
-    "handtowelholder": "hand towel holder",
-    "peppershaker": "pepper shaker",
-    "remotecontrol": "remote control",
-    "saltshaker": "salt shaker",
-    "sidetable": "side table",
     "sinkbasin": "sink",
-    "soapbar": "soap bar",
-    "soapbottle": "soap bottle",
-    "spraybottle": "spray bottle",
-    "stoveburner": "stove burner",
-    "tennisracket": "tennis racket",
-    "tissuebox": "tissue box",
-    "toiletpaper": "toilet paper",
-    "toiletpaperhanger": "toilet paper hanger",
-    "wateringcan": "watering can",
-    "winebottle": "wine bottle",
 }
 CONTAINERS = frozenset({"cabinet", "drawer", "fridge", "microwave", "safe"})
 """What is opened before anything is taken out of it or put into it."""
@@ -158,9 +56,12 @@ class NamedSkill(NamedTuple):
     kind: str
 
     def __str__(self) -> str:
-        word = spoken(self.kind)
-        article = ("an" if word[0] in "aeiou" else "a") if self.verb == "find" else "the"
-        return f"{self.verb} {article} {word}"
+        return skill_words(self.verb, spoken(self.kind))
+
+
+def skill_words(verb: str, name: str) -> str:
+    """What a planner calls a skill: "find an apple", "open the fridge"."""
+    return f"{verb} {with_article(name) if verb == 'find' else f'the {name}'}"
 
 
 def spoken(kind: str) -> str:

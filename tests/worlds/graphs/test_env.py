@@ -240,7 +240,7 @@ def test_what_lies_on_a_carried_thing_goes_along() -> None:
     game.reset()
     for command in ("walk to plate 1", "grab plate 1", "walk to livingroom 1"):
         game.step(command)
-    graph = game.moment.graph
+    graph = game.state.graph
     cupcake = graph.apartment.named["cupcake 1"]
     assert graph.room_of(cupcake) == graph.apartment.named["livingroom 1"]
     assert graph.parents(cupcake, "ON") == (graph.apartment.named["plate 1"],)
@@ -298,7 +298,7 @@ def test_a_belief_is_what_was_seen_and_is_true(seed: int) -> None:
             [one for one in game.admissible_commands() if dice.random() < 0.5 or not one.startswith("examine")]
         )
         belief = update(belief, command, game.step(command).observation)
-        graph = game.moment.graph
+        graph = game.state.graph
         names = graph.apartment.names
         assert set(belief.carried) == {names[id] for id in graph.held}
         assert belief.room_of(belief.at) == names[graph.room_of(graph.robot) or 0]

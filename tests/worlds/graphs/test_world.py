@@ -10,11 +10,12 @@ import pytest
 from housequest.worlds.base import World
 from housequest.worlds.checking import check_world
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
+from housequest.worlds.graphs.actions import Action
 from housequest.worlds.graphs.env import GraphEnv, advance, begun
 from housequest.worlds.graphs.files import parse_apartment
 from housequest.worlds.graphs.goals import met
 from housequest.worlds.graphs.houses import LYING, make_apartment, written_counts
-from housequest.worlds.graphs.planner import Plan, plan
+from housequest.worlds.graphs.planner import plan
 from housequest.worlds.graphs.sentences import read_sentence, sentence
 from housequest.worlds.graphs.text import written as command_of
 from housequest.worlds.registry import make_world
@@ -119,7 +120,7 @@ def test_food_and_dishes_are_laid_out_in_a_graph_with_older_names_that_has_none(
         env = there.open(one)
         env.reset()
         assert isinstance(env, GraphEnv)
-        graph = env.moment.graph
+        graph = env.state.graph
         for id, node in graph.apartment.nodes.items():
             if node.carried and node.kind != "phone":
                 places.add(graph.node(next(other for other in graph.parents(id) if not graph.node(other).room)).kind)
@@ -191,7 +192,7 @@ def test_the_habits_are_a_table_of_chances() -> None:
     assert counts.openable("fridge") == 1
 
 
-def solved(seed: int, greed: float) -> Plan:
+def solved(seed: int, greed: float) -> tuple[Action, ...]:
     """A way through a made-up apartment, walked by commands that the env takes."""
     house = make_apartment(seed)
     found = plan(house.graph, house.goal, seconds=60, greed=greed)
@@ -199,7 +200,7 @@ def solved(seed: int, greed: float) -> Plan:
     moment = begun(house.graph)
     env = GraphEnv(world().task(f"generated:{seed}"), house.graph, house.goal)
     env.reset()
-    for action in found.actions:
+    for action in found:
         assert env.step(command_of(moment.graph, action)).observation.accepted
         moment = advance(moment, action)
     assert met(house.goal, moment.graph) == (house.goal.total, house.goal.total)
@@ -209,9 +210,9 @@ def solved(seed: int, greed: float) -> Plan:
 @pytest.mark.heavy
 def test_made_up_apartments_can_be_solved_and_no_expert_is_shorter_than_the_shortest_way() -> None:
     for seed in range(20):
-        assert len(solved(seed, greed=3).actions) <= play(world(), f"generated:{seed}")[1] + 10
+        assert len(solved(seed, greed=3)) <= play(world(), f"generated:{seed}")[1] + 10
     for seed in (3, 7):
-        assert len(solved(seed, greed=1).actions) <= min(
+        assert len(solved(seed, greed=1)) <= min(
             play(world(), f"generated:{seed}", search=search)[1] for search in ("counts", "name", "random")
         )
 
@@ -226,7 +227,7 @@ def test_what_no_way_comes_near_makes_no_shortest_way_longer_to_find() -> None:
     graph = parse_apartment(written(table), "decorated")
     found, bare = plan(graph, house.goal), plan(house.graph, house.goal)
     assert found is not None and bare is not None
-    assert len(found.actions) == len(bare.actions)
+    assert len(found) == len(bare)
 
 
 @pytest.mark.slow

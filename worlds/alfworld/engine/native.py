@@ -7,20 +7,21 @@ command does, ``perform`` does it and answers, ``won`` judges the result. A comm
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import cache
 from typing import TypeVar
 
 from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
 from housequest.worlds.base import Observation, Step, Task
-from housequest.worlds.errors import OrderError
+from housequest.worlds.env import StateEnv
 
 _T = TypeVar("_T")
 
 _action = cache(Action)
 """Actions are few, and many games are played at once: one object for each takes less time and memory than new ones."""
 
+VERSION = "native 1"
+"""The engine with its version, for records."""
 REFUSED = "Nothing happens."
 HELP = """\
 Available commands:
@@ -232,36 +233,12 @@ def _look(game: Game, state: State) -> str:
     return f"You are facing the {facing}. Next to it, you see {_listed(floor)}."
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
-    """All of a state by name, for tests and for planners that may see everything. An agent never gets it.
-
-    ``contents`` has every receptacle, open or closed. ``opened`` are the openable receptacles that are open, ``here`` the
-    receptacles at the agent's place, ``lying`` the objects that the game counts as at that place.
-    """
-
-    here: tuple[str, ...]
-    held: str | None
-    contents: Mapping[str, tuple[str, ...]]
-    openable: frozenset[str]
-    opened: frozenset[str]
-    lying: frozenset[str]
-    hot: frozenset[str]
-    cool: frozenset[str]
-    clean: frozenset[str]
-    sliced: frozenset[str]
-    lit: frozenset[str]
-
-
-class NativeEnv:
+class NativeEnv(StateEnv[State]):
     """A running game. Playing on after it is won is allowed, as in the reference, and can undo the win."""
-
-    __slots__ = ("_admissible", "_commands", "_state", "game", "task")
 
     def __init__(self, task: Task, game: Game) -> None:
         self.task = task
         self.game = game
-        self._state: State | None = None
         self._commands: dict[str, Action] | None = None
         self._admissible: tuple[str, ...] | None = None
 
@@ -288,38 +265,8 @@ class NativeEnv:
         """See ``conditions``."""
         return conditions(self.game, self.state)
 
-    def copy(self) -> NativeEnv:
-        other = NativeEnv(self.task, self.game)
-        other._state, other._commands, other._admissible = self._state, self._commands, self._admissible
-        return other
-
     def close(self) -> None:
-        """Nothing is held open."""
-
-    @property
-    def state(self) -> State:
-        """Hidden: the present state by number. Raises ``OrderError`` before the first reset."""
-        if self._state is None:
-            raise OrderError("This env was used before its first reset; call reset() first.")
-        return self._state
-
-    def hidden(self) -> Hidden:
-        """Hidden: the present state by name."""
-        game, state = self.game, self.state
-        places, things = game.receptacles, game.objects
-
-        def named(names: tuple[str, ...], numbers: Iterable[int]) -> frozenset[str]:
-            return frozenset(names[number] for number in numbers)
-
-        return Hidden(
-            here=tuple(places[number] for number in game.receptacles_at[state.place]),
-            held=None if state.held == NOTHING else things[state.held],
-            contents={name: tuple(things[one] for one in inside) for name, inside in zip(places, state.contents, strict=True)},
-            openable=named(places, game.openable),
-            opened=named(places, state.opened & game.openable),
-            lying=named(things, state.lying[state.place]),
-            **{mark: named(things, getattr(state, mark)) for mark in ("hot", "cool", "clean", "sliced", "lit")},
-        )
+        """Nothing is held open, and the state can still be looked at."""
 
     def _enter(self, state: State) -> None:
         self._state = state

@@ -1,8 +1,7 @@
 """The planner, which sees the hidden state: finds a shortest list of commands that wins, or shows that there is none.
 
 The length is the L* of path-weighted metrics (Shridhar et al., CVPR 2020, section 5); a generated house is kept only if it has
-a plan. The search is A* (Hart, Nilsson and Raphael, 1968) over an abstraction of the game's states that preserves the length of
-a shortest plan:
+a plan. The search is over an abstraction of the game's states that preserves the length of a shortest plan:
 
 *Cast.* Only objects that the goal names matter; commands on any other can be removed from a winning plan. Without the ``take``
 and ``move`` of another object (or only the ``take``) the goal is unaffected and the hand is free. Two special cases: an object
@@ -26,19 +25,16 @@ two commands and saves at most two ``go``.
 
 from __future__ import annotations
 
-import heapq
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import count, pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
-from housequest.worlds.alfworld.engine.native import commands, perform, won
+from housequest.worlds.household.planner import NEVER, Problem, SearchLimitReached, Unsolvable, shortest_way
 
 #: Published games take 512 at most.
 NODES = 20_000
-_NEVER = 1 << 30
 _TREATMENTS = ("clean", "heat", "cool")
 
 
@@ -49,18 +45,6 @@ class Solution:
     commands: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unsolvable:
-    """No list of commands wins."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchLimitReached:
-    """The search stopped at its limit; ``nodes`` is the work done."""
-
-    nodes: int
-
-
 def plan(
     game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
 ) -> Solution | Unsolvable | SearchLimitReached:
@@ -69,43 +53,11 @@ def plan(
     ``nodes`` limits the work: one for each state, more if many objects would do. Only this limit is reproducible; ``seconds``
     limits the time as well.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
     search = _Search(game, game.start if state is None else state)
-    estimate = search.estimate(search.start)
-    tick = count()
-    queue = [(estimate, estimate, next(tick), 0, search.start)] if estimate < _NEVER else []
-    best = {search.start: 0}
-    came: dict[_Node, tuple[_Node, Action]] = {}
-    looked = 0
-    while queue:
-        _, estimate, _, cost, node = heapq.heappop(queue)
-        if cost > best[node]:
-            continue
-        if not estimate:
-            return Solution(search.commands_to(node, came))
-        for action, more, reached in search.steps(node):
-            looked += search.weight
-            if looked > nodes or (deadline is not None and time.monotonic() > deadline):
-                return SearchLimitReached(looked)
-            total = cost + more
-            if total < best.get(reached, _NEVER):
-                estimate = search.estimate(reached)
-                if estimate < _NEVER:
-                    best[reached] = total
-                    came[reached] = (node, action)
-                    heapq.heappush(queue, (total + estimate, estimate, next(tick), total, reached))
-    return Unsolvable()
-
-
-def wins(game: Game, listed: Iterable[str], state: State | None = None) -> bool:
-    """Whether all ``listed`` commands are accepted and the goal holds after the last."""
-    state = game.start if state is None else state
-    for command in listed:
-        action = commands(game, state).get(command)
-        if action is None:
-            return False
-        state, _ = perform(game, state, action)
-    return won(game, state)
+    way = shortest_way(search, most_work=nodes, seconds=seconds)
+    if not isinstance(way, tuple):
+        return way
+    return Solution(tuple(chain.from_iterable(search.commands(step.before, step.action, step.after) for step in way)))
 
 
 class _Node(NamedTuple):
@@ -124,7 +76,7 @@ _Step = tuple[Action, int, _Node]
 """What to do, its cost with the ``go`` and ``open`` before it, and the node that it leads to."""
 
 
-class _Search:
+class _Search(Problem[_Node, Action]):
     def __init__(self, game: Game, start: State) -> None:
         self.game = game
         self.goal = goal = game.goal
@@ -189,14 +141,14 @@ class _Search:
                     yield from self._step(node, Action("go", receptacle=receptacle), node)
 
     def estimate(self, node: _Node) -> int:
-        """A lower bound on the commands left: 0 exactly if the goal holds, ``_NEVER`` if it cannot be reached."""
+        """A lower bound on the commands left."""
         if self.goal.form == "light":
             return self._light(node)
         if self.goal.form == "two":
-            return min((self._two(node, receptacle) for receptacle in self.goal.receptacles), default=_NEVER)
+            return min((self._two(node, receptacle) for receptacle in self.goal.receptacles), default=NEVER)
         parts = zip(self.cast, node.where, strict=True)
         return min(
-            (self._one(node, thing, receptacles) for thing, receptacles in parts if thing in self.goal.objects), default=_NEVER
+            (self._one(node, thing, receptacles) for thing, receptacles in parts if thing in self.goal.objects), default=NEVER
         )
 
     def _one(self, node: _Node, thing: int, receptacles: frozenset[int]) -> int:
@@ -212,7 +164,7 @@ class _Search:
         if not placed or (node.held != thing and len(receptacles) == 1):
             stages.append(self.landing)
         if not all(stages):
-            return _NEVER
+            return NEVER
         walks = (node.place not in stages[0]) + sum(before.isdisjoint(after) for before, after in pairwise(stages))
         return self._hand(node, thing) + len(stages) + walks
 
@@ -222,14 +174,14 @@ class _Search:
         if missing <= 0:
             return 0
         if receptacle not in self.landings:
-            return _NEVER
+            return NEVER
         place = self.game.place_of[receptacle]
         parts = zip(self.cast, node.where, strict=True)
         outside = [(thing, lies) for thing, lies in parts if receptacle not in lies and thing in self.goal.objects]
         carried = any(thing == node.held for thing, _ in outside)
         found = [places for thing, lies in outside if thing != node.held and (places := self._sources(thing, lies))]
         if len(found) + carried < missing:
-            return _NEVER
+            return NEVER
         sources = frozenset[int]().union(*found)
         apart = place not in sources
         if carried:
@@ -244,13 +196,13 @@ class _Search:
             if thing in self.goal.objects:
                 sources |= self._sources(thing, receptacles)
         if not carried and not sources:
-            return _NEVER
+            return NEVER
         lit, every = (
             self._places(one for lamp in lamps for one in self._of_lamp(node, lamp)) for lamps in (node.done, self.goal.lamps)
         )
         if carried and node.place in lit:
             return 0
-        fewest = _NEVER
+        fewest = NEVER
         for uses, shining in ((0, lit), (1, every)):
             if node.held in self.goal.lamps:  # it can be put down anywhere
                 walks = 1
@@ -261,13 +213,13 @@ class _Search:
             else:
                 walks = (node.place not in sources) + sources.isdisjoint(shining)
             fewest = min(fewest, uses + walks)
-        return fewest if carried else min(_NEVER, self._hand(node, NOTHING) + 1 + fewest)
+        return fewest if carried else min(NEVER, self._hand(node, NOTHING) + 1 + fewest)
 
     def _hand(self, node: _Node, wanted: int) -> int:
         """The commands needed to free the hand, unless it is empty or holds what is ``wanted``."""
         if node.held in (NOTHING, wanted):
             return 0
-        return 1 if self.takers[self.game.object_types[node.held]] else _NEVER
+        return 1 if self.takers[self.game.object_types[node.held]] else NEVER
 
     def _step(self, node: _Node, action: Action, after: _Node) -> Iterator[_Step]:
         """``action`` at its receptacle, which leads to ``after`` but for the place and what must be opened for it."""
@@ -330,15 +282,8 @@ class _Search:
     def _places(self, receptacles: Iterable[int]) -> frozenset[int]:
         return frozenset(place for one in receptacles if (place := self.game.place_of[one]) != NOWHERE)
 
-    def commands_to(self, node: _Node, came: dict[_Node, tuple[_Node, Action]]) -> tuple[str, ...]:
-        """The commands that lead to ``node``."""
-        found: list[str] = []
-        while node in came:
-            node, action, reached = *came[node], node
-            found += reversed(list(self._commands(action, node, reached)))
-        return tuple(reversed(found))
-
-    def _commands(self, action: Action, node: _Node, reached: _Node) -> Iterator[str]:
+    def commands(self, node: _Node, action: Action, reached: _Node) -> Iterator[str]:
+        """The commands that a step stands for."""
         name, verb = self.game.receptacles[action.receptacle], action.verb
         if node.place != reached.place:
             yield f"go to {name}"

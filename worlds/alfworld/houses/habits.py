@@ -17,7 +17,7 @@ from typing import cast, get_args
 
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.engine.pddl import PREDICATES
-from housequest.worlds.alfworld.houses.documents import read_yaml
+from housequest.worlds.documents import read_yaml
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.household.counts import Counts, RoomCount
 from housequest.worlds.household.goals import Goal, TaskType

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
-from typing import Any, TypeVar
 
 from housequest.worlds.base import Observation
-from housequest.worlds.household.belief import Belief, Heat, Item, Receptacle
-
-T = TypeVar("T", Item, Receptacle)
+from housequest.worlds.household.belief import Belief, Heat, Openness, Receptacle
+from housequest.worlds.household.reading import MAX_TEXT, Reading
 
 REFUSAL = "Nothing happens."
-MAX_TEXT = 50_000
 MAX_NAMES = 1_000
 MAX_PAIRS = 100_000
 _MAX_COMMAND = 1_000
@@ -38,9 +34,10 @@ def begin(opening: Observation) -> Belief:
     # Matched where each phrase first occurs: a regex search would try every place and take quadratic time.
     found = _ROOM.match(text, max(0, text.find("Looking quickly")))
     names = _names(found["list"]) if found else ()
-    belief = Belief(receptacles=tuple(Receptacle(name, place=name) for name in names))
-    faced = _FACING.match(text, max(0, text.find("You are facing")))
-    return _facing(belief, faced) if faced else belief
+    reading = _Reading(Belief(receptacles=tuple(Receptacle(name, place=name) for name in names)))
+    if faced := _FACING.match(text, max(0, text.find("You are facing"))):
+        reading.facing(faced)
+    return reading.belief()
 
 
 def update(belief: Belief, command: str, observation: Observation) -> Belief:
@@ -51,12 +48,17 @@ def update(belief: Belief, command: str, observation: Observation) -> Belief:
     """
     if refused(observation):
         verb, _, name = command.strip().partition("go to ")
-        here = not verb and belief.at is not None and belief.receptacle(name) is not None
-        return _here(belief, name) if here else belief
+        if verb or belief.at is None or belief.receptacle(name) is None:
+            return belief
+        reading = _Reading(belief)
+        reading.here(name)
+        return reading.belief()
     text = observation.text[:MAX_TEXT].strip()
     for pattern, read in _READERS:
         if found := pattern.match(text):
-            return read(belief, found)
+            reading = _Reading(belief)
+            read(reading, found)
+            return reading.belief()
     return belief
 
 
@@ -72,179 +74,168 @@ _VIEW = re.compile(
     re.ASCII,
 )
 
-Reader = Callable[[Belief, "re.Match[str]"], Belief]
-
 
 def _names(text: str) -> tuple[str, ...]:
     """The names in a list such as "a mug 2, a mug 1, and a pen 3", each once, at most ``MAX_NAMES``."""
-    names: dict[str, None] = {}
-    for found in _ANY_NAME.finditer(text):
-        names[found[0]] = None
-        if len(names) == MAX_NAMES:
-            break
-    return tuple(names)
+    return tuple(dict.fromkeys(_ANY_NAME.findall(text)))[:MAX_NAMES]
 
 
-def _facing(belief: Belief, found: re.Match[str]) -> Belief:
-    beside = _names(found["list"])
-    belief = replace(_see(_here(belief, *_names(found["faced"])), beside), beside=beside)
-    # A look lists everything at the location.
-    here = {one.name for one in belief.here()}
-    return _apart(belief, here, [one.name for one in belief.receptacles if one.name not in here])
+class _Reading(Reading):
+    """A belief in the making, with a method for each form of text."""
+
+    def __init__(self, belief: Belief) -> None:
+        super().__init__(belief)
+        self._held, self._beside, self._apart = belief.held, belief.beside, belief.apart
+
+    def belief(self) -> Belief:
+        return self.whole(held=self._held, beside=self._beside, apart=self._apart)
+
+    def facing(self, found: re.Match[str]) -> None:
+        self.here(*_names(found["faced"]))
+        self._beside = _names(found["list"])
+        self._see(self._beside)
+        # A look lists everything at the location.
+        here = self._around()
+        self._part(here, [name for name in self.places if name not in here])
+
+    def arrive(self, found: re.Match[str]) -> None:
+        name, left = found["receptacle"], self._around()
+        if name in left:
+            left = []
+        elif left:
+            self._beside = ()
+        self.at = None
+        self.here(name)
+        # The game refuses a `go to` within a location.
+        self._part(left, self._around())
+        self.view(found["rest"])
+
+    def middle(self, _: re.Match[str]) -> None:
+        self.at, self._beside = None, ()
+
+    def opened(self, found: re.Match[str]) -> None:
+        self.stand(found["receptacle"], "open" if found["how"] == "open" else "closed")
+        self.view(found["rest"])
+
+    def seen(self, found: re.Match[str]) -> None:
+        self.view(found[0])
+
+    def view(self, text: str) -> None:
+        """Read the contents of a receptacle, as in "On the desk 1, you see a pen 1."."""
+        found = _VIEW.match(text)
+        if found is None:
+            return
+        if name := found["closed"]:
+            self.stand(name, "closed")
+            return
+        name = found["surface"] or found["open"]
+        contents = _names(found["on"] if found["surface"] else found["inside"])
+        self.stand(name, "surface" if found["surface"] else "open")
+        self._see(contents, where=name)
+        self.change(name, contents=contents)
+
+    def took(self, found: re.Match[str]) -> None:
+        name, source = found["item"], found["receptacle"]
+        self.here(source)
+        if (contents := self.places[source].contents) is not None:
+            self.change(source, contents=tuple(one for one in contents if one != name))
+        self._beside = tuple(one for one in self._beside if one != name)
+        self._hold(name)
+
+    def moved(self, found: re.Match[str]) -> None:
+        name, target = found["item"], found["receptacle"]
+        self.here(target)
+        self.learn(name, where=target)
+        contents = self.places[target].contents
+        if contents is not None and name not in contents:
+            self.change(target, contents=(*contents, name))
+        self._held = None
+
+    def carrying(self, found: re.Match[str]) -> None:
+        self._held = None
+        for name in _names(found["list"])[:1]:
+            self._hold(name)
+
+    def treated(self, found: re.Match[str]) -> None:
+        known = {"clean": {"clean": True}, "heat": {"heat": "hot"}, "cool": {"heat": "cool"}}[found["verb"]]
+        self.here(found["receptacle"])
+        self.learn(found["item"], **known)
+
+    def sliced(self, found: re.Match[str]) -> None:
+        self.learn(found["item"], sliced=True)
+
+    def switched(self, found: re.Match[str]) -> None:
+        self.learn(found["item"], lit=found["state"] == "on")
+
+    def examined(self, found: re.Match[str]) -> None:
+        """Read a description; an adjective that it leaves out does not apply."""
+        words = set(found["words"].split())
+        heat: Heat = "hot" if "hot" in words else "cool" if words & {"cool", "cold"} else "neither"
+        self.learn(found["item"], clean="clean" in words, heat=heat, sliced="sliced" in words)
+
+    def nothing_special(self, found: re.Match[str]) -> None:
+        # `sliced` stays unknown: the game says it only of what can be sliced.
+        self.learn(found["item"], clean=False, heat="neither")
+
+    def holding(self, found: re.Match[str]) -> None:
+        inside = _names(found["list"])
+        self.learn(found["item"], inside=inside)
+        self._see(inside)
+
+    def here(self, *names: str) -> None:
+        """Take in that the receptacles of these names are at the agent's location, with all others there."""
+        if self.at not in self.places:
+            self.at = next(iter(names), None)
+        for name in names:
+            self.places.setdefault(name, Receptacle(name, place=name))
+        together = {one.place for one in self.places.values() if one.name == self.at or one.name in names}
+        for one in [one for one in self.places.values() if one.place in together]:
+            self.change(one.name, place=min(together), visited=True)
+
+    def stand(self, name: str, openness: Openness) -> None:
+        """Take in how a receptacle is at which the agent stands."""
+        self.here(name)
+        self.change(name, openness=openness)
+
+    def _around(self) -> list[str]:
+        """The receptacles known to be at the agent's location."""
+        standing = self.places.get(self.at or "")
+        return [] if standing is None else [name for name, one in self.places.items() if one.place == standing.place]
+
+    def _hold(self, name: str) -> None:
+        self._held = name
+        self.learn(name, where=None)
+
+    def _see(self, names: Iterable[str], **where: str) -> None:
+        for name in names:
+            self.learn(name, **where)
+
+    def _part(self, some: Collection[str], others: Collection[str]) -> None:
+        """Take in that none of ``some`` shares a location with any of ``others``; real houses stay below ``MAX_PAIRS``."""
+        if len(some) * len(others) + len(self._apart) <= MAX_PAIRS:
+            pairs = {pair for one in some for other in others for pair in ((one, other), (other, one))}
+            self._apart = self._apart if pairs <= self._apart else self._apart | pairs
 
 
-def _arrive(belief: Belief, found: re.Match[str]) -> Belief:
-    name = found["receptacle"]
-    left = () if belief.is_here(name) else tuple(one.name for one in belief.here())
-    belief = _here(replace(belief, at=None, beside=() if left else belief.beside), name)
-    # The game refuses a `go to` within a location.
-    belief = _apart(belief, left, [one.name for one in belief.here()])
-    return _view(belief, found["rest"])
-
-
-def _view(belief: Belief, text: str) -> Belief:
-    """Read the contents of a receptacle, as in "On the desk 1, you see a pen 1."."""
-    found = _VIEW.match(text)
-    if found is None:
-        return belief
-    if name := found["closed"]:
-        return _stand(belief, name, openness="closed")
-    name = found["surface"] or found["open"]
-    contents = _names(found["on"] if found["surface"] else found["inside"])
-    belief = _see(_here(belief, name), contents, where=name)
-    return _change(belief, name, openness="surface" if found["surface"] else "open", contents=contents)
-
-
-def _took(belief: Belief, found: re.Match[str]) -> Belief:
-    name, source = found["item"], found["receptacle"]
-    belief = _see(_here(belief, source), [name])
-    holder = belief.receptacle(source)
-    left = tuple(one for one in holder.contents if one != name) if holder and holder.contents is not None else None
-    belief = _change(belief, source, contents=left)
-    beside = tuple(one for one in belief.beside if one != name)
-    return replace(_change_item(belief, name, where=None), held=name, beside=beside)
-
-
-def _moved(belief: Belief, found: re.Match[str]) -> Belief:
-    name, target = found["item"], found["receptacle"]
-    belief = _see(_here(belief, target), [name], where=target)
-    holder = belief.receptacle(target)
-    if holder and holder.contents is not None and name not in holder.contents:
-        belief = _change(belief, target, contents=(*holder.contents, name))
-    return replace(belief, held=None)
-
-
-def _carrying(belief: Belief, found: re.Match[str]) -> Belief:
-    names = _names(found["list"])
-    held = names[0] if names else None
-    belief = _see(belief, names[:1])
-    return replace(_change_item(belief, held, where=None) if held else belief, held=held)
-
-
-def _treated(belief: Belief, found: re.Match[str]) -> Belief:
-    known = {"clean": {"clean": True}, "heat": {"heat": "hot"}, "cool": {"heat": "cool"}}[found["verb"]]
-    return _learn(_here(belief, found["receptacle"]), found["item"], **known)
-
-
-def _switched(belief: Belief, found: re.Match[str]) -> Belief:
-    return _learn(belief, found["item"], lit=found["state"] == "on")
-
-
-def _examined(belief: Belief, found: re.Match[str]) -> Belief:
-    """Read a description; an adjective that it leaves out does not apply."""
-    words = set(found["words"].split())
-    heat: Heat = "hot" if "hot" in words else "cool" if words & {"cool", "cold"} else "neither"
-    return _learn(belief, found["item"], clean="clean" in words, heat=heat, sliced="sliced" in words)
-
-
-def _holding(belief: Belief, found: re.Match[str]) -> Belief:
-    inside = _names(found["list"])
-    return _see(_learn(belief, found["item"], inside=inside), inside)
-
-
-_FORMS: tuple[tuple[str, Reader], ...] = (
-    (rf"You arrive at (?P<receptacle>{_NAME})\. ?(?P<rest>.*)", _arrive),
-    (
-        rf"You open the (?P<receptacle>{_NAME})\. ?(?P<rest>.*)",
-        lambda belief, found: _view(_stand(belief, found["receptacle"], openness="open"), found["rest"]),
-    ),
-    (rf"You close the (?P<receptacle>{_NAME})\.", lambda belief, found: _stand(belief, found["receptacle"], openness="closed")),
-    (rf"You pick up the (?P<item>{_NAME}) from the (?P<receptacle>{_NAME})\.", _took),
-    (rf"You move the (?P<item>{_NAME}) to the (?P<receptacle>{_NAME})\.", _moved),
-    (r"You are in the middle of a room\.", lambda belief, _: replace(belief, at=None, beside=())),
-    (_FACING.pattern, _facing),
-    (rf"You are carrying: {_LIST}\.", _carrying),
-    (r"You are not carrying (?P<list>anything)\.", _carrying),
-    (rf"You (?P<verb>heat|cool|clean) the (?P<item>{_NAME}) using the (?P<receptacle>{_NAME})\.", _treated),
-    (rf"You sliced the (?P<item>{_NAME}) with the {_NAME}\.", lambda belief, found: _learn(belief, found["item"], sliced=True)),
-    (rf"You turn (?P<state>on|off) the (?P<item>{_NAME})\.", _switched),
-    (rf"This (?P<item>{_NAME}) is (?P<state>on|off)\.", _switched),
-    (rf"This is a normal (?P<item>{_NAME})\. In it, you see {_LIST}\.", _holding),
-    (rf"This is a (?P<words>(?:(?:hot|cool|cold|clean|sliced|and) ){{1,5}})(?P<item>{_NAME})\.", _examined),
-    # `sliced` stays unknown: the game says it only of what can be sliced.
-    (
-        rf"There's nothing special about (?P<item>{_NAME})\.",
-        lambda belief, found: _learn(belief, found["item"], clean=False, heat="neither"),
-    ),
-    (_VIEW.pattern, lambda belief, found: _view(belief, found[0])),
+_FORMS: tuple[tuple[str, Callable[[_Reading, re.Match[str]], None]], ...] = (
+    (rf"You arrive at (?P<receptacle>{_NAME})\. ?(?P<rest>.*)", _Reading.arrive),
+    (rf"You (?P<how>open|close) the (?P<receptacle>{_NAME})\. ?(?P<rest>.*)", _Reading.opened),
+    (rf"You pick up the (?P<item>{_NAME}) from the (?P<receptacle>{_NAME})\.", _Reading.took),
+    (rf"You move the (?P<item>{_NAME}) to the (?P<receptacle>{_NAME})\.", _Reading.moved),
+    (r"You are in the middle of a room\.", _Reading.middle),
+    (_FACING.pattern, _Reading.facing),
+    (rf"You are carrying: {_LIST}\.", _Reading.carrying),
+    (r"You are not carrying (?P<list>anything)\.", _Reading.carrying),
+    (rf"You (?P<verb>heat|cool|clean) the (?P<item>{_NAME}) using the (?P<receptacle>{_NAME})\.", _Reading.treated),
+    (rf"You sliced the (?P<item>{_NAME}) with the {_NAME}\.", _Reading.sliced),
+    (rf"You turn (?P<state>on|off) the (?P<item>{_NAME})\.", _Reading.switched),
+    (rf"This (?P<item>{_NAME}) is (?P<state>on|off)\.", _Reading.switched),
+    (rf"This is a normal (?P<item>{_NAME})\. In it, you see {_LIST}\.", _Reading.holding),
+    (rf"This is a (?P<words>(?:(?:hot|cool|cold|clean|sliced|and) ){{1,5}})(?P<item>{_NAME})\.", _Reading.examined),
+    (rf"There's nothing special about (?P<item>{_NAME})\.", _Reading.nothing_special),
+    (_VIEW.pattern, _Reading.seen),
 )
 _READERS = [(re.compile(pattern, re.ASCII), read) for pattern, read in _FORMS]
-
-
-def _with(one: T, **known: Any) -> T:
-    """``one`` with what is now known of it; most of a house is as it was, and is kept rather than made again."""
-    return one if all(getattr(one, name) == value for name, value in known.items()) else replace(one, **known)
-
-
-def _change(belief: Belief, name: str, **known: Any) -> Belief:
-    changed = tuple(_with(one, **known) if one.name == name else one for one in belief.receptacles)
-    return replace(belief, receptacles=changed)
-
-
-def _change_item(belief: Belief, name: str, **known: Any) -> Belief:
-    return replace(belief, items=tuple(_with(one, **known) if one.name == name else one for one in belief.items))
-
-
-def _stand(belief: Belief, name: str, **known: Any) -> Belief:
-    """Record what is known of a receptacle that the agent stands at."""
-    return _change(_here(belief, name), name, **known)
-
-
-def _learn(belief: Belief, name: str, **known: Any) -> Belief:
-    """Record what is known of an object that was seen."""
-    return _change_item(_see(belief, [name]), name, **known)
-
-
-def _see(belief: Belief, names: Iterable[str], where: str | None = None) -> Belief:
-    """Add the objects of these names, with their place if it is known."""
-    seen = dict.fromkeys(names)
-    items = tuple(
-        replace(one, where=where) if where and one.where != where and one.name in seen else one for one in belief.items
-    )
-    known = {one.name for one in items}
-    return replace(belief, items=(*items, *(Item(name, where=where) for name in seen if name not in known)))
-
-
-def _apart(belief: Belief, some: Collection[str], others: Collection[str]) -> Belief:
-    """Record that none of ``some`` shares a location with any of ``others``; real houses stay below ``MAX_PAIRS``."""
-    if len(some) * len(others) + len(belief.apart) > MAX_PAIRS:
-        return belief
-    pairs = {pair for one in some for other in others for pair in ((one, other), (other, one))}
-    return belief if pairs <= belief.apart else replace(belief, apart=belief.apart | pairs)
-
-
-def _here(belief: Belief, *names: str) -> Belief:
-    """Record that the receptacles of these names are at the agent's location, with all others there."""
-    known = {one.name for one in belief.receptacles}
-    new = tuple(Receptacle(name, place=name) for name in dict.fromkeys(names) if name not in known)
-    at = belief.at if belief.at in known else next(iter(names), None)
-    receptacles = (*belief.receptacles, *new)
-    places = {one.place for one in receptacles if one.name == at or one.name in names}
-    joined = min(places, default="")
-    receptacles = tuple(_with(one, place=joined, visited=True) if one.place in places else one for one in receptacles)
-    return replace(belief, receptacles=receptacles, at=at)
-
-
 _OLDER = re.compile(r"put (?P<object>[^ ]+ [0-9]+) (?:in/on|into|onto|in|on|to) (?P<receptacle>[^ ]+ [0-9]+)")
 
 

@@ -10,14 +10,13 @@ import threading
 import weakref
 from collections import deque
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, NoReturn, cast
 
 from housequest.worlds import workers
-from housequest.worlds.alfworld.engine.game import PLACEHOLDER, Game, GameFile, read_game
+from housequest.worlds.alfworld.engine.game import PLACEHOLDER, Game, GameFile
 from housequest.worlds.alfworld.engine.native import REFUSED
 from housequest.worlds.base import Observation, Step, Task
-from housequest.worlds.dropin.reference.worker import GameOutput
+from housequest.worlds.dropin.reference.worker import GameOutput, check_installed, versions
 from housequest.worlds.errors import GameError, OrderError, Unsupported, WorldError, shown
 from housequest.worlds.workers import WorkerError
 
@@ -107,18 +106,39 @@ def _stop_all(workers: weakref.WeakSet[GameWorker], idle: deque[GameWorker]) -> 
     idle.clear()
 
 
+class TextworldEngine:
+    """The engine ``textworld``, whose games share worker processes. Raises ``ConfigurationError`` where it is not installed."""
+
+    enacts = False
+
+    def __init__(self) -> None:
+        check_installed()
+        self._workers = Workers()
+
+    @property
+    def version(self) -> str:
+        return versions()
+
+    def open(self, task: Task, game: Game, file: GameFile) -> TextworldEnv:
+        return TextworldEnv(task, game, file, self._workers)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._workers.close()
+
+
 class TextworldEnv:
     """A game of the reference. It takes a worker with its first reset and gives it back when it is closed, or is garbage.
 
-    ``game`` is the task's as the native engine reads it, which vouches for the file: the reference would run code that a
-    grammar holds. ``problem`` is the PDDL of a house that has no file. A goal that the file does not state (a person's, a
-    house's) never becomes grammar; it is put into the opening's text. Raises ``GameError``. When the worker dies or hangs,
-    `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in another one.
+    ``game`` is what the native engine makes of the ``file``, and vouches for it: the reference would run code that a grammar
+    holds. A goal that the file does not state (a person's, a house's) never becomes grammar; it is put into the opening's
+    text. When the worker dies or hangs, `reset` raises ``GameError`` and `step` ``WorldError``; a reset starts again in
+    another one.
     """
 
-    def __init__(self, task: Task, game: Game, workers: Workers, problem: str | None = None) -> None:
+    def __init__(self, task: Task, game: Game, file: GameFile, workers: Workers) -> None:
         self.task = task
-        self._material = GameFile(problem, PLACEHOLDER) if problem is not None else read_game(task.source or Path())
+        self._material = file
         self._goal = game.sentence
         if self._material.grammar is None:
             self._material = replace(self._material, sentence=PLACEHOLDER)

@@ -15,6 +15,7 @@ from housequest.worlds.alfworld.engine.game import load_game
 from housequest.worlds.alfworld.engine.native import REFUSED, NativeEnv, conditions, won
 from housequest.worlds.base import Env, Step, Task
 from housequest.worlds.errors import OrderError
+from tests.worlds.alfworld.play import hidden_of
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "houses"
 BUNDLED = sorted((Path(alfworld.__file__).parent / "houses").glob("*.json"))
@@ -47,7 +48,7 @@ def test_it_is_an_env() -> None:
 
 def test_nothing_works_before_the_first_reset() -> None:
     env = env_of("undo")
-    for early in (lambda: env.step("look"), env.admissible_commands, env.goal_conditions, env.hidden):
+    for early in (lambda: env.step("look"), env.admissible_commands, env.goal_conditions, lambda: hidden_of(env)):
         with pytest.raises(OrderError, match="reset"):
             early()
 
@@ -130,11 +131,11 @@ def test_what_is_listed_is_accepted_and_what_is_sorted_stays_sorted(name: str) -
 @pytest.mark.parametrize("name", sorted(GAMES))
 def test_a_copy_and_its_original_go_separate_ways(name: str) -> None:
     env = wandered(name, seed=1)
-    before, listed, hidden = env.state, env.admissible_commands(), env.hidden()
+    before, listed, hidden = env.state, env.admissible_commands(), hidden_of(env)
     other, rng = env.copy(), random.Random(2)
     for _ in range(25):
         other.step(rng.choice(other.admissible_commands()))
-    assert (env.state, env.admissible_commands(), env.hidden()) == (before, listed, hidden)
+    assert (env.state, env.admissible_commands(), hidden_of(env)) == (before, listed, hidden)
     again = env.copy()
     for command in (rng.choice(listed), "look", "inventory"):
         assert again.step(command) == env.step(command)
@@ -145,7 +146,11 @@ def test_reset_forgets_everything_and_no_episode_changes_the_game(name: str) -> 
     kept = copy.deepcopy(GAMES[name])
     env, fresh = wandered(name, seed=4), env_of(name)
     assert env.reset() == fresh.reset()
-    assert (env.state, env.admissible_commands(), env.hidden()) == (fresh.state, fresh.admissible_commands(), fresh.hidden())
+    assert (env.state, env.admissible_commands(), hidden_of(env)) == (
+        fresh.state,
+        fresh.admissible_commands(),
+        hidden_of(fresh),
+    )
     assert GAMES[name] == kept
 
 

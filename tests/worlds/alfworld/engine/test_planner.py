@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from housequest.worlds.alfworld.engine.game import Game, State, parse_game
 from housequest.worlds.alfworld.engine.native import commands, perform, won
 from housequest.worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
-from housequest.worlds.alfworld.engine.planner import NODES, SearchLimitReached, Solution, Unsolvable, plan, wins
+from housequest.worlds.alfworld.engine.planner import NODES, Solution, plan
 from housequest.worlds.household.goals import GoalForm
-from tests.worlds.alfworld.play import BUNDLED, GOLDEN, loaded, name_of, published
+from housequest.worlds.household.planner import SearchLimitReached, Unsolvable
+from tests.worlds.alfworld.play import BUNDLED, GOLDEN, loaded, name_of, published, wins
 
 IDLE = ("look", "inventory", "help", "examine")
 FORMS: tuple[GoalForm, ...] = ("place", "clean", "heat", "cool", "two", "light")

@@ -17,15 +17,16 @@ from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.engine.game import load_game, parse_game, read_published
 from housequest.worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
-from housequest.worlds.alfworld.engine.planner import SearchLimitReached, Solution, plan, wins
+from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.houses.export import Exported, Logic, export_game, export_task, installed_logic, write_game
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.alfworld.room import room_of
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError
 from housequest.worlds.household.goals import TASK_TYPES, TYPES
+from housequest.worlds.household.planner import SearchLimitReached
 from tests.worlds.alfworld.engine.test_planner import crowd
-from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published
+from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published, wins
 
 if TYPE_CHECKING:
     from housequest.worlds.dropin.reference.worker import Reference

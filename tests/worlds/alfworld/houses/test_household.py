@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.engine.native import won
-from housequest.worlds.alfworld.engine.planner import Solution, plan, wins
+from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.houses.habits import Habits, Room, counted_habits, habits_of
 from housequest.worlds.alfworld.houses.house import SEEDS, GeneratedTasks, House, Houses, make_house
 from housequest.worlds.alfworld.text.goals import goal_sentences, read_goal
@@ -26,7 +26,7 @@ from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, TaskNotFound
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import TASK_TYPES, TYPES
-from tests.worlds.alfworld.play import env_of
+from tests.worlds.alfworld.play import env_of, wins
 
 DIGESTS = {
     0: "a07b4c7ef0d7d053",

@@ -14,7 +14,7 @@ from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.text.reader import begin, refused, update
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief, Item, Receptacle, describe, kind
-from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of, published
+from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, hidden_of, loaded, name_of, published
 
 OPENING = Observation(
     "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room. Looking quickly around you, you see a bed 1, "
@@ -31,7 +31,7 @@ def told(*steps: tuple[str, str], opening: Observation = OPENING) -> Belief:
 
 def assert_true(belief: Belief, env: NativeEnv) -> None:
     """Whatever ``belief`` asserts holds in the hidden state."""
-    hidden, game = env.hidden(), env.game
+    hidden, game = hidden_of(env), env.game
     here = {one.name for one in belief.here()}
     assert here <= set(hidden.here)
     assert (belief.at is None) == (not here)
@@ -52,7 +52,7 @@ def assert_true(belief: Belief, env: NativeEnv) -> None:
 
 
 def assert_item(item: Item, env: NativeEnv) -> None:
-    hidden, game = env.hidden(), env.game
+    hidden, game = hidden_of(env), env.game
     number = game.objects.index(item.name)
     assert item.where is None or item.name in hidden.contents[item.where]
     for known, true in ((item.clean, hidden.clean), (item.sliced, hidden.sliced), (item.lit, hidden.lit)):
@@ -103,7 +103,7 @@ def test_looking_everywhere_leaves_nothing_unknown(house: Path) -> None:
         for command in (f"go to {name}", f"open {name}", f"examine {name}"):
             belief = update(belief, command, env.step(command).observation)
     known = {one.name: sorted(one.contents or ()) for one in belief.receptacles if one.contents is not None}
-    there = {name: sorted(contents) for name, contents in env.hidden().contents.items()}
+    there = {name: sorted(contents) for name, contents in hidden_of(env).contents.items()}
     reachable = {name for name, place in zip(game.receptacles, game.place_of, strict=True) if place >= 0}
     assert known == {name: contents for name, contents in there.items() if name in reachable}
 
@@ -303,5 +303,5 @@ def test_what_is_believed_to_be_elsewhere_is_elsewhere() -> None:
         belief = begin(env.reset().observation)
         for command in any_commands(env, 7, 300):
             belief = update(belief, command, env.step(command).observation)
-            here = env.hidden().here
+            here = hidden_of(env).here
             assert not any(belief.is_elsewhere(name) for name in here)

@@ -17,7 +17,7 @@ from housequest.worlds.base import Env, Observation
 from housequest.worlds.errors import OrderError
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.wrappers import OrderChecked, StepLimit
-from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, loaded, name_of, published
+from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, hidden_of, loaded, name_of, published
 from tests.worlds.alfworld.text.test_belief import ANY_TEXT, OPENING
 
 
@@ -103,7 +103,7 @@ def test_a_kind_without_its_number_gets_the_choice() -> None:
 
 def assert_true(explanation: str, env: NativeEnv) -> None:
     """Whatever an explanation claims for certain holds in the hidden state."""
-    hidden, game = env.hidden(), env.game
+    hidden, game = hidden_of(env), env.game
     name = r"([\w-]+ \d+)"
 
     def said(pattern: str) -> str:
@@ -188,8 +188,8 @@ def test_the_older_put_is_executed_as_move_and_said_to_be() -> None:
     env.reset()
     source, thing = next(
         (name, contents[0])
-        for name, contents in inner.hidden().contents.items()
-        if contents and name not in inner.hidden().openable and inner.game.objects.index(contents[0]) in inner.game.pickupable
+        for name, contents in hidden_of(inner).contents.items()
+        if contents and name not in hidden_of(inner).openable and inner.game.objects.index(contents[0]) in inner.game.pickupable
     )
     env.step(f"go to {source}")
     assert env.step(f"take {thing} from {source}").observation.accepted

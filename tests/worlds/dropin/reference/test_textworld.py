@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.engine.game import read_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task
@@ -40,7 +41,7 @@ def task_at(path: Path, wording: str = "template") -> Task:
 
 
 def opened(workers: Workers, path: Path = KITCHEN) -> TextworldEnv:
-    return TextworldEnv(task_at(path), loaded(path), workers)
+    return TextworldEnv(task_at(path), loaded(path), read_game(path), workers)
 
 
 @pytest.fixture(scope="module")
@@ -359,7 +360,7 @@ def test_a_goal_never_becomes_grammar_in_the_real_game(real: AlfworldWorld, tmp_
 @reference
 def test_the_worker_of_long_sweeps_says_the_same(real: AlfworldWorld) -> None:
     task = real.task("example/kitchen")
-    plain, quick = real.open(task), TextworldEnv(task, loaded(KITCHEN), Workers(QUICK))
+    plain, quick = real.open(task), TextworldEnv(task, loaded(KITCHEN), read_game(KITCHEN), Workers(QUICK))
     commands = list(any_commands(env_of_started(KITCHEN), 3, 12))
     same(plain, KITCHEN, commands)
     same(quick, KITCHEN, [*commands, *commands])

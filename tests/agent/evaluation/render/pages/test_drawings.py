@@ -115,7 +115,7 @@ def test_what_has_no_room_is_not_drawn(run: Run, tmp_path: Path) -> None:
 
 
 def test_two_runs_are_drawn_beside_each_other(run: Run, tmp_path: Path) -> None:
-    other = lived(tmp_path / "by-name", set=["order=name"])
+    other = lived(tmp_path / "by-name", set=["search=name"])
     compared = compare(run, other)
     page = comparison_page(compared, tmp_path / "page.html").decode()
     assert len(pictures(page)) == page.count('<figure class="drawing">')

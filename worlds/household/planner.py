@@ -1,0 +1,115 @@
+"""The search of the planners, which see the hidden state: A* (Hart, Nilsson and Raphael, 1968), within limits."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Generic, NamedTuple, TypeVar
+
+NEVER = 1 << 30
+"""The estimate of what cannot be reached."""
+
+A = TypeVar("A")
+N = TypeVar("N")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsolvable:
+    """No way leads to the goal."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchLimitReached:
+    """The search stopped at its limit; ``nodes`` is the work done."""
+
+    nodes: int
+
+
+class Problem(ABC, Generic[N, A]):
+    """What is searched: states from ``start`` on. ``weight`` is the work of trying one step."""
+
+    start: N
+    weight = 1
+
+    @abstractmethod
+    def estimate(self, node: N, /) -> int:
+        """A lower bound on what it still costs: 0 exactly if the goal holds, ``NEVER`` if it cannot be reached."""
+
+    @abstractmethod
+    def steps(self, node: N, /) -> Iterator[tuple[A, int, N]]:
+        """The actions worth trying, each with its cost and where it leads."""
+
+    def key(self, node: N, /) -> Hashable:
+        """What tells one state from another, as far as the goal is concerned."""
+        return node
+
+
+class Step(NamedTuple, Generic[N, A]):
+    """An action on a way, with the state before it and the one that it leads to."""
+
+    before: N
+    action: A
+    after: N
+
+
+class _Way(NamedTuple, Generic[N, A]):
+    """The last step of a way, and the way before it."""
+
+    last: Step[N, A]
+    before: _Way[N, A] | None
+
+
+def shortest_way(
+    problem: Problem[N, A],
+    *,
+    most_work: float = math.inf,
+    most_states: float = math.inf,
+    seconds: float | None = None,
+    greed: float = 1.0,
+    newest_first: bool = False,
+) -> tuple[Step[N, A], ...] | Unsolvable | SearchLimitReached:
+    """A way to the goal that costs at most ``greed`` times as much as the cheapest.
+
+    ``most_work`` limits the steps that are tried, and ``most_states`` the states that are looked at; only these limits are
+    reproducible, ``seconds`` limits the time as well. Of ways that seem as good, the nearest to the goal goes first, or with
+    ``newest_first`` the one that was found last.
+    """
+    until = None if seconds is None else time.monotonic() + seconds
+    number, work = count(), 0
+    start, key, estimate = problem.start, problem.key(problem.start), problem.estimate(problem.start)
+    first = (greed * estimate, 0, next(number), 0, 0, estimate, key, start, None)
+    queue: list[tuple[float, int, int, int, int, int, Hashable, N, _Way[N, A] | None]] = [first] if estimate < NEVER else []
+    best = {key: 0}
+    while queue:
+        _, _, _, found, cost, estimate, key, node, way = heapq.heappop(queue)
+        if cost > best[key]:
+            continue
+        if not estimate:
+            return _unwound(way)
+        if found > most_states:
+            return SearchLimitReached(work)
+        for action, more, after in problem.steps(node):
+            work += problem.weight
+            if work > most_work or (until is not None and time.monotonic() > until):
+                return SearchLimitReached(work)
+            key, total = problem.key(after), cost + more
+            if total < best.get(key, NEVER) and (estimate := problem.estimate(after)) < NEVER:
+                best[key] = total
+                found = next(number)
+                rank, turn = (0, -found) if newest_first else (estimate, found)
+                further = _Way(Step(node, action, after), way)
+                heapq.heappush(queue, (total + greed * estimate, rank, turn, found, total, estimate, key, after, further))
+    return Unsolvable()
+
+
+def _unwound(way: _Way[N, A] | None) -> tuple[Step[N, A], ...]:
+    steps: list[Step[N, A]] = []
+    while way is not None:
+        steps.append(way.last)
+        way = way.before
+    return tuple(reversed(steps))
