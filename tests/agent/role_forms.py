@@ -22,7 +22,7 @@ def json_of(value: Value, chance: Random) -> object:
             return chance.choice(texts).strip()
         case Either(options):
             return json_of(chance.choice(options), chance)
-        case Listed(item=item, most=most, least=least):
+        case Listed(item=item, most=most):
             return [json_of(item, chance) for _ in range(chance.randint(1, most))]
         case Form(parts):
             return {part[0]: json_of(part[1], chance) for part in parts if not isinstance(part, str)}
