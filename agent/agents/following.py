@@ -10,28 +10,39 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from housequest.agent.agents.bodies import make_body
-from housequest.agent.agents.examples import make_example_selector
+from housequest.agent.agents.examples import ExampleSource, make_example_selector
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from housequest.agent.episodes import events
 from housequest.agent.impression import Impression
 from housequest.agent.roles.subgoals import PlanExample, Subgoal, plan_example
-from housequest.agent.skills.controller import Done, Execute, Failed
+from housequest.agent.skills.controller import Done, Execute, Failed, PlannerSearch
 from housequest.agent.skills.skill import Skill, Verb
 from housequest.knowledge.rules import Rule
-
-if TYPE_CHECKING:
-    from housequest.agent.agents.llm_planner import LlmPlannerSettings
-    from housequest.agent.agents.socratic import SocraticSettings
 
 PLANNER = "planner"
 """The role that writes the plan."""
 MOST_COMPLETED = 200
 EXPLORE = Skill("explore")
 _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
+
+
+class PlannerSettings(ExampleSource, Protocol):
+    """The settings of a planner: by what it searches, when a subgoal has failed, and how often it plans again."""
+
+    @property
+    def search(self) -> PlannerSearch: ...
+    @property
+    def replanning(self) -> bool: ...
+    @property
+    def patience(self) -> int: ...
+    @property
+    def actions(self) -> int: ...
+    @property
+    def revisions(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +108,14 @@ class PlanFollower(ABC, Generic[M]):
     skipping: ClassVar[str] = ""
     """What is added to the reason for which a subgoal is skipped."""
 
-    def __init__(self, parts: AgentParts[LlmPlannerSettings] | AgentParts[SocraticSettings]) -> None:
+    def __init__(self, parts: AgentParts[Any]) -> None:
+        settings: PlannerSettings = parts.settings
         self._model, self._sampling = parts.model, parts.sampling
-        self._body = make_body(parts, parts.settings.search)
+        self._body = make_body(parts, settings.search)
         self.picture_size = self._body.picture_size
-        self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
-        self._patience = parts.settings.actions if parts.world.pictured else parts.settings.patience
-        self._revisions = parts.settings.revisions
-        self._replanning = parts.settings.replanning
+        self._examples = make_example_selector(parts.world, settings, parts.seed)
+        self._patience = settings.actions if parts.world.pictured else settings.patience
+        self._revisions, self._replanning = settings.revisions, settings.replanning
 
     @abstractmethod
     async def _prepare(self, memory: M, turn: Turn, emit: Emitter) -> tuple[Decision | None, M]:

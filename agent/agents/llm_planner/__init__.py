@@ -44,7 +44,6 @@ class LlmPlannerSettings(CameraSettings):
     prompts=__name__,
     needs_household=True,
     by_camera=True,
-    searches=True,
     takes_images=True,
     rerenders=True,
 )

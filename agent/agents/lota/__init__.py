@@ -48,7 +48,6 @@ class LotaSettings(SayCanSettings):
     prompts=__name__,
     needs_household=True,
     takes_skills=True,
-    searches=True,
 )
 def lota(parts: AgentParts[LotaSettings]) -> Agent:
     from housequest.agent.agents.lota.agent import Lota
@@ -67,7 +66,6 @@ def lota(parts: AgentParts[LotaSettings]) -> Agent:
     prompts=__name__,
     needs_household=True,
     takes_skills=True,
-    searches=True,
 )
 def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
     from housequest.agent.agents.lota.agent import Lota

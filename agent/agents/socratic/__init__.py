@@ -42,7 +42,6 @@ class SocraticSettings(CameraSettings):
     prompts=__name__,
     needs_household=True,
     by_camera=True,
-    searches=True,
     takes_images=True,
 )
 def socratic(parts: AgentParts[SocraticSettings]) -> Agent:
