@@ -12,6 +12,7 @@ episodes PET is not asked after winning, so there Track has no recall; `watch` r
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -186,17 +187,8 @@ def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
     """The area under the ROC curve of these scores; None where either class is empty."""
     if not right or not wrong:
         return None
-    ranked = sorted([(score, True) for score in right] + [(score, False) for score in wrong])
-    area, below, at = 0.0, 0, 0
-    while at < len(ranked):
-        equal = at
-        while equal < len(ranked) and ranked[equal][0] == ranked[at][0]:
-            equal += 1
-        good = sum(is_right for _, is_right in ranked[at:equal])
-        bad = equal - at - good
-        area += good * (below + bad / 2)
-        below += bad
-        at = equal
+    below = sorted(wrong)
+    area = sum(bisect_left(below, score) + bisect_right(below, score) for score in right) / 2
     return area / (len(right) * len(wrong))
 
 
