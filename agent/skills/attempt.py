@@ -196,12 +196,10 @@ class Attempt:
                 for one in self._spots():
                     yield from self._at(one, f"{verb}{treating} {one.name}")
             case "use" | "slice" as verb:
-                pattern, inside = self.words.use, verb == "slice"
+                inside = verb == "slice"
+                pattern = f"slice {{thing}} with {self.belief.held}" if inside else self.words.use
                 for one in self._sights(nearby=inside):
-                    command = (
-                        f"slice {one.item.name} with {self.belief.held}" if inside else pattern.format(thing=one.item.name)
-                    )
-                    yield from self._at(one.where, command, inside=inside)
+                    yield from self._at(one.where, pattern.format(thing=one.item.name), inside=inside)
             case "examine":
                 for one in self._spots_of(self.wanted):
                     yield from self._at(one, f"examine {one.name}")
