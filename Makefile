@@ -3,32 +3,39 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check
-TESTS  ?= tests
 ARGS   ?=
+# One file or folder of tests starts faster without several processes.
+PYTEST  = $(BIN)/python -m pytest $(if $(filter tests/%,$(ARGS)),,-n $(1)) $(ARGS)
+FAST    = "not heavy and not slow and not games"
 
-.PHONY: play test test-heavy test-games check docs bench torture parity check-extras clean
+.PHONY: play lint test test-heavy test-games check docs bench torture parity check-extras clean
 
 play: $(VENV)/.core
 	@$(BIN)/housequest play $(ARGS)
 
+# Seconds, before every commit: .pre-commit-config.yaml does the same.
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+# make test ARGS=tests/worlds: what belongs to one change.
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 4 -m "not heavy and not slow and not games" $(TESTS) $(ARGS)
+	$(call PYTEST,4) -m $(FAST)
 
 # What the fast suite leaves out and needs nothing compiled and no games: processes, kills, crowds, pictures, thousands of odd inputs.
 test-heavy: $(VENV)/.test
-	$(BIN)/python -m pytest -n 4 -m "heavy and not slow and not games" $(TESTS) $(ARGS)
+	$(call PYTEST,4) -m "heavy and not slow and not games"
 
 # Needs the published games: set ALFWORLD_DATA, or have them where ALFWorld keeps them.
 test-games: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 -m games $(TESTS) $(ARGS)
+	$(call PYTEST,2) -m games
 
-check: $(VENV)/.dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+# The whole: what `make lint` does, types, the pages as a site, and the fast tests.
+check: lint
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
-	$(BIN)/lint-imports
 	$(BIN)/zensical build --strict
-	$(BIN)/python -m pytest -n 4 -m "not heavy and not slow and not games" $(TESTS)
+	$(BIN)/python -m pytest -n 4 -m $(FAST)
 
 docs: $(VENV)/.docs
 	$(BIN)/zensical build --strict
@@ -48,7 +55,8 @@ parity: $(VENV)/.extras
 # games (ALFWORLD_DATA, or where ALFWorld keeps them) it skips what plays them, such as the programs on both alfworlds.
 check-extras: $(VENV)/.extras
 	$(BIN)/python -m scripts.record_golden houses --check
-	$(BIN)/python -m pytest -n 2 --hypothesis-profile=thorough $(TESTS)
+	$(BIN)/python -m scripts.parts
+	$(BIN)/python -m pytest -n 2 --hypothesis-profile=thorough
 
 $(VENV)/.venv:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || \

@@ -45,7 +45,7 @@ class _Commands(Mapping[str, Any]):
         if name in _COMMANDS:
             found = getattr(import_module(f"housequest.tui.commands.{name}"), _COMMANDS[name])
         elif name in plugins("housequest.commands") or is_out("housequest.commands", name):
-            found = load_plugin("housequest.commands", name, "command")
+            found = _of_plugin(name)
         else:
             raise KeyError(name)
         holder = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -61,6 +61,22 @@ class _Commands(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+def _of_plugin(name: str) -> Any:
+    """The command ``name`` of a part or another package; one that cannot be loaded says so when it is called."""
+    try:
+        return load_plugin("housequest.commands", name, "command")
+    except ConfigurationError as error:
+        if is_out("housequest.commands", name):
+            raise
+        reason = error
+
+        def broken() -> None:
+            raise reason
+
+        broken.__doc__ = "(Cannot be loaded.)"
+        return broken
 
 
 class _Group(TyperGroup):
