@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,9 +11,10 @@ from hypothesis import strategies as st
 
 from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, ProposedRule
 from housequest.agent.explorer.judges import ARBITER, JUDGE
-from housequest.agent.roles.base import ReplyError, load_prompt
+from housequest.agent.roles.base import ReplyError, Role, load_prompt
 from housequest.knowledge.checks import parse_check
 from housequest.worlds.registry import household
+from tests.agent.agents.test_planning_roles import blanks, read_or_refused
 from tests.backends.teacher import rule
 
 HANDS = ProposedRule(
@@ -113,3 +115,9 @@ def test_the_checks_in_the_prompt_are_about_commands_of_the_world(world: str) ->
         "system", manual="", most="1", checks="\n".join(reader.commands.checks)
     )
     assert all(check in system for check in reader.commands.checks)
+
+
+@pytest.mark.heavy
+@blanks(ARBITER)
+def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], reply: str) -> None:
+    read_or_refused(role, reply)
