@@ -228,7 +228,7 @@ class Attempt:
             return ()
         if self.skill.verb != "find" and not self._place_unknown():
             return ()
-        left = tuple(one.name for one in self._unseen() if self._look_into(one))
+        left = tuple(one.name for one in self.belief.unsearched if self._look_into(one))
         return left if set(self.guide).isdisjoint(left) else ()
 
     def _found(self) -> str | None:
@@ -244,7 +244,7 @@ class Attempt:
         """Known objects that count as found: one that was put down only counts when every other place was searched."""
         seen = self._sights()
         fresh = [one for one in seen if one.item.name not in self.state.placed or self.wanted == one.item.name]
-        return fresh if fresh or any(map(self._look_into, self._unseen())) else seen
+        return fresh if fresh or any(map(self._look_into, self.belief.unsearched)) else seen
 
     def _to_fetch(self) -> Iterator[str]:
         """The commands up to what is known to be found."""
@@ -324,10 +324,6 @@ class Attempt:
         """``receptacles`` by the commands until one can reach in, then by name."""
         return sorted(receptacles, key=lambda one: ((not self._here(one)) + self._shut_chance(one), _by_name(one)))
 
-    def _unseen(self) -> list[Receptacle]:
-        """The receptacles that were not searched yet."""
-        return [one for one in self.belief.receptacles if one.contents is None]
-
     def _likeliest(self) -> list[Receptacle]:
         """The receptacles that were not searched yet, best first for finding what is wanted."""
         if self.counts is None:
@@ -337,20 +333,20 @@ class Attempt:
                 name, number = (drawn(self.state.salt, one.name), 0) if self.state.salt else _by_name(one)
                 return named.get(one.name, len(named)), not self._here(one), name, number
 
-            return sorted(self._unseen(), key=rank)
-        counts, room = self.counts, self.counts.room_of({one.kind for one in self.belief.receptacles})
+            return sorted(self.belief.unsearched, key=rank)
+        counts, room = self.counts, self.counts.room_of({*self.belief.kinds})
 
         def cost(one: Receptacle) -> float:
             commands = max(1.0, (not self._here(one)) + self._shut_chance(one))
             return commands / counts.chance(kind(self.sought), one.kind, room)
 
-        return sorted(self._unseen(), key=lambda one: (cost(one), _by_name(one)))
+        return sorted(self.belief.unsearched, key=lambda one: (cost(one), _by_name(one)))
 
     def _breadth(self) -> list[Receptacle]:
         """The receptacles that were not searched yet: one of each kind, then the next of each, in the opening's order."""
         seen = Counter(one.kind for one in self.belief.receptacles if one.contents is not None)
         ranked: list[tuple[int, Receptacle]] = []
-        for one in self._unseen():
+        for one in self.belief.unsearched:
             ranked.append((seen[one.kind], one))
             seen[one.kind] += 1
         return [one for _, one in sorted(ranked, key=itemgetter(0))]
@@ -415,5 +411,4 @@ class Attempt:
 
 def _by_name(one: Receptacle) -> tuple[str, int]:
     """A sort key that puts drawer 2 before drawer 10."""
-    stem, _, number = one.name.rpartition(" ")
-    return stem, int(number)
+    return one.kind, one.number

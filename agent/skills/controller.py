@@ -74,8 +74,7 @@ class Controller:
         belief, read = self._household.begin(opening), self._household.read_goal(goal)
         salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search in {"random", "llm"} else ""
         if read is None:
-            kinds = sorted({one.kind for one in belief.receptacles})
-            read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=kinds)
+            read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=sorted(belief.kinds))
         # Where nothing is treated, and where each skill is a planner's own, things are put down where they are wanted.
         bringing = self._near or not self._treating or not _TWO.isdisjoint(words)
         two = bringing if read is None else read.count > 1
@@ -178,7 +177,7 @@ class Controller:
             if skill.verb == "go" and self._thing(state, skill.receptacle):
                 return self._named(state, Skill("find", skill.receptacle))
             what = "place or thing" if skill.verb == "go" else "place"
-            return skill, self._missing(skill.receptacle, what, [one.kind for one in state.belief.receptacles])
+            return skill, self._missing(skill.receptacle, what, state.belief.kinds)
         if skill.verb in AT_RECEPTACLE:
             if place is None and skill.object:
                 return self._named(state, Skill(skill.verb, receptacle=skill.object))
@@ -220,8 +219,7 @@ class Controller:
         return replace(skill, receptacle=stood)
 
     def _place(self, state: ControllerState, said: str) -> str | None:
-        places = state.belief.receptacles
-        kinds = {one.kind for one in places}
+        places, kinds = state.belief.receptacles, {*state.belief.kinds}
         # Where the opening lists all places, any other is a mistake; elsewhere the words for one that was not seen may end in
         # the name of one that was.
         hidden = self._household.commands.reach is not None and not self._near
@@ -230,9 +228,8 @@ class Controller:
         return found if seen or hidden else None
 
     def _thing(self, state: ControllerState, said: str) -> str | None:
-        items = state.belief.items
+        items, furniture = state.belief.items, {*state.belief.kinds}
         seen = {one.kind for one in items}
-        furniture = {one.kind for one in state.belief.receptacles}
         # A goal may be about a kind that is in no table and was in no text yet.
         meant = {name for name in (state.goal.object, state.goal.lamp) if name} if state.goal else set[str]()
         found = resolve(said, (seen | self._objects | meant) - (furniture - seen), {one.name for one in items})
@@ -246,10 +243,6 @@ class Controller:
 def _put_down(before: Belief, after: Belief) -> Item | None:
     """What was held and is not any more."""
     return next((after.item(name) for name in before.carried if name not in after.carried), None)
-
-
-def _unsearched(belief: Belief) -> int:
-    return sum(one.contents is None for one in belief.receptacles)
 
 
 def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> bool:
@@ -270,7 +263,7 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
         case "look":
             return command.strip() == "look"
         case "explore":
-            return _unsearched(after) < _unsearched(before)
+            return len(after.unsearched) < len(before.unsearched)
         case _:
             return False
 

@@ -62,7 +62,7 @@ class Controlled:
 
     def places(self, state: ControllerState) -> frozenset[str]:
         """The kinds of receptacle that are known."""
-        return frozenset(one.kind for one in state.belief.receptacles)
+        return frozenset(state.belief.kinds)
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
         """The skills that win an example, as this world has them."""

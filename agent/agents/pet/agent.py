@@ -179,8 +179,7 @@ class Pet:
     # Plan (section 3.1).
 
     async def _plan(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
-        places = memory.belief.receptacles if memory.belief else ()
-        examples = await self._examples.choose(memory.goal, (one.kind for one in places))
+        examples = await self._examples.choose(memory.goal, memory.belief.kinds if memory.belief else ())
         # The most similar example comes last, right before the question.
         shots = [(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
         text = plan_question(memory.goal, shots)
