@@ -128,7 +128,7 @@ class Setup:
             where = texts_go_to(embedder)
             if where is not None and settings.get("choose") == "embeddings":
                 yield f"Goals go to {where}, for choosing examples."
-            if where is not None and agent_spec(acting_agent(self.agent, settings)).weights is not None:
+            if where is not None and not agent_spec(acting_agent(self.agent, settings)).needs_model:
                 yield f"All texts of the games go to {where}, for the network to read."
 
     def make_model(

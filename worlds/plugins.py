@@ -19,6 +19,7 @@ Group = Literal[
     "housequest.worlds",
     "housequest.engines",
     "housequest.agents",
+    "housequest.prompts",
     "housequest.models",
     "housequest.examples",
     "housequest.bodies",

@@ -10,7 +10,7 @@ from housequest.agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar, kept_options, recorded_options
-from housequest.worlds.plugins import load_plugin, plugins
+from housequest.worlds.plugins import load_plugin, plugins, ships
 from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
@@ -22,23 +22,16 @@ if TYPE_CHECKING:
 SEARCHER = "housequest.agent.skills"
 """The package of the prompt that asks a model where to look."""
 
-WEIGHTS = "weights"
-"""What the digest of a network's file is called in a record, behind its agent's name."""
-
 DEFAULT_AGENT = "reasoner-actor"
 """The agent that plays if none is given."""
 
-SHIPPED = (
-    *("react", "reasoner-actor", "opex", "llm-planner", "socratic", "pet", "action-attention", "lota", "saycan"),
-    *("expert", "human"),
-)
-"""The agents that ship, in the order of lists; others follow by name."""
+CORE = ("react", DEFAULT_AGENT, "expert", "human")
+"""The agents that are always there, first in lists; the others that ship follow by name, and then those of other packages."""
 
 
 def agent_names() -> tuple[str, ...]:
     """The names of all agents, of plugins too."""
-    known = plugins("housequest.agents")
-    return (*(name for name in SHIPPED if name in known), *(name for name in known if name not in SHIPPED))
+    return tuple(dict.fromkeys((*CORE, *plugins("housequest.agents"))))
 
 
 def agent_spec(name: str) -> AgentSpec:
@@ -134,9 +127,10 @@ def make_agent(
         raise ConfigurationError(needs_a_model(name))
     able = spec.takes_skills if world.skills else spec.by_camera and world.pictured
     if spec.needs_household and world.skills and not able:
+        others = ", ".join(other for other in agent_names() if agent_spec(other).takes_skills)
         raise Unsupported(
-            f"The agent {name!r} gives commands, and the commands of {shown(world.name)} are whole skills here; take lota, "
-            "saycan or react, or leave that option of the world out."
+            f"The agent {name!r} gives commands, and the commands of {shown(world.name)} are whole skills here; take "
+            f"{f'{others} or ' if others else ''}react, or leave that option of the world out."
         )
     if spec.needs_household and world.household is None and not able:
         raise Unsupported(
@@ -156,18 +150,18 @@ def learned_prior(agent: str, settings: Mapping[str, object]) -> str | None:
     return agent_spec(acting).prior if acting in agent_names() else None
 
 
-def weights_digests(agent: str, settings: Mapping[str, Scalar]) -> dict[str, str]:
-    """The SHA-256 of the network's file by which ``agent`` acts, for a record; empty for an agent without one.
+def data_digests(agent: str, settings: Mapping[str, Scalar], world: World) -> dict[str, str]:
+    """The SHA-256 of all that ``agent`` and who acts for it read besides prompts, for a record: examples, a network, and so on.
 
-    Raises ``ConfigurationError`` for a file that cannot be read.
+    Raises ``ConfigurationError`` for a file that cannot be read, ``KnowledgeError`` and ``Unsupported``.
     """
-    acting = acting_agent(agent, settings)
-    file = agent_spec(acting).weights
-    if file is None:
-        return {}
-    from housequest.agent.networks.file import digest
+    from housequest.agent.agents.examples import store_digests
 
-    return {f"{acting}/{WEIGHTS}": digest(file(settings))}
+    found = store_digests(world, settings)
+    for name in dict.fromkeys((agent, acting_agent(agent, settings))):
+        if (digests := agent_spec(name).digests) is not None:
+            found |= digests(settings, world.household)
+    return found
 
 
 def used_prompts(agent: str) -> frozenset[str]:
@@ -175,7 +169,8 @@ def used_prompts(agent: str) -> frozenset[str]:
     from housequest.agent.roles.base import template_hashes
 
     spec = agent_spec(agent)
-    packages = ["housequest.agent.roles", *filter(None, (agent_spec(name).prompts for name in (agent, *spec.wraps)))]
+    players = (agent, *(name for name in spec.wraps if name in agent_names()))
+    packages = ["housequest.agent.roles", *filter(None, (agent_spec(name).prompts for name in players))]
     packages += [SEARCHER] if spec.searches else []
     names = [name for package in packages for name in template_hashes(package)]
     return frozenset((*names, *(f"{agent}/{name}" for name in names)))
@@ -185,14 +180,10 @@ def prompt_hashes(agent: str | None = None) -> dict[str, str]:
     """The SHA-256 of each prompt template by name, for a record: of all that ship, and those of a plugin ``agent``."""
     from housequest.agent.roles.base import template_hashes
 
-    own = [name for name in SHIPPED if agent_spec(name).prompts]
-    packages = {
-        "housequest.agent.roles",
-        SEARCHER,
-        "housequest.agent.alfred.plans",
-        *(agent_spec(name).prompts or "" for name in own),
-    }
+    agents = [name for name in agent_names() if ships("housequest.agents", name)]
+    others = [point.module for name, point in plugins("housequest.prompts").items() if ships("housequest.prompts", name)]
+    packages = {"housequest.agent.roles", SEARCHER, *others, *filter(None, (agent_spec(name).prompts for name in agents))}
     hashes = {name: digest for package in packages for name, digest in template_hashes(package).items()}
-    if agent is not None and agent not in SHIPPED and (package := agent_spec(agent).prompts):
+    if agent is not None and agent not in agents and (package := agent_spec(agent).prompts):
         hashes |= {f"{agent}/{name}": digest for name, digest in template_hashes(package).items()}
     return dict(sorted(hashes.items()))

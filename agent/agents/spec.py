@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from housequest.agent.models.forms import FormChoice
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
     """What a role of an agent with these settings was asked elsewhere, and replied; nothing where that is not known."""
 
 S_co = TypeVar("S_co", covariant=True)
+
+WEIGHTS = "weights"
+"""What the digest of a network's file is called in a record, behind its agent's name."""
 
 Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
 """How examples are chosen for a task (`housequest.knowledge.selection`)."""
@@ -138,10 +140,9 @@ class AgentSpec:
     ``by_camera`` worlds that show pictures.
 
     ``rerenders``: it rewrites earlier parts of its prompts, so a cache of prompt prefixes helps less; its docstring says what
-    that costs. ``searches``: its skills may ask the model where to look (`housequest.agent.skills.searcher`). ``alone``: a
-    setting and the value with which it carries out the annotated plan and needs no model. ``weights``: finds the file of the
-    network that it plays with, from its settings or from those of an agent that plays through it. ``prior``: how that network
-    learned to search, if that is one of the expert's ways.
+    that costs. ``alone``: a setting and the value with which it carries out the annotated plan and needs no model. ``prior``:
+    how the network that it plays with learned to search, if that is one of the expert's ways. ``digests``: the SHA-256 of each
+    file that it reads besides prompts and examples, by name, from its settings or those of an agent that plays through it.
     """
 
     name: str
@@ -161,13 +162,17 @@ class AgentSpec:
     text_only: tuple[str, ...] = ()
     builtin: bool = False
     rerenders: bool = False
-    searches: bool = False
     alone: tuple[str, str] | None = None
-    weights: Callable[[Mapping[str, Scalar]], Path] | None = None
     prior: str | None = None
+    digests: Callable[[Mapping[str, Scalar], Household | None], Mapping[str, str]] | None = None
 
     def __call__(self, make: Callable[[AgentParts[Any]], Agent]) -> AgentSpec:
         return replace(self, make=make)
+
+    @property
+    def searches(self) -> bool:
+        """Whether its skills may ask the model where to look (`housequest.agent.skills.searcher`): the setting ``search``."""
+        return self.settings is not None and any(field.name == "search" for field in fields(self.settings))
 
     def needs_model_with(self, settings: Mapping[str, object]) -> bool:
         """Whether it needs a model if it has these ``settings``."""

@@ -62,15 +62,11 @@ class BriefState:
 
     def misses_some(self, plan: Sequence[str]) -> bool:
         """Whether not all that ``plan`` needs was found yet, and there are places left to look into."""
-        return self._unsearched and not is_found(plan, self.belief)
+        return bool(self.belief.unsearched) and not is_found(plan, self.belief)
 
     def misses_all(self, plan: Sequence[str]) -> bool:
         """Whether nothing that ``plan`` names was found yet, and there are places left to look into."""
-        return self._unsearched and not _is_any_seen(plan, self.belief)
-
-    @property
-    def _unsearched(self) -> bool:
-        return any(one.contents is None for one in self.belief.receptacles)
+        return bool(self.belief.unsearched) and not _is_any_seen(plan, self.belief)
 
     @property
     def tried(self) -> tuple[str, ...]:
@@ -80,8 +76,8 @@ class BriefState:
     @property
     def idle(self) -> tuple[str, ...]:
         """The commands given before with the same knowledge, at whatever place: they taught nothing."""
-        known = _known(self.belief)
-        return tuple(dict.fromkeys(command for belief, command in self.seen if _known(belief) == known))
+        known = self.belief.elsewhere
+        return tuple(dict.fromkeys(command for belief, command in self.seen if belief.elsewhere == known))
 
     def after(self, transitions: Iterable[Transition], household: Household) -> BriefState:
         """The state after ``transitions``."""
@@ -104,11 +100,6 @@ class BriefState:
         return tuple(fresh or (move for move in anywhere if move not in done))
 
 
-def _known(belief: Belief) -> Belief:
-    """``belief`` without the present place."""
-    return replace(belief, at=None, beside=())
-
-
 def is_brief_prompt(prompt: str) -> bool:
     """Whether ``prompt`` is one of these short prompts."""
     return prompt.startswith(("Goal:", "Plan:"))
@@ -120,7 +111,7 @@ def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[s
     ``failed`` are plans that did not win: small models learn from such prompts, but in a game the agent reads the goal again
     without them, which found the right plan more often.
     """
-    lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(dict.fromkeys(one.kind for one in belief.receptacles))}"]
+    lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(belief.kinds)}"]
     lines += [f"Rule: {_line(_as_trained(rule))}" for rule in relevant_rules(goal, belief, rules)]
     lines += [f"Hint: {_line(hint)}" for hint in hints[-MOST_HINTS:]]
     lines += [f"Failed: {'; '.join(steps)[:LONGEST_LINE]}" for steps in failed[-MOST_FAILED:]]
@@ -151,7 +142,7 @@ def is_possible(plan: Sequence[str], belief: Belief) -> bool:
     """Whether ``plan`` is one that small models are taught, for a place that this house has."""
     known = _parts(plan)
     place = None if known is None else known.groupdict().get("place")
-    return known is not None and (place is None or any(one.kind == place for one in belief.receptacles))
+    return known is not None and (place is None or place in belief.kinds)
 
 
 def is_found(plan: Sequence[str], belief: Belief) -> bool:
@@ -201,8 +192,7 @@ def _parts(plan: Sequence[str]) -> re.Match[str] | None:
 
 def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rule]:
     """The first few rules that share a word with the goal, other than furniture and everyday words."""
-    furniture = {one.kind for one in belief.receptacles}
-    wanted = _words(goal) - furniture
+    wanted = _words(goal).difference(belief.kinds)
     return [rule for rule in rules if not wanted.isdisjoint(_words(_as_trained(rule)))][:MOST_RULES]
 
 
@@ -296,18 +286,13 @@ def _places(belief: Belief, named: Collection[str], kept: Collection[str]) -> It
 
 def _place_order(one: Receptacle) -> tuple[int, str, int]:
     """A sort key: places that need no opening first, then by name."""
-    return {"surface": 0, "open": 0, None: 1, "closed": 2}[one.openness], one.kind, _number(one)
+    return {"surface": 0, "open": 0, None: 1, "closed": 2}[one.openness], one.kind, one.number
 
 
 def _unseen(belief: Belief, named: Collection[str]) -> list[str]:
     """For each kind the next place to search, and all places that are named themselves."""
     each: dict[str, list[Receptacle]] = {}
-    for one in belief.receptacles:
-        if one.contents is None:
-            each.setdefault(one.kind, []).append(one)
-    ordered = (enumerate(sorted(members, key=_number)) for members in each.values())
+    for one in belief.unsearched:
+        each.setdefault(one.kind, []).append(one)
+    ordered = (enumerate(sorted(members, key=lambda one: one.number)) for members in each.values())
     return [one.name for members in ordered for at, one in members if at == 0 or one.name in named][:MOST_UNSEEN]
-
-
-def _number(one: Receptacle) -> int:
-    return int(one.name.rpartition(" ")[2])

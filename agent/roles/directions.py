@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from housequest.agent.skills.naming import CALLED, kind_of, matches, resolve
 from housequest.agent.skills.numbering import with_numbers
 from housequest.agent.skills.places import denied_places, mentions, named_places
-from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.commands import Commands
 from housequest.worlds.household.goals import APPLIANCES, Treatment
 from housequest.worlds.household.skills import PLACES
@@ -115,7 +115,8 @@ def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions
     if not (places or avoided):
         return None
     if len(places) > 1:
-        places = tuple(one for one in places if _is_unseen(belief.receptacle(one))) or places[:1]
+        unseen = {one.name for one in belief.unsearched}
+        places = tuple(one for one in places if one in unseen) or places[:1]
     return Directions(hint, commands, places, avoided, search=True, known=known, missing=missing)
 
 
@@ -151,9 +152,9 @@ def cannot_follow(hint: str, belief: Belief) -> str:
     if thing and thing not in _IT and not any(_means(thing, item, belief) for item in belief.items):
         return f'I have seen no such thing as in "{hint}" yet, so I cannot do that now.'
     for named, *_ in mentions(PLACES, hint.lower()):
-        if named not in _LATER and all(one.kind != named for one in belief.receptacles):
+        if named not in _LATER and named not in belief.kinds:
             return f"I know of no {named.removesuffix('f')}{'ves' if named.endswith('f') else 's'} here."
-    kinds = ", ".join(dict.fromkeys(one.kind for one in sorted(belief.receptacles, key=lambda one: one.kind)))
+    kinds = ", ".join(sorted(belief.kinds))
     places = f" The places here are: {kinds}." if kinds else ""
     return f'I find no place and no order for me in "{hint}".{places}'
 
@@ -162,7 +163,7 @@ def no_such_place(told: Directions, belief: Belief) -> str | None:
     """That the house has no such place as a hint names, and which of its kind it has; None where it has all."""
     if told.missing is None:
         return None
-    numbers = sorted(int(one.name.split()[-1]) for one in belief.receptacles if one.kind == told.missing)
+    numbers = sorted(one.number for one in belief.receptacles if one.kind == told.missing)
     last = f" to {numbers[-1]}" if len(numbers) > 1 else ""
     return f'I know of no such place as in "{told.hint}", only of {told.missing} {numbers[0]}{last}.'
 
@@ -190,23 +191,23 @@ def answer_question(
 
 
 def _looked_into(belief: Belief) -> str:
-    looked = [one.name for one in belief.receptacles if not _is_unseen(one)]
+    looked = [one.name for one in belief.receptacles if one.contents is not None]
     return f"I have looked into {', '.join(looked)}." if looked else "I have looked into nothing yet."
 
 
 def _about_place(said: str, belief: Belief) -> str | None:
     """What is known of a place, where ``said`` is the name of one and of nothing else."""
-    kinds = {*PLACES, *(one.kind for one in belief.receptacles)} - _LATER
+    kinds = {*PLACES, *belief.kinds} - _LATER
     for named, start, end in mentions(kinds, said):
         rest = f"{said[:start]} {said[end:]}".split()
         if not all(word in _ARTICLES or word.isdigit() for word in rest):
             return None
         there = [one for one in belief.receptacles if one.kind == named]
         numbers = {int(word) for word in rest if word.isdigit()}
-        there = [one for one in there if not numbers or int(one.name.split()[-1]) in numbers]
+        there = [one for one in there if not numbers or one.number in numbers]
         if not there:
             return f"I know of no {' '.join(word for word in said.split() if word not in _ARTICLES)} here."
-        unseen = [one.name for one in there if _is_unseen(one)]
+        unseen = [one.name for one in there if one.contents is None]
         left = f" I have not looked into {', '.join(unseen)} yet." if unseen else ""
         return f"I know of {', '.join(one.name for one in there)}.{left}"
     return None
@@ -217,7 +218,7 @@ def _whereabouts(said: str, belief: Belief) -> str:
     if seen:
         held = [f"I hold {item.name}." for item in seen if item.name == belief.held]
         return " ".join([*held, *(f"I saw {item.name} in {item.where}." for item in seen if item.where is not None)])
-    unseen = [one.name for one in belief.receptacles if _is_unseen(one)]
+    unseen = [one.name for one in belief.unsearched]
     left = f"I have not looked into {', '.join(unseen[:4])}{' and others' if len(unseen) > 4 else ''}."
     return f"I have not seen it yet. {left}" if unseen else "I have looked everywhere and not seen it."
 
@@ -227,17 +228,13 @@ def _means(said: str, item: Item, belief: Belief) -> bool:
     return named is not None and matches(item.name, named)
 
 
-def _is_unseen(one: Receptacle | None) -> bool:
-    return one is not None and one.contents is None
-
-
 def _plain(said: str) -> str:
     return _BARE_NO.sub(r"\g<verb>n't", said[:_LONGEST].lower())
 
 
 def _in_names_of_the_house(text: str, belief: Belief) -> str:
     """``text`` with places by the house's own names, numbers behind; if it names none, slips are mended."""
-    kinds = {one.kind for one in belief.receptacles}
+    kinds = {*belief.kinds}
     if not any(mentions(kinds, text)):
         called = sorted(said for said in CALLED if kind_of(said, kinds))
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 from housequest.agent.skills.naming import matches
-from housequest.agent.skills.skill import Skill
+from housequest.agent.skills.skill import Failed, Skill
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.commands import Commands
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import APPLIANCES, KNIVES
+from housequest.worlds.household.goals import APPLIANCES, KNIVES, Goal
 from housequest.worlds.household.search import drawn
 
 _TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
@@ -29,25 +29,62 @@ class LocatedItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """A skill, with the game's names for its targets, and one belief.
+class ControllerState:
+    """What is known, and the skill in progress, if any; immutable plain data.
 
-    ``vain`` are commands that taught nothing, ``placed`` the objects that were put down. Places are searched by cost over
-    chance (see the expert) where there are ``counts``: costs are commands until one can reach in, chances are those counted
-    over a training split. Without, those that a ``guide`` named come first, then the others as ``salt`` draws them, or by name.
-    With ``near``, an action on a distant thing is impossible.
+    ``placed`` are the objects that were brought where a task for two wants them; they do not count when another is sought.
+    ``goal`` is the task's, as far as it can be read, and ``two`` whether it is about two of a kind. ``words`` are those of the
+    goal sentence, by which a cup is told from a mug. ``vain`` are commands of this skill that taught nothing, ``issued`` is its
+    last command, ``given`` counts them. ``problem`` is why the skill cannot begin. ``before`` is the receptacle at which the
+    last skill ended, to choose among several at one location; ``sent`` is the same if that skill was to go there, since then
+    the next one is meant to happen there. ``guides`` are the places where things most likely are, the likeliest first, by the
+    word of whoever was asked, and ``hints`` are a person's, for whoever is asked that; ``salt`` draws the order of a random
+    search.
     """
 
-    skill: Skill
     belief: Belief
-    counts: Counts | None
-    vain: frozenset[str]
-    placed: frozenset[str]
-    near: bool
-    accomplished: bool
-    words: Commands
-    guide: tuple[str, ...] = ()
+    before: str | None = None
+    words: frozenset[str] = frozenset()
+    goal: Goal | None = None
+    two: bool = False
+    placed: frozenset[str] = frozenset()
+    skill: Skill | None = None
+    vain: frozenset[str] = frozenset()
+    issued: str | None = None
+    given: int = 0
+    accomplished: bool = False
+    explanation: str | None = None
+    problem: Failed | None = None
+    sent: str | None = None
+    guides: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    hints: tuple[str, ...] = ()
     salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A ``skill`` of a ``state``, with the game's names for its targets, and the belief of that state.
+
+    Places are searched by cost over chance (see the expert) where there are ``counts``: costs are commands until one can reach
+    in, chances are those counted over a training split. Without, those that a guide named come first, then the others as the
+    state's salt draws them, or by name. With ``near``, an action on a distant thing is impossible.
+    """
+
+    state: ControllerState
+    skill: Skill
+    counts: Counts | None
+    near: bool
+    words: Commands
+
+    @property
+    def belief(self) -> Belief:
+        """What is known."""
+        return self.state.belief
+
+    @property
+    def guide(self) -> tuple[str, ...]:
+        """The places to look into first."""
+        return self.state.guides.get(kind(self.sought), ()) if self.sought else ()
 
     @property
     def wanted(self) -> str:
@@ -87,9 +124,9 @@ class Attempt:
                 lit = (one for one in self._sights() if one.item.lit and self._here(one.where))
                 return next((f"the {one.item.name} is on" for one in lit), None)
             case "explore":
-                return f"looked into the {self.belief.at}" if self.accomplished else None
+                return f"looked into the {self.belief.at}" if self.state.accomplished else None
             case _:
-                return f"done: {self.skill}" if self.accomplished else None
+                return f"done: {self.skill}" if self.state.accomplished else None
 
     def place(self) -> str | None:
         """The skill's receptacle at the present place, once it is carried out."""
@@ -151,21 +188,18 @@ class Attempt:
                 on = all(one.openness == "surface" for one in spots)
                 for pattern in self.words.puts[::-1] if on else self.words.puts:
                     moves = {one: pattern.format(thing=thing, place=one.name) for one in spots}
-                    if self.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
+                    if self.state.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
                         for one, move in moves.items():
                             yield from self._at(one, move, inside=True)
-            case "open" | "close" as verb:
+            case "open" | "close" | "heat" | "cool" | "clean" as verb:
+                treating = f" {self.held.name} with" if self.held and verb in _TREATED else ""
                 for one in self._spots():
-                    yield from self._at(one, f"{verb} {one.name}")
-            case "heat" | "cool" | "clean" as verb:
-                for one in self._spots():
-                    yield from self._at(one, f"{verb} {self.held.name if self.held else None} with {one.name}")
-            case "use":
-                for one in self._sights():
-                    yield from self._at(one.where, self.words.use.format(thing=one.item.name))
-            case "slice":
-                for one in self._sights(nearby=True):
-                    yield from self._at(one.where, f"slice {one.item.name} with {self.belief.held}", inside=True)
+                    yield from self._at(one, f"{verb}{treating} {one.name}")
+            case "use" | "slice" as verb:
+                inside = verb == "slice"
+                pattern = f"slice {{thing}} with {self.belief.held}" if inside else self.words.use
+                for one in self._sights(nearby=inside):
+                    yield from self._at(one.where, pattern.format(thing=one.item.name), inside=inside)
             case "examine":
                 for one in self._spots_of(self.wanted):
                     yield from self._at(one, f"examine {one.name}")
@@ -190,11 +224,11 @@ class Attempt:
         """The places that are left, where something is looked for and neither seen nor in a place that the guide named."""
         if self.skill.verb == "find" and (self.done() or self._spots_of(self.wanted)):
             return ()
-        if self.skill.verb == "find" and any(command not in self.vain for command in self._to_fetch()):
+        if self.skill.verb == "find" and any(command not in self.state.vain for command in self._to_fetch()):
             return ()
         if self.skill.verb != "find" and not self._place_unknown():
             return ()
-        left = tuple(one.name for one in self._unseen() if list(self._look_into(one)))
+        left = tuple(one.name for one in self.belief.unsearched if self._look_into(one))
         return left if set(self.guide).isdisjoint(left) else ()
 
     def _found(self) -> str | None:
@@ -209,21 +243,22 @@ class Attempt:
     def _to_find(self) -> list[LocatedItem]:
         """Known objects that count as found: one that was put down only counts when every other place was searched."""
         seen = self._sights()
-        fresh = [one for one in seen if one.item.name not in self.placed or self.wanted == one.item.name]
-        return fresh if fresh or any(list(self._look_into(one)) for one in self._unseen()) else seen
+        fresh = [one for one in seen if one.item.name not in self.state.placed or self.wanted == one.item.name]
+        return fresh if fresh or any(map(self._look_into, self.belief.unsearched)) else seen
 
     def _to_fetch(self) -> Iterator[str]:
         """The commands up to what is known to be found."""
         for one in self._to_find():
             yield from self._at(one.where, f"open {one.where.name}")
 
-    def _look_into(self, one: Receptacle) -> Iterator[str]:
+    def _look_into(self, one: Receptacle) -> list[str]:
+        """The commands up to seeing what a receptacle holds, best first; none if they were in vain."""
         ways = [f"open {one.name}"] if self._shut_chance(one) > 0.5 else []
         ways += [f"examine {one.name}"] if one.openness != "closed" else []
-        left = [command for command in ways if command not in self.vain]
+        left = [command for command in ways if command not in self.state.vain]
         if left and not self._here(one):
-            left = [self._going(one)] if self._going(one) not in self.vain else []
-        yield from left
+            left = [self._going(one)] if self._going(one) not in self.state.vain else []
+        return left
 
     def _sights(self, *, nearby: bool = False) -> list[LocatedItem]:
         """Known objects that are wanted and not held, nearest first; fresh ones first but, where ``nearby``, for those here."""
@@ -236,7 +271,7 @@ class Attempt:
         order = {one.name: at for at, one in enumerate(self._nearest(one.where for one in sights))}
 
         def rank(one: LocatedItem) -> tuple[bool, bool, int]:
-            return nearby and not self._here(one.where), one.item.name in self.placed, order[one.where.name]
+            return nearby and not self._here(one.where), one.item.name in self.state.placed, order[one.where.name]
 
         return sorted(sights, key=rank)
 
@@ -280,18 +315,14 @@ class Attempt:
         First where an object of the held one's kind was put (two must lie together), then those here, then the nearest.
         """
         found = self._nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
-        found = [one for one in found if self._here(one) or self._going(one) not in self.vain]
+        found = [one for one in found if self._here(one) or self._going(one) not in self.state.vain]
         held = self.held
-        alike = {name for name in self.placed if held and name != held.name and kind(name) == held.kind}
+        alike = {name for name in self.state.placed if held and name != held.name and kind(name) == held.kind}
         return sorted(found, key=lambda one: (alike.isdisjoint(self.belief.inside(one)), not self._here(one)))
 
     def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
         """``receptacles`` by the commands until one can reach in, then by name."""
         return sorted(receptacles, key=lambda one: ((not self._here(one)) + self._shut_chance(one), _by_name(one)))
-
-    def _unseen(self) -> list[Receptacle]:
-        """The receptacles that were not searched yet."""
-        return [one for one in self.belief.receptacles if one.contents is None]
 
     def _likeliest(self) -> list[Receptacle]:
         """The receptacles that were not searched yet, best first for finding what is wanted."""
@@ -299,23 +330,23 @@ class Attempt:
             named = {name: at for at, name in enumerate(self.guide)}
 
             def rank(one: Receptacle) -> tuple[int, bool, str, int]:
-                name, number = (drawn(self.salt, one.name), 0) if self.salt else _by_name(one)
+                name, number = (drawn(self.state.salt, one.name), 0) if self.state.salt else _by_name(one)
                 return named.get(one.name, len(named)), not self._here(one), name, number
 
-            return sorted(self._unseen(), key=rank)
-        counts, room = self.counts, self.counts.room_of({one.kind for one in self.belief.receptacles})
+            return sorted(self.belief.unsearched, key=rank)
+        counts, room = self.counts, self.counts.room_of({*self.belief.kinds})
 
         def cost(one: Receptacle) -> float:
             commands = max(1.0, (not self._here(one)) + self._shut_chance(one))
             return commands / counts.chance(kind(self.sought), one.kind, room)
 
-        return sorted(self._unseen(), key=lambda one: (cost(one), _by_name(one)))
+        return sorted(self.belief.unsearched, key=lambda one: (cost(one), _by_name(one)))
 
     def _breadth(self) -> list[Receptacle]:
         """The receptacles that were not searched yet: one of each kind, then the next of each, in the opening's order."""
         seen = Counter(one.kind for one in self.belief.receptacles if one.contents is not None)
         ranked: list[tuple[int, Receptacle]] = []
-        for one in self._unseen():
+        for one in self.belief.unsearched:
             ranked.append((seen[one.kind], one))
             seen[one.kind] += 1
         return [one for _, one in sorted(ranked, key=itemgetter(0))]
@@ -324,7 +355,7 @@ class Attempt:
         """How likely this must be opened first: as observed, else as its kind in this house, else as counted."""
         if one.openness:
             return float(one.openness == "closed")
-        if f"open {one.name}" in self.vain:
+        if f"open {one.name}" in self.state.vain:
             return 0.0
         alike = [other.openness != "surface" for other in self.belief.receptacles if other.openness and other.kind == one.kind]
         if alike:
@@ -333,7 +364,7 @@ class Attempt:
 
     def _at(self, one: Receptacle, command: str, *, inside: bool = False) -> Iterator[str]:
         """The commands up to ``command`` at a receptacle, which is opened if it happens ``inside``; none if it was in vain."""
-        if command in self.vain:
+        if command in self.state.vain:
             return
         if not self._here(one):
             yield self._going(one)
@@ -366,7 +397,7 @@ class Attempt:
 
     def _no_spot(self) -> str | None:
         spots = self._spots()
-        if spots or self.vain or (self._place_unknown() and not self.near):
+        if spots or self.state.vain or (self._place_unknown() and not self.near):
             return self._far(spots[0]) if spots else None
         if self.skill.verb == "put":
             return "you stand nowhere in particular; say where to put it"
@@ -380,5 +411,4 @@ class Attempt:
 
 def _by_name(one: Receptacle) -> tuple[str, int]:
     """A sort key that puts drawer 2 before drawer 10."""
-    stem, _, number = one.name.rpartition(" ")
-    return stem, int(number)
+    return one.kind, one.number

@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
-from housequest.agent.skills.attempt import Attempt
+from housequest.agent.skills.attempt import Attempt, ControllerState
 from housequest.agent.skills.naming import ALIKE, kinds_ending, matches, resolve
-from housequest.agent.skills.skill import ALONE, AT_RECEPTACLE, Skill
+from housequest.agent.skills.skill import ALONE, AT_RECEPTACLE, Done, Execute, Failed, Outcome, Skill
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import nearest, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.household.goals import APPLIANCES, Goal
+from housequest.worlds.household.goals import APPLIANCES
 from housequest.worlds.household.search import salt_of
 
 PlannerSearch = Literal["llm", "counts", "random", "name"]
@@ -39,92 +39,12 @@ _TWO = frozenset({"two", "both", "pair", "another"})
 """Words of a task for two of a kind, where the task cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Execute:
-    """Give this command next."""
-
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """The skill is carried out, according to belief; ``said`` is the result in words."""
-
-    said: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The skill cannot be carried out or continued; ``reason`` is in our own words, for a planner.
-
-    ``unknown``: it names a thing that was never heard of, which may yet be seen somewhere.
-    """
-
-    reason: str
-    unknown: bool = False
-
-
-Outcome = Execute | Done | Failed
-
-
-@dataclass(frozen=True, slots=True)
-class Guide:
-    """The ``places`` where a ``thing`` most likely is, the likeliest first, by the word of whoever was asked."""
-
-    thing: str
-    places: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """A ``thing`` that is looked for without knowing where, and the ``places`` that are left."""
-
-    thing: str
-    places: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ControllerState:
-    """What is known, and the skill in progress, if any; immutable plain data.
-
-    ``placed`` are the objects that were brought where a task for two wants them; they do not count when another is sought.
-    ``goal`` is the task's, as far as it can be read, and ``two`` whether it is about two of a kind. ``words`` are those of the
-    goal sentence, by which a cup is told from a mug. ``vain`` are commands of this skill that taught nothing, ``issued`` is its
-    last command, ``given`` counts them. ``problem`` is why the skill cannot begin. ``before`` is the receptacle at which the
-    last skill ended, to choose among several at one location; ``sent`` is the same if that skill was to go there, since then
-    the next one is meant to happen there. ``guides`` say where to look for things, at most one for each, and ``hints`` are a
-    person's, for whoever is asked that; ``salt`` draws the order of a random search.
-    """
-
-    belief: Belief
-    before: str | None = None
-    words: frozenset[str] = frozenset()
-    goal: Goal | None = None
-    two: bool = False
-    placed: frozenset[str] = frozenset()
-    skill: Skill | None = None
-    vain: frozenset[str] = frozenset()
-    issued: str | None = None
-    given: int = 0
-    accomplished: bool = False
-    explanation: str | None = None
-    problem: Failed | None = None
-    sent: str | None = None
-    guides: tuple[Guide, ...] = ()
-    hints: tuple[str, ...] = ()
-    salt: str = ""
-
-    def guide(self, thing: str | None) -> tuple[str, ...]:
-        """The places to look for ``thing`` first."""
-        return next((one.places for one in self.guides if one.thing == thing), ())
-
-
 class Controller:
     """Turns skills into commands, for worlds whose texts ``household`` reads.
 
     The kinds of thing that exist are the world's published vocabulary, however places are searched. ``search`` is the location
     prior: ``counts`` (the likeliest place first, counted over a training split), ``random`` (an order drawn by ``seed``),
-    ``name``, or ``llm``: by the guides that `guided` adds, then at random. With ``near``, an action on a distant thing fails,
+    ``name``, or ``llm``: by the state's guides, then at random. With ``near``, an action on a distant thing fails,
     as in LoTa-Bench (section 4); else the skill goes there first. A skill fails after ``most`` commands.
     """
 
@@ -154,8 +74,7 @@ class Controller:
         belief, read = self._household.begin(opening), self._household.read_goal(goal)
         salt = salt_of(self._seed, (one.name for one in belief.receptacles)) if self._search in {"random", "llm"} else ""
         if read is None:
-            kinds = sorted({one.kind for one in belief.receptacles})
-            read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=kinds)
+            read = self._household.guess_goal(goal, objects=sorted(self._objects), receptacles=sorted(belief.kinds))
         # Where nothing is treated, and where each skill is a planner's own, things are put down where they are wanted.
         bringing = self._near or not self._treating or not _TWO.isdisjoint(words)
         two = bringing if read is None else read.count > 1
@@ -164,7 +83,7 @@ class Controller:
     def observe(self, state: ControllerState, transitions: Iterable[Transition], hints: Sequence[str] = ()) -> ControllerState:
         """The state after these commands were executed, and these ``hints`` given: they outdate what was said of places."""
         if hints:
-            state = replace(state, guides=(), hints=(*state.hints, *hints)[-MOST_HINTS:])
+            state = replace(state, guides={}, hints=(*state.hints, *hints)[-MOST_HINTS:])
         for one in transitions:
             before, after = state.belief, self._household.update(state.belief, one.command, one.observation)
             placed, put = state.placed - {*after.carried}, _put_down(before, after)
@@ -208,17 +127,16 @@ class Controller:
             explanation=None,
         )
 
-    def sought(self, state: ControllerState) -> Sought | None:
-        """What the skill in progress looks for, where ``search`` is ``llm`` and no guide says where to look next."""
+    def sought(self, state: ControllerState) -> tuple[str, tuple[str, ...]] | None:
+        """What the skill in progress looks for, where ``search`` is ``llm`` and no guide says where to look next.
+
+        With it are the places that are left.
+        """
         if self._search != "llm" or state.skill is None or state.problem or state.given >= self._most:
             return None
         attempt = self._attempt(state, state.skill)
         places = attempt.lost()
-        return Sought(kind(attempt.sought), places) if places else None
-
-    def guided(self, state: ControllerState, guide: Guide) -> ControllerState:
-        """The state with this guide, in place of an earlier one for the same thing."""
-        return replace(state, guides=(*(one for one in state.guides if one.thing != guide.thing), guide))
+        return (kind(attempt.sought), places) if places else None
 
     def next(self, state: ControllerState) -> tuple[Outcome, ControllerState]:
         """The next step; after `Done` and `Failed` the state's ``skill`` is None."""
@@ -245,18 +163,7 @@ class Controller:
         return Failed(f'could not {state.skill}: "{state.issued}" did nothing.{why}'), over
 
     def _attempt(self, state: ControllerState, skill: Skill) -> Attempt:
-        attempt = Attempt(
-            skill,
-            state.belief,
-            self._counts,
-            state.vain,
-            state.placed,
-            self._near,
-            accomplished=state.accomplished,
-            words=self._household.commands,
-            salt=state.salt,
-        )
-        return replace(attempt, guide=state.guide(kind(attempt.sought))) if attempt.sought else attempt
+        return Attempt(state, skill, self._counts, self._near, self._household.commands)
 
     # Resolving a planner's words in this house.
 
@@ -270,7 +177,7 @@ class Controller:
             if skill.verb == "go" and self._thing(state, skill.receptacle):
                 return self._named(state, Skill("find", skill.receptacle))
             what = "place or thing" if skill.verb == "go" else "place"
-            return skill, self._missing(skill.receptacle, what, [one.kind for one in state.belief.receptacles])
+            return skill, self._missing(skill.receptacle, what, state.belief.kinds)
         if skill.verb in AT_RECEPTACLE:
             if place is None and skill.object:
                 return self._named(state, Skill(skill.verb, receptacle=skill.object))
@@ -312,8 +219,7 @@ class Controller:
         return replace(skill, receptacle=stood)
 
     def _place(self, state: ControllerState, said: str) -> str | None:
-        places = state.belief.receptacles
-        kinds = {one.kind for one in places}
+        places, kinds = state.belief.receptacles, {*state.belief.kinds}
         # Where the opening lists all places, any other is a mistake; elsewhere the words for one that was not seen may end in
         # the name of one that was.
         hidden = self._household.commands.reach is not None and not self._near
@@ -322,9 +228,8 @@ class Controller:
         return found if seen or hidden else None
 
     def _thing(self, state: ControllerState, said: str) -> str | None:
-        items = state.belief.items
+        items, furniture = state.belief.items, {*state.belief.kinds}
         seen = {one.kind for one in items}
-        furniture = {one.kind for one in state.belief.receptacles}
         # A goal may be about a kind that is in no table and was in no text yet.
         meant = {name for name in (state.goal.object, state.goal.lamp) if name} if state.goal else set[str]()
         found = resolve(said, (seen | self._objects | meant) - (furniture - seen), {one.name for one in items})
@@ -338,10 +243,6 @@ class Controller:
 def _put_down(before: Belief, after: Belief) -> Item | None:
     """What was held and is not any more."""
     return next((after.item(name) for name in before.carried if name not in after.carried), None)
-
-
-def _unsearched(belief: Belief) -> int:
-    return sum(one.contents is None for one in belief.receptacles)
 
 
 def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> bool:
@@ -362,7 +263,7 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
         case "look":
             return command.strip() == "look"
         case "explore":
-            return _unsearched(after) < _unsearched(before)
+            return len(after.unsearched) < len(before.unsearched)
         case _:
             return False
 

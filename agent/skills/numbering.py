@@ -8,34 +8,30 @@ from difflib import get_close_matches
 
 from housequest.worlds.household.belief import Belief, kind
 
-_UNITS = (
-    "one first, two second, three third, four fourth, five fifth, six sixth, seven seventh, eight eighth, nine ninth",
-    "ten tenth, eleven eleventh, twelve twelfth, thirteen thirteenth, fourteen fourteenth, fifteen fifteenth",
-    "sixteen sixteenth, seventeen seventeenth, eighteen eighteenth, nineteen nineteenth",
-)
-_TENS = (
-    "twenty twentieth, thirty thirtieth, forty fortieth, fifty fiftieth, sixty sixtieth, seventy seventieth, eighty eightieth"
-)
-_BELOW_20 = {number: pair.split() for number, pair in enumerate(", ".join(_UNITS).split(", "), 1)}
-_ROUND = {10 * tens: pair.split() for tens, pair in enumerate(f"{_TENS}, ninety ninetieth".split(", "), 2)}
-_PAIRS = (
-    _BELOW_20
-    | _ROUND
-    | {tens + unit: [f"{ten} {said}" for said in _BELOW_20[unit]] for tens, (ten, _) in _ROUND.items() for unit in range(1, 10)}
-)
-_CARDINALS = {pair[0]: number for number, pair in _PAIRS.items()}
-_ORDINALS = {pair[1]: number for number, pair in _PAIRS.items()} | {"hundredth": 100}
+_UNITS = "one two three four five six seven eight nine"
+_TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_IRREGULAR = {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth"}
+
+
+def _ordinal(cardinal: str) -> str:
+    """The ordinal of a number in words."""
+    *tens, last = cardinal.split()
+    regular = f"{last.removesuffix('y')}ieth" if last.endswith("y") else f"{last.replace('twelve', 'twelf')}th"
+    return " ".join((*tens, _IRREGULAR.get(last, regular)))
+
+
+_ABOVE = (f"{ten} {unit}".strip() for ten in _TENS.split() for unit in ("", *_UNITS.split()))
+_CARDINALS = {said: number for number, said in enumerate((*_UNITS.split(), *_TEENS.split(), *_ABOVE), 1)}
+_FEW = [(said, number) for said, number in _CARDINALS.items() if 2 <= number <= 9]
+_ORDINALS = {_ordinal(said): number for said, number in _CARDINALS.items()} | {"hundredth": 100}
 _IN_ROW = (
     {"first": slice(0, 1)}
     | dict.fromkeys(("last", "final"), slice(-1, None))
     | dict.fromkeys(("last but one", "next to last"), slice(-2, -1))
-    | {
-        f"{_PAIRS[number][1]}{to}last": slice(-number, 1 - number)
-        for number in range(2, 10)
-        for to in (" ", " to ", " to the ")
-    }
-    | {f"first {said}": slice(0, number) for number in range(2, 10) for said in (_PAIRS[number][0], number)}
-    | {f"last {said}": slice(-number, None) for number in range(2, 10) for said in (_PAIRS[number][0], number)}
+    | {f"{_ordinal(word)}{to}last": slice(-few, 1 - few) for word, few in _FEW for to in (" ", " to ", " to the ")}
+    | {f"first {said}": slice(0, few) for word, few in _FEW for said in (word, few)}
+    | {f"last {said}": slice(-few, None) for word, few in _FEW for said in (word, few)}
 )
 """Words for some of the places of a kind, as a slice of these in the order of their numbers."""
 _FROM_HERE = ("next", "previous", "other", "another", "different")
@@ -72,7 +68,7 @@ def with_numbers(text: str, belief: Belief) -> str:
     def again(found: re.Match[str]) -> str:
         return f"{found['kind']}{found['between']}{numbered(found)}"
 
-    kinds = rf"\b(?P<kind>{_any(re.escape(one.kind) for one in belief.receptacles)})\b"
+    kinds = rf"\b(?P<kind>{_any(map(re.escape, belief.kinds))})\b"
     text = re.sub(r"(?<=[a-z])-(?=[a-z])", " ", text)
     text = _HUNDREDS.sub(lambda one: str(100 * _CARDINALS.get(one["many"], 1) + _CARDINALS.get(one["rest"], 0)), text)
     text = re.sub(rf"\b[a-z]{{4,}}(?= {kinds})", lambda said: _spelled(said[0]), text)
@@ -93,7 +89,7 @@ def _spelled(word: str) -> str:
 
 def _meant(said: str, of_kind: str, belief: Belief) -> str:
     """The number of the place that ``said`` means, or several with "and"."""
-    row = sorted((int(one.name.split()[-1]), one.contents is None) for one in belief.receptacles if one.kind == of_kind)
+    row = sorted((one.number, one.contents is None) for one in belief.receptacles if one.kind == of_kind)
     numbers = [number for number, _ in row]
     here = int(belief.at.split()[-1]) if belief.at is not None and kind(belief.at) == of_kind else None
     if said in _IN_ROW:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -19,7 +20,7 @@ from housequest.agent.roles.base import ReplyError, Role, Sampling, ask, load_pr
 from housequest.agent.roles.household import seen_in
 from housequest.agent.roles.messages import emit_rules, emit_thought
 from housequest.agent.roles.reading import found_json
-from housequest.agent.skills.controller import Controller, ControllerState, Guide, Outcome, PlannerSearch, Sought
+from housequest.agent.skills.controller import Controller, ControllerState, Outcome, PlannerSearch
 from housequest.agent.skills.places import named_places
 from housequest.knowledge.rules import Rule
 from housequest.worlds.household.base import Household
@@ -47,36 +48,31 @@ class SearchingController(Controller):
         self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule] = ()
     ) -> tuple[Outcome, ControllerState]:
         """`next`, after asking where to look if need be, by those of ``rules`` that say so. Raises ``ModelError``."""
-        sought = self.sought(state)
-        if sought is not None:
-            told = [rule for rule in rules if rule.kind == "location" and sought.thing in rule.objects]
-            state = self.guided(state, await self._guide(state, sought, goal, told, emit))
+        if (sought := self.sought(state)) is not None:
+            thing, places = sought
+            told = [rule for rule in rules if rule.kind == "location" and thing in rule.objects]
+            guide = await self._guide(state, thing, places, goal, told, emit)
+            state = replace(state, guides={**state.guides, thing: guide})
         return self.next(state)
 
-    async def _guide(self, state: ControllerState, sought: Sought, goal: str, rules: Sequence[Rule], emit: Emitter) -> Guide:
+    async def _guide(
+        self, state: ControllerState, thing: str, places: Sequence[str], goal: str, rules: Sequence[Rule], emit: Emitter
+    ) -> tuple[str, ...]:
+        """Those of ``places`` to look into first."""
         prompt, added = load_prompt(__package__ or "", NAME), load_prompt("housequest.agent.roles", "additions")
-        parts = [
-            prompt.render(
-                "user",
-                goal=goal,
-                thing=sought.thing,
-                seen=seen_in(state.belief, sought.places),
-                left=", ".join(sought.places),
-            )
-        ]
+        seen, left = seen_in(state.belief, places), ", ".join(places)
+        parts = [prompt.render("user", goal=goal, thing=thing, seen=seen, left=left)]
         if rules:
             parts.append(added.render("rules", rules="\n".join(f"- {rule.statement}" for rule in rules)))
         parts += [added.render("hint", hint=hint) for hint in state.hints]
         emit_rules(rules, (), emit)
         system = Message("system", prompt.render("system", most=str(MOST_NAMED)))
-        answer = await ask(reader_of(sought.places), self._model, (system,), "\n\n".join(parts), emit, self._sampling)
-        if answer.value is None:
-            notice = f"where to look for the {sought.thing} was not answered; it is looked for at random"
-            emit_thought(NAME, notice, emit)
-            # A few at a time, and then it is asked again.
-            chance = sorted(sought.places, key=partial(drawn, state.salt))
-            return Guide(sought.thing, tuple(chance[:MOST_NAMED]))
-        return Guide(sought.thing, answer.value)
+        answer = await ask(reader_of(places), self._model, (system,), "\n\n".join(parts), emit, self._sampling)
+        if answer.value is not None:
+            return answer.value
+        emit_thought(NAME, f"where to look for the {thing} was not answered; it is looked for at random", emit)
+        # A few at a time, and then it is asked again.
+        return tuple(sorted(places, key=partial(drawn, state.salt))[:MOST_NAMED])
 
 
 def reader_of(places: Sequence[str]) -> Role[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""A skill as a value, and its text.
+"""A skill as a value, its text, and what comes of it.
 
 The verbs are those that the papers' planners share, adapted to a text household: LLM-Planner's and LoTa-Bench's
 (section 4 of either) name the same few, and OPEx (section 3, "Skill Library") adds ``explore`` and ``look``.
@@ -59,6 +59,34 @@ class Skill:
 
     def __str__(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Give this command next."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The skill is carried out, according to belief; ``said`` is the result in words."""
+
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The skill cannot be carried out or continued; ``reason`` is in our own words, for a planner.
+
+    ``unknown``: it names a thing that was never heard of, which may yet be seen somewhere.
+    """
+
+    reason: str
+    unknown: bool = False
+
+
+Outcome = Execute | Done | Failed
 
 
 def _with_article(name: str, *, any_one: bool = False) -> str:

@@ -21,13 +21,19 @@ from tests.backends.server import Recorded, Server, answer, saying, seeing
 ANYWHERE = ("react", "reasoner-actor")
 """Agents that play in any world; others need one whose texts are read into a belief."""
 
-AGENTS = (*ANYWHERE, "opex", "pet", "lota")
+
+def installed(*names: str) -> tuple[str, ...]:
+    """Those of these agents that are in this tree."""
+    return tuple(name for name in names if name in agent_names())
+
+
+AGENTS = installed(*ANYWHERE, "opex", "pet", "lota")
 """Agents that call their model at every turn, or nearly so."""
 
-PLANNERS = ("llm-planner", "socratic")
+PLANNERS = installed("llm-planner", "socratic")
 """Agents whose model plans alone: most of their turns cost no call."""
 
-SCORING = ("saycan",)
+SCORING = installed("saycan")
 """Agents that ask at each skill how likely every one is: hundreds of requests a skill, which takes its time."""
 
 EVERY = (*AGENTS, *PLANNERS, *(pytest.param(agent, marks=pytest.mark.slow) for agent in SCORING))

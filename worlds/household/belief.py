@@ -7,7 +7,7 @@ depends on how a world words its texts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -35,6 +35,11 @@ class Receptacle:
     def kind(self) -> str:
         """The name without its number."""
         return kind(self.name)
+
+    @property
+    def number(self) -> int:
+        """The number in its name: 2 of "drawer 2"."""
+        return int(self.name.rpartition(" ")[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,21 @@ class Belief:
     def carried(self) -> tuple[str, ...]:
         """All that is held, what was taken last first."""
         return (*(() if self.held is None else (self.held,)), *self.also)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of receptacle, each once."""
+        return tuple(dict.fromkeys(one.kind for one in self.receptacles))
+
+    @property
+    def unsearched(self) -> tuple[Receptacle, ...]:
+        """The receptacles that were not looked into yet."""
+        return tuple(one for one in self.receptacles if one.contents is None)
+
+    @property
+    def elsewhere(self) -> Belief:
+        """The same without the present place: what is known, wherever one stands."""
+        return replace(self, at=None, beside=())
 
     def receptacle(self, name: str | None) -> Receptacle | None:
         """The receptacle of this name, if known."""

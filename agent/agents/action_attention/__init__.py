@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.agent.agents.spec import WEIGHTS, AgentParts, declare_agent
 from housequest.worlds.options import Scalar, option
 from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:
     from housequest.agent.base import Agent
+    from housequest.worlds.household.base import Household
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,14 @@ def weights_file(settings: Mapping[str, Scalar]) -> Path:
     return given_path(name) if name else SHIPPED
 
 
+def network_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
+    """The SHA-256 of the network's file, for a record. Raises ``ConfigurationError`` for one that cannot be read."""
+    from housequest.agent.networks.file import digest
+
+    del household
+    return {f"action-attention/{WEIGHTS}": digest(weights_file(settings))}
+
+
 @declare_agent(
     "action-attention",
     "a trained network that chooses among the admissible commands, with PET's modules, without a language model",
@@ -43,8 +52,8 @@ def weights_file(settings: Mapping[str, Scalar]) -> Path:
     needs_household=True,
     needs_admissible=True,
     takes_rules=False,
-    weights=weights_file,
     prior="counts",
+    digests=network_digests,
 )
 def action_attention(parts: AgentParts[ActionAttentionSettings]) -> Agent:
     from housequest.agent.agents.action_attention.agent import ActionAttention

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from housequest.agent.base import Emitter, Turn
+from housequest.agent.base import Emitter, Memory, Turn
 from housequest.agent.impression import Impression
 from housequest.agent.skills.controller import Outcome
 from housequest.agent.skills.skill import Skill
@@ -82,3 +82,20 @@ class Body(Protocol):
     def known(self, state: Any) -> Hashable:
         """What is known, wherever one stands: states that are equal in it have learnt nothing from each other."""
         ...
+
+
+class BodyPlayer:
+    """What agents that move a body share: their memories have its ``state``."""
+
+    _body: Body
+    picture_size: tuple[int, int] | None
+
+    async def attend(self, memory: Memory, turn: Turn) -> Memory:
+        return replace(memory, state=await self._body.observe(memory.state, turn))
+
+    def doing(self, memory: Memory) -> str:
+        skill: Skill | None = memory.state.skill
+        return skill.text if skill is not None else ""
+
+    def impression(self, memory: Memory) -> Impression | None:
+        return self._body.impression(memory.state)

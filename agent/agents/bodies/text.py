@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from housequest.agent.agents.bodies.base import Told
@@ -47,7 +46,7 @@ class TextBody:
 
     def told(self, state: ControllerState) -> Told:
         belief = state.belief
-        places = tuple(dict.fromkeys(one.kind for one in belief.receptacles))
+        places = belief.kinds
         # The kind of room, which OPEx's observer is told, is guessed from what stands in it.
         room = self._counts.room_of(set(places)).replace("livingroom", "living room")
         return Told(
@@ -78,10 +77,10 @@ class TextBody:
     def unsearched(self, state: ControllerState) -> tuple[str, ...]:
         if state.skill is None or state.skill.verb != "find":
             return ()
-        return tuple(dict.fromkeys(one.kind for one in state.belief.receptacles if one.contents is None))
+        return tuple(dict.fromkeys(one.kind for one in state.belief.unsearched))
 
     def known(self, state: ControllerState) -> Hashable:
-        return replace(state.belief, at=None, beside=())
+        return state.belief.elsewhere
 
 
 def _seen_kinds(belief: Belief) -> tuple[str, ...]:

@@ -45,7 +45,6 @@ class LlmPlannerSettings(CameraSettings):
     demonstrations=f"{__name__}.demonstrations",
     needs_household=True,
     by_camera=True,
-    searches=True,
     takes_images=True,
     rerenders=True,
 )

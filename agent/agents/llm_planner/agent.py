@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
+from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from housequest.agent.models.base import Message
@@ -114,7 +114,7 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         self._system = Message("system", planning(planner_message(self._wording, names), parts.world))
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> LlmPlannerMemory:
-        return LlmPlannerMemory(goal=goal, grants=grants, progress=PlanProgress(self._body.begin(goal, observation)))
+        return LlmPlannerMemory(goal=goal, grants=grants, state=self._body.begin(goal, observation))
 
     async def _prepare(self, memory: LlmPlannerMemory, turn: Turn, emit: Emitter) -> tuple[Decision | None, LlmPlannerMemory]:
         if memory.revision < 0:
@@ -141,7 +141,8 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
 
     def _asking(self, memory: LlmPlannerMemory, request: str) -> tuple[str, Hashable, bool]:
         """``request`` with the rest that decides what a model replies, unless it varies."""
-        return request, self._known(memory), is_unheld(PLANNER)
+        # Going to and fro teaches nothing, so it does not count where the robot stands.
+        return request, self._body.known(memory.state), is_unheld(PLANNER)
 
     async def _plan(
         self, memory: LlmPlannerMemory, turn: Turn, reason: str, emit: Emitter, *, failed: str = ""
@@ -162,13 +163,13 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         if not (self._favoured and (await self._model.capabilities()).bias):
             return ()
         # Within a plan, a name stands behind a space, which many vocabularies make part of its first token.
-        objects = (f" {name}" for name in self._body.told(memory.progress.state).seen) if self._replanning else ()
+        objects = (f" {name}" for name in self._body.told(memory.state).seen) if self._replanning else ()
         return tuple((text, self._favoured) for text in (*_NAMES, *objects))
 
     def _request(self, memory: LlmPlannerMemory, turn: Turn, failed: str = "") -> str:
         added = additions(replace(turn, admissible=None), (), memory.grants, first=True).strip()
-        completed = prompted_plan(memory.progress.completed, self._wording) or "nothing yet"
-        known = self._body.told(memory.progress.state)
+        completed = prompted_plan(memory.completed, self._wording) or "nothing yet"
+        known = self._body.told(memory.state)
         objects = ", ".join(known.seen) or "none yet"
         grounding = (completed, objects) if self._replanning else None
         told = self._feedback and grounding is not None
@@ -181,7 +182,3 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
             holding=known.holding if told else "",
             failed=failed.replace(" failed: ", ": ", 1) if told else "",
         )
-
-    def _known(self, memory: LlmPlannerMemory) -> Hashable:
-        """What is known of the house, wherever the robot stands: going to and fro teaches nothing."""
-        return self._body.known(memory.progress.state)

@@ -49,7 +49,6 @@ class LotaSettings(SayCanSettings):
     demonstrations=f"{__name__}.demonstrations",
     needs_household=True,
     takes_skills=True,
-    searches=True,
 )
 def lota(parts: AgentParts[LotaSettings]) -> Agent:
     from housequest.agent.agents.lota.agent import Lota
@@ -69,7 +68,6 @@ def lota(parts: AgentParts[LotaSettings]) -> Agent:
     demonstrations=f"{__name__}.demonstrations",
     needs_household=True,
     takes_skills=True,
-    searches=True,
 )
 def saycan(parts: AgentParts[SayCanSettings]) -> Agent:
     from housequest.agent.agents.lota.agent import Lota

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.agent.agents.examples import make_example_selector
-from housequest.agent.agents.lota.carrying import ByWorld, Controlled, SkillCarrier
+from housequest.agent.agents.lota.carrying import ByWorld, Controlled
 from housequest.agent.agents.lota.readings import Readings, goes_round, read_anew
 from housequest.agent.agents.lota.selector import DONE, NAME, Chosen, Constrained, Prompted, Scored, said
 from housequest.agent.agents.spec import AgentParts
@@ -96,7 +96,7 @@ class Lota:
         self.name = "saycan" if selection == "each" else "lota"
         self._model, self._sampling = parts.model, parts.sampling
         self._world = parts.world
-        self._carrier: SkillCarrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
+        self._carrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         self._selection, self._replanning, self._readings = selection, parts.settings.replanning, readings
         self._prompt = load_prompt("housequest.agent.agents.lota", "selector")

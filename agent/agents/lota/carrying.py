@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from housequest.agent.agents.lota.selector import fixed_skills
 from housequest.agent.base import Emitter
@@ -27,36 +27,8 @@ if TYPE_CHECKING:
     from housequest.agent.agents.spec import AgentParts
 
 
-class SkillCarrier(Protocol):
-    """Carries out one skill at a time. Its state is immutable: the ``skill`` in progress, and how often it was ``given``."""
-
-    def skills(self, state: Any) -> tuple[str, ...]:
-        """The skills of this episode."""
-        ...
-
-    def begin(self, observation: Observation, goal: str) -> Any: ...
-
-    def observe(self, state: Any, transitions: Sequence[Transition], hints: Sequence[str]) -> Any: ...
-
-    def start(self, state: Any, skill: str) -> Any: ...
-
-    async def proceed(self, state: Any, goal: str, emit: Emitter, rules: Sequence[Rule]) -> tuple[Outcome, Any]: ...
-
-    def possible(self, state: Any, admissible: Sequence[str]) -> frozenset[str]:
-        """The skills that can be begun where these commands are possible."""
-        ...
-
-    def places(self, state: Any) -> frozenset[str]:
-        """The kinds of receptacle that are known."""
-        ...
-
-    def demonstrated(self, example: Example) -> tuple[str, ...]:
-        """The skills that win an example, as this world has them."""
-        ...
-
-
 class Controlled:
-    """Skills that a controller carries out by text commands, from what the text said."""
+    """Skills that a controller carries out by text commands, from what the text said. Its states are `ControllerState`."""
 
     def __init__(self, parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings]) -> None:
         search, seed = parts.settings.search, parts.seed
@@ -65,11 +37,10 @@ class Controlled:
         )
         self._set = fixed_skills(parts.household)
         self._skills = {skill.text: skill for skill in self._set.skills}
-        self._texts = tuple(self._skills)
 
     def skills(self, state: ControllerState) -> tuple[str, ...]:
         del state
-        return self._texts
+        return tuple(self._skills)
 
     def begin(self, observation: Observation, goal: str) -> ControllerState:
         return self._controller.begin(observation, goal)
@@ -86,12 +57,15 @@ class Controlled:
         return await self._controller.proceed(state, goal, emit, rules)
 
     def possible(self, state: ControllerState, admissible: Sequence[str]) -> frozenset[str]:
+        """The skills that can be begun where these commands are possible."""
         return frozenset(skill.text for skill in self._set.possible(state.belief, admissible))
 
     def places(self, state: ControllerState) -> frozenset[str]:
-        return frozenset(one.kind for one in state.belief.receptacles)
+        """The kinds of receptacle that are known."""
+        return frozenset(state.belief.kinds)
 
     def demonstrated(self, example: Example) -> tuple[str, ...]:
+        """The skills that win an example, as this world has them."""
         return tuple(listed_skill(skill).text for skill in example_skills(example))
 
 
@@ -117,7 +91,7 @@ class Given:
 
 
 class ByWorld:
-    """Skills that are the world's own commands."""
+    """Skills that are the world's own commands, as `Controlled` has others. Its states are `Given`."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -277,7 +277,7 @@ class SkillSet:
         seen = {item.kind for item in belief.items if item.name not in belief.carried}
         patterns: dict[Verb, str] = {"find": self.commands.go, "pick": self.commands.take, "put": self.commands.puts[0]}
         words = {verb: verb_of(pattern) for verb, pattern in (patterns | {"use": self.commands.use}).items()}
-        unsearched = [one.name for one in belief.receptacles if one.contents is None]
+        unsearched = [one.name for one in belief.unsearched]
         exploring = not {*belief.rooms}.isdisjoint(unsearched)
 
         def can(skill: Skill) -> bool:

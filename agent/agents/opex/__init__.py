@@ -43,7 +43,6 @@ class OpexSettings(CameraSettings):
     needs_household=True,
     by_camera=True,
     alone=("planner", "oracle"),
-    searches=True,
     takes_images=True,
     rerenders=True,
 )

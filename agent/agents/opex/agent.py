@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from housequest.agent.agents.bodies.base import Body, Told
+from housequest.agent.agents.bodies.base import Body, BodyPlayer, Told
 from housequest.agent.agents.examples import make_example_selector
 from housequest.agent.agents.opex.roles import (
     EXECUTOR,
@@ -32,7 +32,6 @@ from housequest.agent.agents.opex.roles import (
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
-from housequest.agent.impression import Impression
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import ask, load_prompt
 from housequest.agent.roles.household import NOTHING
@@ -53,6 +52,7 @@ SURVEY = "explore the room to have a general idea of it"
 UNSEEN = "Nothing was looked at yet."
 NOTHING_NEW = "Nothing happened since."
 ALREADY = "that was so already: go on to what is next, or say Finish[yes]"
+CARRIED_OUT = "the plan is carried out, and the task is not done"
 MOST_SAME = 3
 """How often in a row the executor may say the same without a command; then the planner is asked, or the game given up."""
 GENERAL_IDEA = 3
@@ -87,7 +87,7 @@ class OpexMemory:
     unseen: tuple[Transition, ...] = ()
 
 
-class Opex:
+class Opex(BodyPlayer):
     """Plays by subtasks and skills; needs a chat model.
 
     Calls: 1 for the plan and for each revision; 1 for each skill and each ``Finish``, and 1 more of the observer if anything
@@ -125,25 +125,11 @@ class Opex:
         state = self._body.begin(goal, observation)
         return OpexMemory(goal, grants, state, RoleMemory((self._planner,)), RoleMemory((self._executor,)))
 
-    async def attend(self, memory: OpexMemory, turn: Turn) -> OpexMemory:
-        return replace(memory, state=await self._body.observe(memory.state, turn))
-
-    def doing(self, memory: OpexMemory) -> str:
-        skill: Skill | None = memory.state.skill
-        return skill.text if skill is not None else ""
-
-    def impression(self, memory: OpexMemory) -> Impression | None:
-        return self._body.impression(memory.state)
-
     async def decide(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OpexMemory]:
         # The model names skills, not commands.
         turn = replace(turn, admissible=None)
-        memory = replace(
-            memory,
-            state=await self._body.observe(memory.state, turn),
-            unplanned=memory.unplanned + turn.transitions,
-            unseen=memory.unseen + turn.transitions,
-        )
+        unplanned, unseen = memory.unplanned + turn.transitions, memory.unseen + turn.transitions
+        memory = replace(await self.attend(memory, turn), unplanned=unplanned, unseen=unseen)
         hinted = bool(turn.hints)
         if hinted:
             # A hint ends the running skill, so that the model sees it at once.
@@ -160,17 +146,10 @@ class Opex:
                 if isinstance(outcome, Execute):
                     return Act(outcome.command), replace(memory, idle=())
                 memory = _noted(memory, running, outcome)
-            if self._circling(memory):
-                said = f'the executor says "{memory.idle[-1]}" again and again, and nothing comes of it'
+            if over := self._over(memory):
                 if not self._may_replan(memory):
-                    return GiveUp(said), memory
-                refusal, memory = await self._plan(memory, turn, said, emit)
-                if refusal is not None:
-                    return refusal, memory
-            if memory.step >= len(memory.plan):
-                if not self._may_replan(memory):
-                    return GiveUp(f"the plan is carried out, and the task is not done after {memory.asked} revisions"), memory
-                refusal, memory = await self._plan(memory, turn, "the plan is carried out, and the task is not done", emit)
+                    return GiveUp(f"{over} after {memory.asked} revisions" if over == CARRIED_OUT else over), memory
+                refusal, memory = await self._plan(memory, turn, over, emit)
                 if refusal is not None:
                     return refusal, memory
             refusal, memory = await self._call(memory, turn, emit)
@@ -183,10 +162,12 @@ class Opex:
                 return Act(outcome.command), replace(memory, state=state, idle=())
         return Idle(f"asked {self._settings.tries} times, the executor named no skill that leads to a command"), memory
 
-    def _circling(self, memory: OpexMemory) -> bool:
-        """Whether the executor goes round in a circle: nothing comes of what it says."""
+    def _over(self, memory: OpexMemory) -> str | None:
+        """Why the plan cannot be gone on with: the executor goes round in a circle, or there is nothing left of it."""
         idle = memory.idle
-        return len(idle) >= self._settings.tries or (len(idle) >= MOST_SAME and len({*idle[-MOST_SAME:]}) == 1)
+        if len(idle) >= self._settings.tries or (len(idle) >= MOST_SAME and len({*idle[-MOST_SAME:]}) == 1):
+            return f'the executor says "{idle[-1]}" again and again, and nothing comes of it'
+        return CARRIED_OUT if memory.step >= len(memory.plan) else None
 
     def _may_replan(self, memory: OpexMemory) -> bool:
         return self._settings.planner and memory.asked < self._settings.revisions
@@ -242,31 +223,24 @@ class Opex:
     async def _call(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, OpexMemory]:
         """Have the executor call a skill, finish the subtask, or ask for another plan."""
         told = self._body.told(memory.state)
-        state = {
-            "found": told.found,
-            "here": told.here,
-            "held": told.held,
-            "note": memory.note,
-            "objective": memory.plan[memory.step],
-        }
+        known, objective = {"found": told.found, "here": told.here, "held": told.held}, memory.plan[memory.step]
+        description = self._body.story(memory.state, memory.unseen)
         if not memory.unseen and turn.image is None:
             description = memory.described
         elif not self._settings.observer:
-            description, memory = self._body.story(memory.state, memory.unseen), replace(memory, described=NOTHING_NEW)
+            memory = replace(memory, described=NOTHING_NEW)
         else:
-            description = self._body.story(memory.state, memory.unseen)
-            text = self._observes.render("user", story=description, room=told.room, **state)
+            note = memory.note
+            text = self._observes.render("user", story=description, room=told.room, note=note, objective=objective, **known)
             seen = await ask(OBSERVER, self._model, (self._observer,), text, emit, self._sampling, image=turn.image)
             # If the description cannot be read, the observations' text replaces it.
             description = seen.value or description
             emit_thought(OBSERVER.name, seen.value or "", emit)
             turn, memory = replace(turn, image=None), replace(memory, described=description)
-        lines = tuple(self._executes.render(one, **{one: state[one]}) for one in ("found", "here", "held"))
+        lines = tuple(self._executes.render(one, **{one: text}) for one, text in known.items())
         # What the message before said of it still stands above.
-        known = "".join(f"{line}\n" for line in lines if line not in memory.shown)
-        text = self._executes.render(
-            "user", observation=description, known=known, note=memory.note, objective=state["objective"]
-        )
+        fresh = "".join(f"{line}\n" for line in lines if line not in memory.shown)
+        text = self._executes.render("user", observation=description, known=fresh, note=memory.note, objective=objective)
         memory = replace(memory, shown=lines)
         if not memory.executor.started:
             text = f"{self._executes.render('places', places=_places(told))}\n{text}"

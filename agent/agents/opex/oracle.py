@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from housequest.agent.agents.bodies.base import BodyPlayer
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.alfred.robot import RobotBody, RobotState
 from housequest.agent.alfred.seeing.oracle import skills_of
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from housequest.agent.episodes import events
-from housequest.agent.impression import Impression
 from housequest.agent.skills.controller import Done, Execute, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Observation
@@ -30,7 +30,7 @@ class OracleMemory:
     again: bool = False
 
 
-class OraclePlayer:
+class OraclePlayer(BodyPlayer):
     """OPEx's action policy with the annotated plan in place of planner, observer and executor. Calls no model.
 
     A skill that fails is tried once more; if it fails again, the player gives up.
@@ -47,23 +47,14 @@ class OraclePlayer:
             raise ConfigurationError("planner=oracle carries out the annotated plan, which is hidden; give --grant plan.")
         return OracleMemory(skills_of(grants.plan), self._body.begin(goal, observation))
 
-    async def attend(self, memory: OracleMemory, turn: Turn) -> OracleMemory:
-        return replace(memory, state=await self._body.observe(memory.state, turn))
-
-    def doing(self, memory: OracleMemory) -> str:
-        return memory.state.skill.text if memory.state.skill is not None else ""
-
-    def impression(self, memory: OracleMemory) -> Impression | None:
-        return self._body.impression(memory.state)
-
     async def decide(self, memory: OracleMemory, turn: Turn, emit: Emitter) -> tuple[Decision, OracleMemory]:
-        memory = replace(memory, state=await self._body.observe(memory.state, turn))
+        memory = await self.attend(memory, turn)
         if memory.step < 0:
             steps = tuple(skill.text for skill in memory.skills)
             emit(events.Planned(role="oracle", steps=steps, revision=0, reason="people annotated it"))
             memory = self._started(memory, 0, emit)
         while memory.step < len(memory.skills):
-            outcome, state = await self._body.proceed(memory.state, "", emit)
+            outcome, state = await self._body.proceed(memory.state, "", emit, ())
             memory = replace(memory, state=state)
             match outcome:
                 case Execute(command=command):

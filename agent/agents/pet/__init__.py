@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from housequest.agent.agents.pet.thresholds import threshold_digests
 from housequest.agent.agents.react import react
 from housequest.agent.agents.reasoner_actor import ReasonerActorSettings, reasoner_actor
 from housequest.agent.agents.spec import AgentParts, Strategy, declare_agent
@@ -57,6 +58,7 @@ class PetSettings(ReasonerActorSettings):
     wraps=("react", "reasoner-actor", "action-attention"),
     takes_images=True,
     rerenders=True,
+    digests=threshold_digests,
 )
 def pet(parts: AgentParts[PetSettings]) -> Agent:
     from housequest.agent.agents.pet.agent import Pet

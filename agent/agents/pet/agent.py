@@ -179,8 +179,7 @@ class Pet:
     # Plan (section 3.1).
 
     async def _plan(self, memory: PetMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, PetMemory]:
-        places = memory.belief.receptacles if memory.belief else ()
-        examples = await self._examples.choose(memory.goal, (one.kind for one in places))
+        examples = await self._examples.choose(memory.goal, memory.belief.kinds if memory.belief else ())
         # The most similar example comes last, right before the question.
         shots = [(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
         text = plan_question(memory.goal, shots)
@@ -247,7 +246,7 @@ class Pet:
         seen = tuple(replace(one, observation=_without(one.observation, hidden)) for one in turn.transitions)
         admissible = None if turn.admissible is None else possible(turn.admissible, hidden)
         turn = replace(turn, transitions=seen, admissible=admissible)
-        decision, acting = await self._acting.decide(memory.acting, turn, _ActingEmitter(emit) if memory.plan else emit)
+        decision, acting = await self._acting.decide(memory.acting, turn, _as_thoughts(emit) if memory.plan else emit)
         return decision, replace(memory, acting=acting)
 
     def _begun(self, memory: PetMemory, hidden: frozenset[str]) -> Memory:
@@ -298,20 +297,16 @@ def _first_word(role: Role[bool]) -> Role[bool | None]:
     return Role(role.name, read, stop=role.stop, first_tokens=VERDICT_TOKENS)
 
 
-@dataclass(frozen=True, slots=True)
-class _ActingEmitter:
+def _as_thoughts(emit: Emitter) -> Emitter:
     """Emits the acting agent's events, with its own plan as a thought, since the episode's plan is the list of sub-tasks."""
 
-    emit: Emitter
+    def told(body: AgentEvent, timing: Timing | None = None) -> None:
+        if isinstance(body, events.Planned):
+            emit(events.Thought(role=body.role, text=f"Plan:\n{numbered(body.steps)}"))
+        elif not isinstance(body, events.Progressed):
+            emit(body, timing)
 
-    def __call__(self, body: AgentEvent, timing: Timing | None = None) -> None:
-        match body:
-            case events.Planned(role=role, steps=steps):
-                self.emit(events.Thought(role=role, text=f"Plan:\n{numbered(steps)}"))
-            case events.Progressed():
-                pass
-            case _:
-                self.emit(body, timing)
+    return told
 
 
 def _without(observation: Observation, hidden: frozenset[str]) -> Observation:

@@ -6,13 +6,18 @@ A score means something else for each model and each way, so `housequest modules
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.options import Scalar
 from housequest.worlds.paths import atomic_write, given_path, read_file
+
+if TYPE_CHECKING:
+    from housequest.worlds.household.base import Household
 
 Way = Literal["probability", "answer"]
 """A way of scoring."""
@@ -52,11 +57,14 @@ def keep_thresholds(file: Path, way: Way, thresholds: Thresholds) -> None:
         raise ConfigurationError(f"{shown(str(file), 400)} cannot be written: {error}.") from None
 
 
-def threshold_digests(settings: dict[str, Any]) -> dict[str, str]:
+def threshold_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
     """The SHA-256 of the thresholds in pet's ``settings``, for a record; empty without any. Raises ``ConfigurationError``."""
+    del household
     name = str(settings.get("thresholds", ""))
-    told = {way: asdict(each) for way, each in read_thresholds(given_path(name)).items()} if name else {}
-    return {"pet/thresholds": sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()} if name else {}
+    if not name:
+        return {}
+    told = {way: asdict(each) for way, each in read_thresholds(given_path(name)).items()}
+    return {"pet/thresholds": sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()}
 
 
 def _refused(file: Path, why: str) -> ConfigurationError:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.agent.agents.spec import AgentParts, ModelSettings, declare_agent
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.options import option
+from housequest.worlds.options import Scalar, option
 
 if TYPE_CHECKING:
     from housequest.agent.base import Agent
+    from housequest.worlds.household.base import Household
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,12 @@ class ReactSettings(ModelSettings):
     window_prompt: str = option("", "with window: verl-agent's file of prompts instead of ours", later=True)
 
 
+def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Mapping[str, str]:
+    from housequest.agent.agents.react.exemplars import exemplar_digests
+
+    return exemplar_digests(settings, household)
+
+
 @declare_agent(
     "react",
     "one role that thinks and acts, with or without exemplars",
@@ -41,6 +49,7 @@ class ReactSettings(ModelSettings):
     demonstrations=f"{__name__}.demonstrations",
     takes_images=True,
     text_only=("exemplars",),
+    digests=_digests,
 )
 def react(parts: AgentParts[Any]) -> Agent:
     # PET plays through it with settings of its own, which know no exemplars.

@@ -43,7 +43,6 @@ class SocraticSettings(CameraSettings):
     demonstrations=f"{__name__}.demonstrations",
     needs_household=True,
     by_camera=True,
-    searches=True,
     takes_images=True,
 )
 def socratic(parts: AgentParts[SocraticSettings]) -> Agent:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory, PlanProgress
+from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory
 from housequest.agent.agents.socratic.roles import (
     CAUSE,
     DECOMPOSER,
@@ -84,7 +84,7 @@ class Socratic(PlanFollower[SocraticMemory]):
         return SocraticMemory(
             goal=goal,
             grants=grants,
-            progress=PlanProgress(self._body.begin(goal, observation)),
+            state=self._body.begin(goal, observation),
             scene=observation.text.partition("Your task is to:")[0].strip(),
             decomposer=(self._decomposer,),
             planner=(self._planner,),
@@ -134,11 +134,12 @@ class Socratic(PlanFollower[SocraticMemory]):
         self, memory: SocraticMemory, failed: Subgoal, reason: str, turn: Turn, emit: Emitter
     ) -> tuple[Decision | None, SocraticMemory]:
         """Algorithm 1, lines 9 to 18: another try where the failure was bad luck, else a revised plan."""
-        subgoal, scene, how = as_triple(failed), self._caption(memory), reason.partition(" failed: ")[2]
+        subgoal, how = as_triple(failed), reason.partition(" failed: ")[2]
+        scene = self._body.caption(memory.state, memory.scene)
         text = self._advise.render("validity", scene=scene, subgoal=subgoal, how=how)
         judged = await ask(VALIDITY, self._model, memory.advisor, text, emit, self._sampling, image=turn.image)
         memory = replace(memory, advisor=judged.conversation)
-        seen = self._body.was_seen(memory.progress.state, failed.object)
+        seen = self._body.was_seen(memory.state, failed.object)
         if judged.value and seen and memory.retried < self._retries:
             emit_thought(VALIDITY.name, f"{reason}. It is valid, and its target was seen: it is tried again.", emit)
             return None, replace(memory, retried=memory.retried + 1)
@@ -166,16 +167,11 @@ class Socratic(PlanFollower[SocraticMemory]):
         return None, self._planned(memory, answer.value.subgoals, reason, emit)
 
     def _progress(self, memory: SocraticMemory) -> dict[str, str]:
-        progress = memory.progress
         return {
-            "objects": ", ".join(self._body.told(progress.state).seen) or "nothing yet",
-            "completed": ", ".join(map(as_triple, progress.completed)) or "nothing",
-            "left": ", ".join(map(as_triple, progress.plan[progress.at :])) or "nothing",
+            "objects": ", ".join(self._body.told(memory.state).seen) or "nothing yet",
+            "completed": ", ".join(map(as_triple, memory.completed)) or "nothing",
+            "left": ", ".join(map(as_triple, memory.plan[memory.at :])) or "nothing",
         }
-
-    def _caption(self, memory: SocraticMemory) -> str:
-        """What is seen, in words."""
-        return self._body.caption(memory.progress.state, memory.scene)
 
 
 def _additions(turn: Turn, memory: SocraticMemory, *, first: bool) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from housequest.agent.agents.registry import WEIGHTS, agent_spec, learned_prior
+from housequest.agent.agents.registry import agent_spec, learned_prior
+from housequest.agent.agents.spec import WEIGHTS
 from housequest.agent.evaluation.runs.selection import MANY, selection_text
 from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
 from housequest.agent.protocols import PROTOCOLS

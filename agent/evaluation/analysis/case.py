@@ -102,7 +102,7 @@ class EpisodeCase:
             return None, False
         if read := self._household.read_goal(self.started.goal):
             return read, False
-        kinds = sorted({one.kind for one in self.beliefs[0].receptacles})
+        kinds = sorted(self.beliefs[0].kinds)
         guess = self._household.guess_goal(self.started.goal, objects=self._household.counts().objects(), receptacles=kinds)
         return (guess, True) if guess and guess.type == self.started.type else (None, False)
 
@@ -165,7 +165,7 @@ class EpisodeCase:
         """Of a goal that is no `Goal`, such as one of several things, the kinds that were never seen; None if it is unclear."""
         if self.goal or self.guessed or self.started is None or self._household is None:
             return None
-        topic = self._household.topic(self.started.goal, sorted({one.kind for one in self.belief.receptacles}))
+        topic = self._household.topic(self.started.goal, sorted(self.belief.kinds))
         if topic is None or topic.type != self.started.type:
             return None
         return tuple(sorted(topic.kinds - {one.kind for one in (*self.belief.receptacles, *self.belief.items)}))
@@ -187,7 +187,7 @@ class EpisodeCase:
     @cached_property
     def unseen(self) -> int:
         """How many receptacles were never looked into."""
-        return sum(one.contents is None for one in self.belief.receptacles)
+        return len(self.belief.unsearched)
 
     def put_in(self, command: str, held: str) -> str:
         """Where ``command`` would put what is held; empty if it would not."""

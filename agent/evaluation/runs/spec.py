@@ -267,10 +267,7 @@ def make_run_spec(
 
 def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...]) -> Manifest:
     """The manifest of a run of ``tasks`` on this machine."""
-    from housequest.agent.agents.examples import store_digests
-    from housequest.agent.agents.pet.thresholds import threshold_digests
-    from housequest.agent.agents.react.exemplars import exemplar_digests
-    from housequest.agent.agents.registry import prompt_hashes, weights_digests
+    from housequest.agent.agents.registry import data_digests, prompt_hashes
     from housequest.agent.roles.base import template_hashes
 
     # Runs that see nothing are as they were before something could be seen.
@@ -281,12 +278,7 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         configuration=config,
         engine=world.engine,
         data=world.fingerprint(config.split),
-        prompts=prompt_hashes(config.agent)
-        | seen
-        | store_digests(world, config.settings)
-        | exemplar_digests(config.settings, world.household)
-        | threshold_digests(config.settings)
-        | weights_digests(config.agent, config.settings),
+        prompts=prompt_hashes(config.agent) | seen | data_digests(config.agent, config.settings, world),
         of=of,
         tasks=tasks,
         versions=Versions(python=platform.python_version(), openai=installed_version("openai")),

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from housequest.agent.agents.examples import ExampleSelector, make_example_selector, recorded_examples
-from housequest.agent.agents.lota import SayCanSettings
-from housequest.agent.config import configure
-from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.agents.spec import ModelSettings, Strategy
 from housequest.agent.skills.skill import example_skills
 from housequest.knowledge.examples import shipped, written
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, HousequestError, KnowledgeError, ModelError
-from housequest.worlds.options import read_options
+from housequest.worlds.options import option, read_options
 from housequest.worlds.registry import make_world
 from tests.agent.playing import play
 from tests.backends.server import Server, raw, status
@@ -24,10 +23,20 @@ from tests.backends.server import Server, raw, status
 GOAL = "put a hot potato in fridge."
 
 
+@dataclass(frozen=True)
+class Showing(ModelSettings):
+    """The settings of an agent that shows examples."""
+
+    examples: str = "made-up"
+    embedder: str = ""
+    choose: Strategy = "stratified"
+    shots: int = option(6, "examples in the prompt", most=50)
+
+
 def chooser(**settings: Any) -> ExampleSelector:
     given: dict[str, Any] = {"choose": "bm25", "shots": 3, **settings}
     seed = given.pop("seed", 0)
-    options = read_options(SayCanSettings, given, owner="The agent 'saycan'", word="setting")
+    options = read_options(Showing, given, owner="The agent 'showing'", word="setting")
     return make_example_selector(make_world("alfworld"), options, seed)
 
 
@@ -138,26 +147,9 @@ def test_a_file_and_a_run_are_stores(server: Server, tmp_path: Path) -> None:
         recorded_examples(folder)
 
 
-def test_a_run_keeps_the_digest_of_what_is_shown(tmp_path: Path) -> None:
-    def prompts(**settings: Any) -> dict[str, str]:
-        asked: dict[str, Any] = {"agent": "opex", "model": "openai:m@http://127.0.0.1:9/v1", "split": "example"}
-        asked["set"] = [f"{key}={value}" for key, value in settings.items()]
-        return make_run_spec(configure(asked)).manifest.prompts
-
-    own = tmp_path / "own.jsonl"
-    found: list[str] = []
-    for number in (3, 4):
-        own.write_text(written(shipped()[:number]), "utf-8")
-        found.append(prompts(examples=str(own))["examples"])
-    assert len({*found, prompts()["examples"]}) == 3
-    assert "examples" not in prompts(shots=0)
-    with pytest.raises(ConfigurationError, match="nowhere"):
-        prompts(examples="nowhere")
-
-
 def test_a_world_without_train_has_no_examples_of_it() -> None:
     with pytest.raises(HousequestError, match="train"):
-        make_example_selector(make_world("scripted"), SayCanSettings(examples="train", shots=1))
+        make_example_selector(make_world("scripted"), Showing(examples="train", shots=1))
 
 
 def test_made_up_examples_are_the_worlds_own() -> None:
@@ -168,8 +160,8 @@ def test_made_up_examples_are_the_worlds_own() -> None:
         name = "small"
         endless_splits = ()
 
-    made = make_example_selector(Other(), SayCanSettings(shots=1))
+    made = make_example_selector(Other(), Showing(shots=1))
     assert made.store
     assert all(example.origin.startswith("generated:") for example in made.store)
     with pytest.raises(ConfigurationError, match=r"'small'.*examples=train"):
-        make_example_selector(Small(), SayCanSettings(shots=1))
+        make_example_selector(Small(), Showing(shots=1))

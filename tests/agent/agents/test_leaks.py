@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.lota.selector import DONE, fixed_skills, said
 from housequest.agent.episodes import events
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.engine.game import load_game
@@ -33,7 +32,14 @@ HOUSES = ("example:1", "example:2", "example:3")
 VIEW = frozenset({"view"})
 CANARY = "canary-2f9c"
 
-SCORED = {said(text) for text in (*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE)}
+
+def scores() -> set[str]:
+    """What the agent saycan has scored."""
+    from housequest.agent.agents.lota.selector import DONE, fixed_skills, said
+
+    return {said(text) for text in (*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE)}
+
+
 SENT = {"model", "messages", "max_tokens", "temperature", "stop", "seed", "prompt_logprobs", "add_generation_prompt"}
 
 NAME = re.compile(r"\b(?!step )[a-z]+ \d+\b")
@@ -73,7 +79,7 @@ def exchanges(played: Played) -> Iterator[Exchange]:
                 yield Exchange(prompt, told, executed, replies)
                 scored = [next(requests) for _ in range((calls or 1) - 1)]
                 # What is scored comes from the one list of skills, whatever the house, and all else is the prompt.
-                assert {request.messages[-1]["content"] for request in scored} <= SCORED
+                assert {request.messages[-1]["content"] for request in scored} <= scores()
                 assert all(request.messages[:-1] == prompt.messages for request in scored)
                 replies += (reply,)
             case events.Stepped(command=command, observation=text, accepted=accepted):

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.react.agent import REACT, ReactReply
 from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER, ActorReply, ReasonerReply
-from housequest.agent.agents.registry import SHIPPED, agent_spec, prompt_hashes
+from housequest.agent.agents.registry import agent_names, agent_spec, prompt_hashes
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.models.base import Completion, Model, Request
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Sampling, ask, clean, load_prompt, template_hashes
 from housequest.agent.roles.reading import LONGEST_COMMAND
+from housequest.worlds.plugins import plugins
 from housequest.worlds.registry import make_world
 
 
@@ -155,8 +156,8 @@ def test_what_is_filled_in_is_never_a_template() -> None:
 
 def test_prompts_hold_sections_that_are_templates() -> None:
     assert {"react", "reasoner", "actor", "additions", "again"} <= set(prompt_hashes())
-    shipped = {agent_spec(name).prompts or "" for name in SHIPPED} - {""}
-    for package in {"housequest.agent.roles", "housequest.agent.alfred.plans", *shipped}:
+    shipped = {agent_spec(name).prompts or "" for name in agent_names()} - {""}
+    for package in {"housequest.agent.roles", *shipped, *(point.value for point in plugins("housequest.prompts").values())}:
         for name in template_hashes(package):
             sections = load_prompt(package, name).sections
             assert sections

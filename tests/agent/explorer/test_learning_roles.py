@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from random import Random
 from string import Template
 from typing import Any
@@ -14,9 +13,10 @@ from hypothesis import strategies as st
 
 from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, MOST_STEPS, ProposedRule, distilling_form
 from housequest.agent.explorer.judges import ARBITER, JUDGE, judging_form
-from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role, load_prompt, template_hashes
+from housequest.agent.roles.base import ReplyError, Role, load_prompt, template_hashes
 from housequest.knowledge.checks import parse_check
 from housequest.worlds.registry import household
+from tests.agent.agents.test_planning_roles import blanks, read_or_refused
 from tests.agent.role_forms import check_form
 from tests.backends.teacher import rule
 
@@ -126,10 +126,9 @@ def test_a_role_reads_what_its_form_allows(role: Role[Any]) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("filling", ["\n", "\N{NO-BREAK SPACE}", "- \n"])
-def test_an_endless_blank_is_read_in_linear_time(filling: str) -> None:
-    with suppress(ReplyError):
-        ARBITER.read(f"so{filling * (LONGEST_REPLY // len(filling))}so")
+@blanks(ARBITER)
+def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], reply: str) -> None:
+    read_or_refused(role, reply)
 
 
 def test_prompts_hold_sections_that_are_templates() -> None:

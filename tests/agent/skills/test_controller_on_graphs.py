@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from housequest.agent.agents.lota.selector import fixed_skills
 from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Env, Task, Transition
@@ -15,7 +13,7 @@ from housequest.worlds.graphs.env import GraphEnv
 from housequest.worlds.graphs.files import read_graph
 from housequest.worlds.graphs.goals import Condition, GraphGoal
 from housequest.worlds.registry import make_world
-from tests.worlds.graphs.tables import home, task, written
+from tests.worlds.graphs.tables import home
 
 WORLD = make_world("household-graph")
 
@@ -133,23 +131,6 @@ def test_a_place_in_a_room_that_was_not_seen_is_looked_for() -> None:
     env, controller, state = own()
     skills = Skill("find", "plate"), Skill("pick", "plate"), Skill("put", "plate", "sofa")
     assert carried(env, controller, state, *skills) == "done: put the plate in the sofa"
-
-
-def test_what_planners_can_name_are_the_classes_of_the_users_apartments(tmp_path: Path) -> None:
-    path = tmp_path / "wah_nl_test.json"
-    table = home()
-    table["nodes"].append({"id": 60, "class_name": "creamybuns", "category": "Food", "properties": ["GRABBABLE"]})
-    table["edges"].append({"from_id": 60, "relation_type": "INSIDE", "to_id": 11})
-    path.write_text(written([task(init_graph=table)]), "utf-8")
-    for options in ({"data": str(path)}, {"apartment": str(tmp_path / "graph.json")}):
-        (tmp_path / "graph.json").write_text(written(table), "utf-8")
-        household = make_world("household-graph", **options).household
-        assert household is not None
-        texts = {skill.text for skill in fixed_skills(household).skills}
-        assert {"find a creamybuns", "pick up the creamybuns", "find a sofa", "open the fridge", "turn on the tv"} <= texts
-        assert "find a chips" not in texts
-        # Food and dishes are laid out in an apartment that has too few.
-        assert ("find a pancake" in texts) == ("apartment" in options)
 
 
 def test_furniture_that_was_not_seen_is_not_taken_for_other_furniture_that_was() -> None:

@@ -224,8 +224,7 @@ class FewShotReact:
     def _opening(self, memory: FewShotMemory, turn: Turn) -> str:
         stated = memory.grants.task_type
         if stated is None:
-            places = {one.kind for one in self._household.begin(memory.opening).receptacles}
-            stated = type_of_goal(memory.goal, places, self._household)
+            stated = type_of_goal(memory.goal, self._household.begin(memory.opening).kinds, self._household)
         word = next((KEYS[name] for name in TASK_TYPES if name == stated), KEYS[TASK_TYPES[0]])
         shown = "\n\n".join(self._exemplars[word][number] for number in self._pair)
         text = self._prompt.render(

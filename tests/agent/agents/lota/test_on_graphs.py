@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from housequest.agent.agents.lota.selector import fixed_skills
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.base import Agent
 from housequest.agent.config import configure
@@ -24,7 +25,7 @@ from housequest.worlds.registry import make_world
 from tests.agent.agents.lota.test_lota import Liking
 from tests.backends.knowing import Knowing
 from tests.backends.server import serve
-from tests.worlds.graphs.tables import task, written
+from tests.worlds.graphs.tables import home, task, written
 
 TASK = "example:2"
 
@@ -117,3 +118,20 @@ def test_a_file_of_wah_nl_is_played_from_instruction_to_score(tmp_path: Path) ->
     assert [(one.conditions, one.met == 3) for one in (*whole.results, *short.results)] == [(3, True)] * 2 + [(3, False)] * 2
     assert all(one.failure and "of 3 goal conditions held" in one.failure.words for one in short.results)
     assert "Subgoal SR" in comparison_page(compare(whole, short), tmp_path / "page.html").decode()
+
+
+def test_what_planners_can_name_are_the_classes_of_the_users_apartments(tmp_path: Path) -> None:
+    path = tmp_path / "wah_nl_test.json"
+    table = home()
+    table["nodes"].append({"id": 60, "class_name": "creamybuns", "category": "Food", "properties": ["GRABBABLE"]})
+    table["edges"].append({"from_id": 60, "relation_type": "INSIDE", "to_id": 11})
+    path.write_text(written([task(init_graph=table)]), "utf-8")
+    for options in ({"data": str(path)}, {"apartment": str(tmp_path / "graph.json")}):
+        (tmp_path / "graph.json").write_text(written(table), "utf-8")
+        household = make_world("household-graph", **options).household
+        assert household is not None
+        texts = {skill.text for skill in fixed_skills(household).skills}
+        assert {"find a creamybuns", "pick up the creamybuns", "find a sofa", "open the fridge", "turn on the tv"} <= texts
+        assert "find a chips" not in texts
+        # Food and dishes are laid out in an apartment that has too few.
+        assert ("find a pancake" in texts) == ("apartment" in options)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,18 +16,22 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SkillCall, TaskPlan
 from housequest.agent.agents.registry import make_agent
+from housequest.agent.config import configure
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Overseer, Play, Proceed, Replace
+from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Model
 from housequest.agent.models.registry import make_model
-from housequest.agent.roles.base import ReplyError
+from housequest.agent.roles.base import ReplyError, Role
 from housequest.agent.skills.skill import Skill
 from housequest.knowledge.choosing import RuleBudget
+from housequest.knowledge.examples import shipped, written
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import make_world
 from tests.agent.agents.test_agents import ended, plans, prompts, steps
+from tests.agent.agents.test_planning_roles import blanks, read_or_refused
 from tests.agent.episodes.attending import Person
 from tests.agent.golden import Answering
 from tests.backends.policy import Solver
@@ -450,3 +455,26 @@ def test_any_reply_is_a_value_or_a_reply_error(reply: str) -> None:
             value = read(reply)
             if isinstance(value, SkillCall) and value.move == "play":
                 assert isinstance(value.as_skill(), Skill)
+
+
+@pytest.mark.heavy
+@blanks(PLANNER, OBSERVER, EXECUTOR)
+def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], reply: str) -> None:
+    read_or_refused(role, reply)
+
+
+def test_a_run_keeps_the_digest_of_what_is_shown(tmp_path: Path) -> None:
+    def prompts(**settings: Any) -> dict[str, str]:
+        asked: dict[str, Any] = {"agent": "opex", "model": "openai:m@http://127.0.0.1:9/v1", "split": "example"}
+        asked["set"] = [f"{key}={value}" for key, value in settings.items()]
+        return make_run_spec(configure(asked)).manifest.prompts
+
+    own = tmp_path / "own.jsonl"
+    found: list[str] = []
+    for number in (3, 4):
+        own.write_text(written(shipped()[:number]), "utf-8")
+        found.append(prompts(examples=str(own))["examples"])
+    assert len({*found, prompts()["examples"]}) == 3
+    assert "examples" not in prompts(shots=0)
+    with pytest.raises(ConfigurationError, match="nowhere"):
+        prompts(examples="nowhere")

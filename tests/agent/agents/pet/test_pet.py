@@ -26,10 +26,11 @@ from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, Request, TokenChoice
 from housequest.agent.models.registry import make_model
-from housequest.agent.roles.base import ReplyError
+from housequest.agent.roles.base import ReplyError, Role
 from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import make_world
+from tests.agent.agents.test_planning_roles import blanks, read_or_refused
 from tests.agent.playing import play
 from tests.backends.pet import PetPolicy
 from tests.backends.policy import Solver
@@ -439,3 +440,9 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
             role.read(reply)
         except ReplyError:
             continue
+
+
+@pytest.mark.heavy
+@blanks(SUBTASKS)
+def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], reply: str) -> None:
+    read_or_refused(role, reply)

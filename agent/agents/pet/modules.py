@@ -12,6 +12,7 @@ episodes PET is not asked after winning, so there Track has no recall; `watch` r
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -152,51 +153,40 @@ def touched(steps: Iterable[Stepped]) -> frozenset[str]:
     return frozenset(name for step in steps if step.accepted for name in names(step.command))
 
 
-def _masking(seen: Iterable[WatchedEpisode], *, place: bool) -> MaskingFigures:
-    judgements = masked = used = shown = 0
-    right: list[float] = []
-    wrong: list[float] = []
-    scored: list[float] = []
-    for each in seen:
-        things = [thing for body in each.bodies if isinstance(body, Judged) for thing in body.things if thing.place == place]
-        judgements += len(things)
-        scored += [thing.score for thing in things if thing.score is not None]
-        masked += sum(thing.masked for thing in things)
-        visible = {thing.name for thing in things if not thing.masked}
-        for name in {thing.name for thing in things}:
-            is_used = name in each.touched
-            used += is_used
-            shown += is_used and name in visible
-            scores = [thing.score for thing in things if thing.name == name and thing.score is not None]
-            if scores:
-                (right if is_used else wrong).append(max(scores))
+def _masking(seen: Sequence[WatchedEpisode], *, place: bool) -> MaskingFigures:
+    judged = [
+        (number, thing)
+        for number, each in enumerate(seen)
+        for body in each.bodies
+        if isinstance(body, Judged)
+        for thing in body.things
+        if thing.place == place
+    ]
+    used = {(number, thing.name) for number, thing in judged if thing.name in seen[number].touched}
+    visible = {(number, thing.name) for number, thing in judged if not thing.masked}
+    scored = [(number, thing.name, thing.score) for number, thing in judged if thing.score is not None]
+    highest = {(number, name): score for number, name, score in sorted(scored, key=lambda each: each[2])}
+    right = [score for key, score in highest.items() if key in used]
+    wrong = [score for key, score in highest.items() if key not in used]
     # A name without a score is always shown.
     curve = tuple(
         ThresholdFigures(
             threshold,
-            sum(score < threshold for score in scored) / judgements,
-            1 - sum(score < threshold for score in right) / used if used else None,
+            sum(score < threshold for *_, score in scored) / len(judged),
+            1 - sum(score < threshold for score in right) / len(used) if used else None,
         )
         for threshold in (THRESHOLDS if scored else ())
     )
-    return MaskingFigures(judgements, masked, used, shown, auc(right, wrong), curve)
+    masked = sum(thing.masked for _, thing in judged)
+    return MaskingFigures(len(judged), masked, len(used), len(used & visible), auc(right, wrong), curve)
 
 
 def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
     """The area under the ROC curve of these scores; None where either class is empty."""
     if not right or not wrong:
         return None
-    ranked = sorted([(score, True) for score in right] + [(score, False) for score in wrong])
-    area, below, at = 0.0, 0, 0
-    while at < len(ranked):
-        equal = at
-        while equal < len(ranked) and ranked[equal][0] == ranked[at][0]:
-            equal += 1
-        good = sum(is_right for _, is_right in ranked[at:equal])
-        bad = equal - at - good
-        area += good * (below + bad / 2)
-        below += bad
-        at = equal
+    below = sorted(wrong)
+    area = sum(bisect_left(below, score) + bisect_right(below, score) for score in right) / 2
     return area / (len(right) * len(wrong))
 
 

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.agents.pet.agent import Pet
-from housequest.agent.agents.registry import make_agent
-from housequest.agent.episodes.events import Body, Event, Judged, ParseFailed, Planned, Progressed, Relevance, Started, Stepped
-from housequest.agent.evaluation.analysis.modules import (
+from housequest.agent.agents.pet.modules import (
     FinishedEpisode,
     ModulesReport,
     WatchedEpisode,
@@ -24,6 +22,8 @@ from housequest.agent.evaluation.analysis.modules import (
     watch,
     watch_own,
 )
+from housequest.agent.agents.registry import make_agent
+from housequest.agent.episodes.events import Body, Event, Judged, ParseFailed, Planned, Progressed, Relevance, Started, Stepped
 from housequest.agent.evaluation.analysis.subtasks import (
     PlannedSubtasks,
     SubtaskFigures,
