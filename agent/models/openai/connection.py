@@ -1,4 +1,7 @@
-"""Connections to an endpoint, many of them for many calls. Imports httpx2: import it on first use."""
+"""The SDK's client, without what it takes from the environment, and many of them for many calls.
+
+Imports the SDK: import it on first use.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import cast
 
 import httpx2
+from openai import AsyncOpenAI
 
 from housequest.agent.models.keys import Endpoint
 from housequest.agent.models.openai.failures import NotACompletion
@@ -23,6 +27,8 @@ CALLS_A_POOL = 16
 """Calls in flight in one pool of connections; what a pool does for each call grows with its connections."""
 
 MOST_POOLS = 256
+
+_HEADERS = frozenset({"accept", "connection", "content-length", "content-type", "host", "transfer-encoding", "user-agent"})
 
 
 async def _bound(response: httpx2.Response) -> None:
@@ -59,14 +65,14 @@ class Clients:
     def __init__(self, endpoint: Endpoint, key: str, timeout: float) -> None:
         self._endpoint, self._key, self._timeout = endpoint, key, timeout
         self._tls = httpx2.create_ssl_context()  # tens of milliseconds, and the same for all
-        self._calls: dict[httpx2.AsyncClient, int] = {}
+        self._calls: dict[AsyncOpenAI, int] = {}
         """The calls in flight of each."""
 
     def __len__(self) -> int:
         return len(self._calls)
 
     @contextmanager
-    def lend(self) -> Generator[httpx2.AsyncClient]:
+    def lend(self) -> Generator[AsyncOpenAI]:
         """A client for one call."""
         client = next((one for one, calls in self._calls.items() if calls < CALLS_A_POOL), None) or self._another()
         self._calls[client] += 1
@@ -75,7 +81,7 @@ class Clients:
         finally:
             self._calls[client] -= 1
 
-    def _another(self) -> httpx2.AsyncClient:
+    def _another(self) -> AsyncOpenAI:
         """One more client, which neither redirects nor retries nor keeps cookies; if there are enough, the least busy one.
 
         Only the time to connect is limited here. The caller limits the whole call: a body that dribbles in never exceeds the
@@ -83,14 +89,16 @@ class Clients:
         """
         if len(self) >= MOST_POOLS:
             return min(self._calls, key=lambda one: self._calls[one])
-        client = httpx2.AsyncClient(
-            base_url=self._endpoint.url,
-            headers={
-                "accept": "application/json",
-                "accept-encoding": "identity",
-                "authorization": f"Bearer {self._key}",
-                "user-agent": "housequest",
-            },
+        key = self._key
+
+        async def sent_by_us(request: httpx2.Request) -> None:
+            # The SDK adds OPENAI_CUSTOM_HEADERS, organisation and project from the environment by itself.
+            kept = {
+                name: value for name, value in request.headers.items() if name in _HEADERS or name.startswith("x-stainless-")
+            }
+            request.headers = httpx2.Headers({**kept, "accept-encoding": "identity", "authorization": f"Bearer {key}"})
+
+        connections = httpx2.AsyncClient(
             verify=self._tls,
             timeout=httpx2.Timeout(None, connect=min(self._timeout, 10.0)),
             # More calls wait until one ends. Common servers drop idle connections after five seconds.
@@ -99,7 +107,18 @@ class Clients:
             # A proxy of the environment would read what is meant for this machine, the key included.
             mounts={f"all://{self._endpoint.host}": None} if self._endpoint.loopback else None,
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            event_hooks={"response": [_bound]},
+            event_hooks={"request": [sent_by_us], "response": [_bound]},
+        )
+        client = AsyncOpenAI(
+            api_key=key,
+            admin_api_key="",
+            organization="",
+            project="",
+            webhook_secret="",
+            base_url=self._endpoint.url,
+            timeout=connections.timeout,
+            max_retries=0,
+            http_client=connections,
         )
         self._calls[client] = 0
         return client
@@ -107,4 +126,4 @@ class Clients:
     async def aclose(self) -> None:
         """Close all connections."""
         for client in self._calls:
-            await client.aclose()
+            await client.close()

@@ -20,7 +20,7 @@ SHORTEST_SECRET = 16
 REDACTED = "[key]"
 
 _LOGGERS = (
-    "httpx2",
+    *("httpx2", "openai._base_client", "openai._response", "openai._legacy_response"),
     *(f"httpcore2.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
 )
 """What the libraries beneath log, where a program asks for that, has the server's words too."""
@@ -97,15 +97,26 @@ class _LogGuard(logging.Filter):
         self.redactors: WeakSet[Redactor] = WeakSet()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        said = clean = record.getMessage()
-        for redactor in list(self.redactors):
-            clean = redactor.text(clean)
+        said = record.getMessage()
+        clean = self._redacted(said)
         if clean != said:
             record.msg, record.args = clean, ()
+        if record.exc_info:
+            # An SDK logs the error of the library beneath with its traceback, which has the server's words.
+            traced = _TRACEBACKS.formatException(record.exc_info)
+            record.exc_text = self._redacted(traced)
+            if record.exc_text != traced:
+                record.exc_info = None
         return True
+
+    def _redacted(self, text: str) -> str:
+        for redactor in list(self.redactors):
+            text = redactor.text(text)
+        return text
 
 
 _GUARD = _LogGuard()
+_TRACEBACKS = logging.Formatter()
 
 
 def _spellings(character: str) -> str:

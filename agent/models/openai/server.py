@@ -13,7 +13,8 @@ from housequest.agent.models.provider import CallOptions
 from housequest.agent.models.text import printable_line
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from httpx2 import Response
+    from openai import AsyncOpenAI
 
     from housequest.agent.models.openai.connection import Clients
 
@@ -37,7 +38,7 @@ class Server:
 
     async def clients(self) -> Clients:
         """Clients for calls of this event loop, which the caller closes."""
-        # httpx2 takes a moment to import, and a screen may be running meanwhile.
+        # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
         return await asyncio.to_thread(self._connect)
 
     def _connect(self) -> Clients:
@@ -46,7 +47,7 @@ class Server:
         return Clients(self.endpoint, self._key, self.calls.timeout)
 
     async def ask(
-        self, client: AsyncClient, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]
+        self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]
     ) -> T | Failure:
         """What ``read`` makes of the answer to ``body``, in one attempt; ``read`` may raise ``NotACompletion``."""
         import httpx2
@@ -62,10 +63,26 @@ class Server:
         self.answered = self.answered or not isinstance(found, Failure)
         return found
 
-    async def send(self, client: AsyncClient, url: str, body: Mapping[str, Any] | None = None) -> Response:
-        """What the server answers to ``body``, or without one to a GET. Raises what `lost` reads."""
-        async with asyncio.timeout(self.calls.timeout):
-            answer = await client.request("GET" if body is None else "POST", url, json=body)
+    async def send(self, client: AsyncOpenAI, url: str, body: Mapping[str, Any] | None = None) -> Response:
+        """What the server answers to ``body``, or without one to a GET. Raises what `lost` reads.
+
+        The SDK's methods for each path walk through the whole growing conversation at every call; this sends it as it is.
+        """
+        import httpx2
+        import openai
+
+        try:
+            async with asyncio.timeout(self.calls.timeout):
+                asked = (
+                    client.get(url, cast_to=httpx2.Response)
+                    if body is None
+                    else client.post(url, cast_to=httpx2.Response, body=dict(body))
+                )
+                answer = await asked
+        except openai.APIStatusError as error:
+            answer = error.response
+        except openai.APIConnectionError as error:
+            raise error.__cause__ or httpx2.RequestError(str(error)) from None
         self._reached = True
         return answer
 
