@@ -34,17 +34,10 @@ def all_keys() -> tuple[NamedKeys, ...]:
     from textual.binding import Binding
 
     from housequest.tui.app import HousequestApp
-    from housequest.tui.desk.books_screen import BooksScreen
-    from housequest.tui.desk.screen import DeskScreen
-    from housequest.tui.home.screen import HomeScreen
-    from housequest.tui.play.screen import PlayScreen
-    from housequest.tui.race.screen import RaceScreen
-    from housequest.tui.replay.screen import ReplayScreen
-    from housequest.tui.runs.screen import RunsScreen
+    from housequest.tui.screens import SCREENS, screen_class
 
-    screens = (HousequestApp, HomeScreen, PlayScreen, RaceScreen, ReplayScreen, RunsScreen, BooksScreen, DeskScreen)
     found: list[NamedKeys] = []
-    for each in screens:
+    for each in (HousequestApp, *map(screen_class, SCREENS)):
         keys = tuple(Binding.make_bindings(each.BINDINGS))
         ids = [key.id for key in keys if key.id]
         found.append(NamedKeys(ids[0].partition(".")[0], keys))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -12,14 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.events import ScreenResume
-from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from housequest.tui.base_screen import AppScreen
-from housequest.tui.desk.books import FIRST, BookSummary, OpenBook, list_books, open_book
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
+from housequest.tui.desk.books import FIRST, BookSummary, list_books, open_book
 from housequest.tui.dialogs import PickDialog
-from housequest.tui.keymap import named
+from housequest.tui.keymap import APP, named
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import flat
@@ -51,6 +49,8 @@ class BooksScreen(AppScreen):
             ],
         )
     ]
+    GROUP = "rules"
+    GROUPS: ClassVar[Mapping[str, str]] = {"list": "look", APP: "leave"}
     AUTO_FOCUS = "OptionList"
 
     DEFAULT_CSS = """
@@ -66,12 +66,6 @@ class BooksScreen(AppScreen):
         }
     }
     """
-
-    @dataclass
-    class Chosen(Message):
-        """This book was opened."""
-
-        opened: OpenBook
 
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
         super().__init__()
@@ -145,13 +139,10 @@ class BooksScreen(AppScreen):
             return
         self._say("")
         self._opened = name
-        self.post_message(self.Chosen(found))
+        self.post_message(OpenScreen("desk", (found.book, RUNS, found.shipped), awaited=True))
 
     def _say(self, text: str) -> None:
         self.query_one("#books-note", Static).update(Content.styled(flat(text), "$fault"))
-
-    def action_leave(self) -> None:
-        self.post_message(self.Left())
 
 
 def _title(about: str) -> Content:

@@ -26,6 +26,7 @@ class MergeDialog(Dialog[str | None]):
     The answer is what the rule says from now on, or None where nothing is to be merged.
     """
 
+    GROUP = "rules"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Leave"),
         Binding("ctrl+s,enter", "merge", "Merge", priority=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -17,6 +17,7 @@ from textual.widgets import Input, Static, TextArea
 from housequest.knowledge.rules import KINDS
 from housequest.tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
 from housequest.tui.dialogs import Dialog
+from housequest.tui.keymap import APP
 from housequest.tui.text import cut, printable
 from housequest.tui.widgets.choice import ChoiceBar
 from housequest.worlds.errors import HousequestError
@@ -55,6 +56,8 @@ class RuleDialog(Dialog[bool]):
     ``check_like`` is an example of a check, one of that world's if not given.
     """
 
+    GROUP = "rules"
+    GROUPS: ClassVar[Mapping[str, str]] = {APP: "leave"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
         Binding("ctrl+s,enter", "save", "Save", priority=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.library import WITNESSES, library
 from housequest.knowledge.rulebook import Rulebook
 from housequest.knowledge.rules import Rule, RuleVerdict
-from housequest.tui.base_screen import AppScreen
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
 from housequest.tui.desk.checking import CheckProgress, RuleCheck, located
 from housequest.tui.desk.draft import Draft, DraftFault
 from housequest.tui.desk.filter_bar import FilterBar
@@ -30,7 +30,7 @@ from housequest.tui.desk.rule_text import taken_back
 from housequest.tui.desk.rule_view import RulePair, RuleView
 from housequest.tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
 from housequest.tui.desk.witnesses import FoundWitness, Witness, find_witnesses
-from housequest.tui.keymap import named
+from housequest.tui.keymap import APP, named
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
@@ -85,6 +85,8 @@ class DeskScreen(AppScreen):
             ],
         )
     ]
+    GROUP = "rules"
+    GROUPS: ClassVar[Mapping[str, str]] = {"list": "words narrow leave_words clear_words reload", APP: "leave"}
     AUTO_FOCUS = "RuleList"
 
     DEFAULT_CSS = """
@@ -102,7 +104,7 @@ class DeskScreen(AppScreen):
     }
     """
 
-    def __init__(self, book: Rulebook, runs: Path, *, shipped: bool = False) -> None:
+    def __init__(self, book: Rulebook, runs: Path = RUNS, shipped: bool = False) -> None:
         super().__init__()
         self._at = SavedDesk(Desk(book))
         self._runs = runs
@@ -185,7 +187,7 @@ class DeskScreen(AppScreen):
     def _opened(self, message: RuleView.Opened) -> None:
         match message.witness:
             case FoundWitness(path=path, event=event):
-                self.post_message(self.OpenReplay(path, event))
+                self.post_message(OpenScreen("replay", (path, None, event)))
             case missing:
                 self._say(missing.reason)
 
@@ -423,4 +425,4 @@ class DeskScreen(AppScreen):
         elif self._paired:
             self._turn_to(pair=False)
         else:
-            self.post_message(self.Left())
+            super().action_leave()

@@ -170,6 +170,7 @@ class BranchesDialog(Dialog[BranchChoice | None]):
     ``does`` says what choosing does. The answer is what was chosen, None where nothing was.
     """
 
+    GROUP = "episode"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Leave"),
         Binding("left", "move(-1, 0)", "Branch", key_display="← →"),

@@ -64,6 +64,7 @@ class Story(FramedPane):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
     DEFAULT_CSS = "Story { color: $foreground 88%; & > .story--selected { background: $panel; } }"
     BORDER_TITLE = "Story"
+    GROUP = "panes"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter,space", "unfold", "Open or close the turn's thoughts", show=False)]
 
     @dataclass

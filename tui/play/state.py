@@ -20,6 +20,7 @@ from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, action_n
 from housequest.tui.play.session import Session, SessionUpdate
 from housequest.tui.play.status import SessionStatus
 from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS
+from housequest.tui.screens import game_modes
 from housequest.worlds.base import CommandKey
 
 if TYPE_CHECKING:
@@ -156,7 +157,11 @@ KEYS = named(
         Binding("n", "next", "Next", tooltip="Play another task like it"),
         Binding("colon", "line", "Type", key_display=":", tooltip="Type a command"),
         Binding("g", "commands", "Possible", tooltip="List what is possible"),
-        Binding("R", "race", "Race", tooltip="Race the agent at this task"),
+        *(
+            Binding(mode.key, f"play_as('{mode.name}')", mode.title.capitalize(), tooltip=mode.again)
+            for mode in game_modes()
+            if mode.again
+        ),
         Binding("k", "teach", "Teach", tooltip="Make a rule of what just happened"),
         Binding("m", "model", "Model", tooltip="Change the model"),
         Binding("t", "take_over", "Take over", tooltip="Take over, or hand back"),

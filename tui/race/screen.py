@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual import events
@@ -16,7 +18,7 @@ from housequest.tui.episode.house import HousePane
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewMode, ViewPane
-from housequest.tui.keymap import named
+from housequest.tui.keymap import EPISODE_GROUPS, named
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.live_screen import LiveScreen, with_explanations
 from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, hints
@@ -131,6 +133,13 @@ class RaceScreen(LiveScreen):
     """
 
     KEYS = KEYS
+    GROUP = "race"
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "commands": "line commands command",
+        "agent": "lockstep pace",
+        "games": "retry replay",
+        **EPISODE_GROUPS,
+    }
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "CommandLine"
     DEFAULT_CSS = """
@@ -162,7 +171,8 @@ class RaceScreen(LiveScreen):
     }
     """
 
-    def __init__(self, game: GameConfig) -> None:
+    def __init__(self, game: GameConfig, mode: str = "race", resume: Path | None = None) -> None:
+        del mode, resume  # there is one mode, and a race begins at the beginning
         super().__init__(game, hints=False)
         rival = game.agent if game.agent != HUMAN else DEFAULT_RIVAL
         name = f"the {rival}" if rival == DEFAULT_RIVAL else rival

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import named
+from housequest.tui.keymap import EPISODE_GROUPS, named
 from housequest.tui.play.status import DEFAULT_PACE, next_pace
 from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS, PaneScreen
 from housequest.tui.replay.recording import Recording, ReplayBranch, ReplayStop, read_recording
@@ -176,6 +176,11 @@ class ReplayScreen(PaneScreen):
             ],
         )
     ]
+    GROUP = "replay"
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "turns": "play pace move go jump skill why branch branches read",
+        **EPISODE_GROUPS,
+    }
     AUTO_FOCUS = "Story"
 
     DEFAULT_CSS = """
@@ -429,7 +434,7 @@ class ReplayScreen(PaneScreen):
 
     def action_leave(self) -> None:
         self._pause()
-        self.post_message(self.Left())
+        super().action_leave()
 
 
 def _ending(moment: EpisodeMoment, failure: Failure | None) -> Content:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -16,8 +17,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, OptionList, Static
 
-from housequest.tui.base_screen import AppScreen
-from housequest.tui.keymap import named
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
+from housequest.tui.keymap import APP, named
 from housequest.tui.runs.charts import Chart, StepsChart, SuccessChart
 from housequest.tui.runs.data import FileStates, RunSnapshot, UnreadableRun, file_states, pair_runs, read_overview, run_folders
 from housequest.tui.runs.matrix import Matrix
@@ -70,6 +71,8 @@ class RunsScreen(AppScreen):
             ],
         )
     ]
+    GROUP = "runs"
+    GROUPS: ClassVar[Mapping[str, str]] = {"rules": "rules", APP: "leave"}
 
     DEFAULT_CSS = """
     RunsScreen {
@@ -87,7 +90,7 @@ class RunsScreen(AppScreen):
     }
     """
 
-    def __init__(self, folder: Path, *, poll: float | None = POLL) -> None:
+    def __init__(self, folder: Path = RUNS, *, poll: float | None = POLL) -> None:
         super().__init__()
         self._folder = folder
         self._poll = poll
@@ -237,7 +240,7 @@ class RunsScreen(AppScreen):
     @on(Matrix.Opened)
     def _replay(self, event: Matrix.Opened) -> None:
         if event.cell.record is not None:
-            self.post_message(self.OpenReplay(event.cell.record))
+            self.post_message(OpenScreen("replay", (event.cell.record,)))
         else:
             self._say("This task has not been played yet: there is nothing to replay.")
 
@@ -269,10 +272,10 @@ class RunsScreen(AppScreen):
         self.run_worker(self._look, group="look", exclusive=True)
 
     def action_rules(self) -> None:
-        self.post_message(self.OpenRules())
+        self.post_message(OpenScreen("books"))
 
     def action_leave(self) -> None:
         if self._open:
             self._turn_to()
         else:
-            self.post_message(self.Left())
+            super().action_leave()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from textual.app import App
@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from housequest.agent.config import Settings
 from housequest.tui import theme
+from housequest.tui.base_screen import OpenScreen
 from housequest.tui.home.games import GameBrowser
 from housequest.tui.home.places import SourceList
 from housequest.tui.home.recent import RecentChoices, load_recent, record_files, save_recent
@@ -27,6 +28,14 @@ from housequest.worlds.registry import make_world
 from tests.tui.screen import SIZES, USUAL, screen_text, showing, until, write_in
 
 
+class Chosen(NamedTuple):
+    """What a screen of a game is made from."""
+
+    game: GameConfig
+    mode: str
+    resume: Path | None
+
+
 class House(App[None]):
     """Home alone; keeps what it is told."""
 
@@ -35,24 +44,24 @@ class House(App[None]):
         theme.register_themes(self)
         self.animation_level = "none"
         self.settings = settings
-        self.chosen: list[HomeScreen.Chosen] = []
+        self.chosen: list[Chosen] = []
         self.replays: list[Path] = []
         self.runs = 0
 
     def on_mount(self) -> None:
         self.push_screen(HomeScreen(self.settings, speed=7.0))
 
-    def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
-        self.chosen.append(message)
-
-    def on_app_screen_open_replay(self, message: HomeScreen.OpenReplay) -> None:
-        self.replays.append(message.path)
-
-    def on_home_screen_open_runs(self) -> None:
-        self.runs += 1
+    def on_open_screen(self, message: OpenScreen) -> None:
+        match message.name:
+            case "replay":
+                self.replays.append(*message.arguments)
+            case "runs":
+                self.runs += 1
+            case _:
+                self.chosen.append(Chosen(*message.arguments))
 
     @property
-    def last(self) -> HomeScreen.Chosen:
+    def last(self) -> Chosen:
         return self.chosen[-1]
 
     @property

@@ -17,9 +17,10 @@ from housequest.agent.episodes.events import Ended, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.app import HousequestApp
 from housequest.tui.dialogs import PickDialog
-from housequest.tui.play.game import GameConfig, Mode
+from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.screen import PlayScreen
+from housequest.tui.play.status import PlayMode
 from housequest.tui.theme import DARK, LIGHT
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.paths import state_folder
@@ -58,7 +59,7 @@ def server(running: Server) -> Server:
     return running
 
 
-def playing(game: GameConfig, mode: Mode = "step", resume: Path | None = None) -> HousequestApp:
+def playing(game: GameConfig, mode: PlayMode = "step", resume: Path | None = None) -> HousequestApp:
     return showing(lambda: PlayScreen(game, mode, resume))
 
 

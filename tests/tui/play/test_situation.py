@@ -81,4 +81,4 @@ def test_what_is_typed_while_the_world_is_opened_does_nothing() -> None:
     here = PlayState(game(COIN, "react"), SessionStatus("watch", "opening"), ViewState())
     free = {name for name in names() if here.refusal(name) is None}
     assert free <= WHILE_OPENING
-    assert not free & {"model", "race", "escape", "retry", "take_over"}
+    assert not free & {"model", "play_as", "escape", "retry", "take_over"}
