@@ -12,6 +12,9 @@ from textual.binding import Binding
 
 LEAVE = "leave"
 """The action by which a screen is left."""
+PALETTE_KEY = Binding("slash", "app.command_palette", "Palette", key_display="/")
+LAST_KEYS = (PALETTE_KEY, Binding("q", LEAVE, "Back"), Binding("escape", LEAVE, "Back", show=False))
+"""The keys that most screens have last."""
 
 APP = "app"
 """The group of the palette that comes last."""

@@ -17,7 +17,7 @@ from textual.widgets.option_list import Option
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
 from housequest.tui.desk.books import FIRST, BookSummary, list_books, open_book
 from housequest.tui.dialogs import PickDialog
-from housequest.tui.keymap import APP, named
+from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import flat
@@ -43,9 +43,7 @@ class BooksScreen(AppScreen):
                 Binding("n", "new", "New"),
                 Binding("o", "other", "Open a file"),
                 Binding("r", "look", "Look again", show=False),
-                Binding("slash", "app.command_palette", "Palette", key_display="/"),
-                Binding("q", "leave", "Back"),
-                Binding("escape", "leave", "Back", show=False),
+                *LAST_KEYS,
             ],
         )
     ]
@@ -79,7 +77,7 @@ class BooksScreen(AppScreen):
         yield OptionList()
         yield Static(Content(TEACHING), id="books-teaching")
         yield Static(id="books-note")
-        yield KeyBar(last=("app.command_palette", "leave"))
+        yield KeyBar()
 
     @on(ScreenResume)
     def action_look(self) -> None:

@@ -22,15 +22,13 @@ from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
 from housequest.tui.desk.checking import CheckProgress, RuleCheck, located
 from housequest.tui.desk.draft import Draft, DraftFault
-from housequest.tui.desk.filter_bar import FilterBar
-from housequest.tui.desk.merge_dialog import MergeDialog
-from housequest.tui.desk.rule_dialog import RuleDialog, SaveDraft
-from housequest.tui.desk.rule_list import RuleList
+from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
+from housequest.tui.desk.rule_list import FilterBar, RuleList
 from housequest.tui.desk.rule_text import taken_back
 from housequest.tui.desk.rule_view import RulePair, RuleView
 from housequest.tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
 from housequest.tui.desk.witnesses import FoundWitness, Witness, find_witnesses
-from housequest.tui.keymap import APP, named
+from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
@@ -79,9 +77,7 @@ class DeskScreen(AppScreen):
                 Binding("c", "narrow('contradicted')", "Contradicted alone", show=False),
                 Binding("0", "narrow('all')", "All rules", show=False),
                 Binding("r", "reload", "Read again"),
-                Binding("slash", "app.command_palette", "Palette", key_display="/"),
-                Binding("q", "leave", "Back"),
-                Binding("escape", "leave", "Back", show=False),
+                *LAST_KEYS,
             ],
         )
     ]
@@ -125,7 +121,7 @@ class DeskScreen(AppScreen):
                 yield RuleView(self._look_up, id="desk-rule")
             yield RulePair(self._look_up, id="desk-pair")
         yield Static(id="desk-note")
-        yield KeyBar(last=("app.command_palette", "leave"))
+        yield KeyBar()
 
     def on_mount(self) -> None:
         if self._shipped:

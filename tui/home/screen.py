@@ -20,10 +20,9 @@ from housequest.agent.agents.spec import AgentSpec
 from housequest.agent.config import DEFAULT_WORLD, Settings
 from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.home.catalogue import LARGEST_SEED, Catalogue, GameRow, GameSource, first_seed, first_source
-from housequest.tui.home.games import GameBrowser
+from housequest.tui.home.games import GameBrowser, GameList
 from housequest.tui.home.places import SourceList
 from housequest.tui.home.recent import PlayerChoice, RecentChoices, load_recent, save_recent
-from housequest.tui.home.task_list import GameList
 from housequest.tui.home.who import PlayerPanel
 from housequest.tui.keymap import APP, named
 from housequest.tui.screens import game_modes, screen_for

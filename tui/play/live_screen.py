@@ -67,7 +67,7 @@ class LiveScreen(ViewScreen):
         reader = game.world.household
         patterns = [form.pattern for form in reader.commands.forms] if reader else []
         self._line = CommandLine(hints=hints, patterns=patterns)
-        self._bar = KeyBar(self.KEYS, last=("app.command_palette", "leave"))
+        self._bar = KeyBar(self.KEYS)
 
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""

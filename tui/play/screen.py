@@ -98,13 +98,17 @@ class PlayScreen(PaneScreen, LiveScreen):
         return self._view.play_state
 
     def refusal(self, action: str) -> str | None:
-        if action == "end_guide":
-            return None if self._guide is not None and self._guide.display else "There is no guide here: / lists every key."
-        if action == "view":
-            return self.view_refusal() or self.play_state.refusal(action)
-        if action == "true_state":
-            return self.true_refusal() or self.play_state.refusal(action)
-        return self.play_state.refusal(action)
+        why = None
+        match action:
+            case "end_guide" if self._guide is None or not self._guide.display:
+                why = "There is no guide here: / lists every key."
+            case "view":
+                why = self.view_refusal()
+            case "true_state":
+                why = self.true_refusal()
+            case _:
+                pass
+        return why or self.play_state.refusal(action)
 
     def prompt(self) -> PromptContent:
         return replace(self.play_state, typing=self._line.has_focus_within).prompt()

@@ -5,7 +5,7 @@ No widget is needed: it is computed from the game, its status and its events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from textual.binding import Binding
 from housequest.agent.agents.registry import agent_spec
 from housequest.agent.episodes.events import Ended, Event, Intervened
 from housequest.tui.episode.state import EpisodeMoment, ViewState, apply
-from housequest.tui.keymap import named
+from housequest.tui.keymap import PALETTE_KEY, named
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, action_name, hints
 from housequest.tui.play.session import Session, SessionUpdate
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _Prompt = tuple[PromptKind, str, Mapping[str, str]]
 """A kind of prompt, its text, and what each key does."""
+_Need = tuple[Callable[["PlayState"], object], str]
 
 
 class LiveGame:
@@ -174,6 +175,7 @@ KEYS = named(
         Binding("i", "end_guide", "End the guide", show=False, tooltip="End the guide of the first game"),
         Binding("f", "fold", "Thoughts", tooltip="Fold or unfold all thoughts"),
         *PANE_KEYS,
+        PALETTE_KEY,
         Binding("q", "leave", "Home", tooltip="Leave the game"),
     ),
 )
@@ -196,17 +198,10 @@ def _shown(key: CommandKey) -> str:
     return "".join(names.get(part, part) for part in key.key.split("+"))
 
 
-_NO_MODEL = {
-    "hint": "The {} hears no hints, having no model: t takes over.",
-    "other": "The {} would propose the same again: e edits it, t takes over.",
-    "model": "The {} has no model to change. Agents are chosen at home.",
-}
 LONGEST_HEARD = 56
 """Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
 WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
 """What can be done before there is a game; other keys are letters of something that was typed too early."""
-
-_CHOOSE = "First choose a turn to go back to, with ← or a click on it."
 
 
 def end_of(heard: str, longest: int) -> str:
@@ -244,59 +239,17 @@ class PlayState:
 
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
-        waiting = self.status.waiting
-        if waiting == "opening" and action not in WHILE_OPENING:
+        if self.status.waiting == "opening" and action not in WHILE_OPENING:
             return self._not_running()
-        match action:
-            case "step" | "auto" | "take_over":
-                return self._not_running() or self._no_agent()
-            case "skill":
-                other = None if self.skills else "Skills are shown of an agent by a camera alone; space is one command."
-                return self._not_running() or self._no_agent() or other
-            case "interact" | "choose":
-                return self._not_running() or (
-                    None if self.keys else "This world has no keys to act with: type after : instead."
-                )
-            case "pace":
-                watching = self.status.mode == "watch"
-                other = None if watching else "The pace is for watching: a lets the agent play on."
-                return self._not_running() or self._no_agent() or other
-            case "accept" | "edit" | "other":
-                proposed = None if waiting == "verdict" else "Nothing is proposed; space steps to the next proposal."
-                return self._not_running() or proposed or (self._no_model(action) if action == "other" else None)
-            case "line" | "command":
-                return self._not_running()
-            case "commands":
-                unlisted = "This world cannot list its commands; type after : what you mean."
-                return self._not_running() or (unlisted if self.status.possible is None else None)
-            case "hint":
-                return self._not_running() or self._no_agent() or self._no_model(action)
-            case "model":
-                return self._no_agent() or self._no_model(action)
-            case "back":
-                return None if self.state.moment.story else "Nothing was played yet that one could go back to."
-            case "teach":
-                return None if self.state.moment.story else "Nothing was played yet that a rule could be made of."
-            case "forward":
-                return None if self.cursor is not None else "This is the present; ← goes back."
-            case "branch":
-                chosen = self.cursor is not None or (waiting == "over" and self.missed is not None)
-                return (None if chosen else _CHOOSE) if self.status.playing else self._not_running()
-            case "branches":
-                return None if self.rewound else "The game was never rewound: it has one branch. ← and then b begin another."
-            case "escape":
-                busy = waiting == "deciding" and self.game.agent != HUMAN
-                return None if busy or self.cursor is not None else "There is nothing to call off."
-            case "retry":
-                return None if waiting in {"failed", "closed"} else "Nothing failed; o asks for another proposal."
-            case "true_state":
-                return None if waiting == "over" or self.status.mode == "watch" else self._not_watching()
-            case "fold":
-                return "You play alone: there are no thoughts to unfold." if self.game.agent == HUMAN else None
-            case "replay" | "next":
-                return None if waiting == "over" else "The game goes on; q leaves it, and home takes it up again."
-            case _:
-                return None
+        if (action in _IN_GAME.split() or (action == "branch" and not self.status.playing)) and (why := self._not_running()):
+            return why
+        if action in _WITH_AGENT.split() and self.game.agent == HUMAN:
+            return "You play alone, with no agent: type after :. Agents are chosen at home."
+        if (need := _NEEDS.get(action)) is not None and not need[0](self):
+            return need[1]
+        if action in _NO_MODEL and not agent_spec(self.game.agent).needs_model:
+            return _NO_MODEL[action].format(self.game.agent)
+        return self._not_watching() if action == "true_state" else None
 
     def prompt(self) -> PromptContent:
         """What the prompt says now, with those of its keys that do something."""
@@ -365,13 +318,53 @@ class PlayState:
         over = self.status.waiting == "over"
         return "The game is over: ← goes back into it, n plays another, q leaves." if over else None
 
-    def _not_watching(self) -> str:
+    def _not_watching(self) -> str | None:
+        if self.status.waiting == "over" or self.status.mode == "watch":
+            return None
         later = "it is shown once the game is over" if self.game.agent == HUMAN else "a lets the agent play on while you watch"
         return f"It would show you what is hidden: {later}."
 
-    def _no_agent(self) -> str | None:
-        alone = self.game.agent == HUMAN
-        return "You play alone, with no agent: type after :. Agents are chosen at home." if alone else None
 
-    def _no_model(self, action: str) -> str | None:
-        return None if agent_spec(self.game.agent).needs_model else _NO_MODEL[action].format(self.game.agent)
+_IN_GAME = "step auto skill pace accept edit other hint take_over line command commands interact choose"
+"""Actions for which a game has to go on."""
+_WITH_AGENT = "step auto skill pace hint take_over model"
+_NO_MODEL = {
+    "hint": "The {} hears no hints, having no model: t takes over.",
+    "other": "The {} would propose the same again: e edits it, t takes over.",
+    "model": "The {} has no model to change. Agents are chosen at home.",
+}
+"""What is said of an agent without a model, which these actions need."""
+_PROPOSED: _Need = lambda here: here.status.waiting == "verdict", "Nothing is proposed; space steps to the next proposal."
+_KEYS: _Need = lambda here: here.keys, "This world has no keys to act with: type after : instead."
+_OVER: _Need = lambda here: here.status.waiting == "over", "The game goes on; q leaves it, and home takes it up again."
+
+_NEEDS: Mapping[str, _Need] = {
+    "skill": (lambda here: here.skills, "Skills are shown of an agent by a camera alone; space is one command."),
+    "pace": (lambda here: here.status.mode == "watch", "The pace is for watching: a lets the agent play on."),
+    "accept": _PROPOSED,
+    "edit": _PROPOSED,
+    "other": _PROPOSED,
+    "interact": _KEYS,
+    "choose": _KEYS,
+    "commands": (
+        lambda here: here.status.possible is not None,
+        "This world cannot list its commands; type after : what you mean.",
+    ),
+    "back": (lambda here: here.state.moment.story, "Nothing was played yet that one could go back to."),
+    "teach": (lambda here: here.state.moment.story, "Nothing was played yet that a rule could be made of."),
+    "forward": (lambda here: here.cursor is not None, "This is the present; ← goes back."),
+    "branch": (
+        lambda here: here.cursor is not None or (here.status.waiting == "over" and here.missed is not None),
+        "First choose a turn to go back to, with ← or a click on it.",
+    ),
+    "branches": (lambda here: here.rewound, "The game was never rewound: it has one branch. ← and then b begin another."),
+    "escape": (
+        lambda here: here.cursor is not None or (here.status.waiting == "deciding" and here.game.agent != HUMAN),
+        "There is nothing to call off.",
+    ),
+    "retry": (lambda here: here.status.waiting in {"failed", "closed"}, "Nothing failed; o asks for another proposal."),
+    "fold": (lambda here: here.game.agent != HUMAN, "You play alone: there are no thoughts to unfold."),
+    "replay": _OVER,
+    "next": _OVER,
+}
+"""What has to hold for an action of a key, and what is said where it does not."""

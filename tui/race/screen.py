@@ -13,12 +13,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
+from housequest.tui.episode.branches import OUTCOME_WORDS
 from housequest.tui.episode.header import GameHeader
 from housequest.tui.episode.house import HousePane
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewMode, ViewPane
-from housequest.tui.keymap import EPISODE_GROUPS, named
+from housequest.tui.keymap import EPISODE_GROUPS, PALETTE_KEY, named
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.live_screen import LiveScreen, with_explanations
 from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, hints
@@ -61,13 +62,11 @@ KEYS = named(
         Binding("P", "replay('rival')", "Replay the other's"),
         Binding("f", "fold", "Thoughts"),
         Binding("tab", "next_pane", "Next region", show=False),
-        Binding("slash", "app.command_palette", "Palette", key_display="/"),
+        PALETTE_KEY,
         Binding("q", "leave", "Home"),
     ),
 )
 """In the order in which they are shown."""
-
-_MARKS = {"won": "✦ won in", "lost": "○ lost after", "stopped": "▪ stopped after", "error": "! broke off after"}
 
 
 class RaceGame(LiveGame):
@@ -101,7 +100,7 @@ class RaceGame(LiveGame):
         refused = f" · {moment.refused} refused" if moment.refused else ""
         if moment.ended is None:
             return f"{name} · turn {moment.turn}{refused}"
-        return f"{name} · {_MARKS[moment.ended.outcome]} {moment.ended.turns}{refused}"
+        return f"{name} · {OUTCOME_WORDS[moment.ended.outcome]} {moment.ended.turns}{refused}"
 
     def activity(self, *, heard: bool) -> str:
         """What the agent is doing, in a word or two, or the end of what its model is saying where that may be ``heard``.

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import ContentSwitcher, OptionList, Static
 
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
-from housequest.tui.keymap import APP, named
+from housequest.tui.keymap import APP, LAST_KEYS, PALETTE_KEY, named
 from housequest.tui.runs.charts import Chart, StepsChart, SuccessChart
 from housequest.tui.runs.data import FileStates, RunSnapshot, UnreadableRun, file_states, pair_runs, read_overview, run_folders
 from housequest.tui.runs.matrix import Matrix
@@ -48,8 +48,7 @@ KEYS = (
     Binding("1", "pair_first", "In the first", tooltip="Replay it in the first run"),
     Binding("2", "pair_second", "In the second", tooltip="Replay it in the second run"),
     Binding("k", "rules", "Rules"),
-    Binding("slash", "app.command_palette", "Palette", key_display="/"),
-    Binding("q", "leave", "Back"),
+    *LAST_KEYS[:2],
 )
 """The keys of the three views as they are shown; each belongs to a widget of the view that its name begins with."""
 
@@ -66,7 +65,7 @@ class RunsScreen(AppScreen):
             [
                 Binding("r", "look", "Look again", show=False),
                 Binding("k", "rules", "Rules"),
-                Binding("slash", "app.command_palette", "Palette", key_display="/"),
+                PALETTE_KEY,
                 Binding("q,escape", "leave", "Back"),
             ],
         )
@@ -111,7 +110,7 @@ class RunsScreen(AppScreen):
                 yield Horizontal(SuccessChart(), StepsChart(), id="runs-charts")
             yield RunView(id="run")
             yield PairView(id="pair")
-        yield KeyBar(KEYS, last=("app.command_palette", "leave"))
+        yield KeyBar(KEYS)
 
     def on_mount(self) -> None:
         self._title()

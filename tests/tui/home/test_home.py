@@ -15,11 +15,10 @@ from textual.widgets import Input
 from housequest.agent.config import Settings
 from housequest.tui import theme
 from housequest.tui.base_screen import OpenScreen
-from housequest.tui.home.games import GameBrowser
+from housequest.tui.home.games import GameBrowser, GameList
 from housequest.tui.home.places import SourceList
 from housequest.tui.home.recent import RecentChoices, load_recent, record_files, save_recent
 from housequest.tui.home.screen import HomeScreen
-from housequest.tui.home.task_list import GameList
 from housequest.tui.home.who import PlayerPanel
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.plain import play_game
