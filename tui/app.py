@@ -53,10 +53,8 @@ class HousequestApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "app",
-            [
-                Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
-                Binding("ctrl+l", "toggle_theme", "Light or dark", show=False),
-            ],
+            Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
+            Binding("ctrl+l", "toggle_theme", "Light or dark", show=False),
         )
     ]
 
@@ -203,7 +201,7 @@ class HousequestApp(App[None]):
     def on_open_screen(self, message: OpenScreen) -> None:
         screen, below = screen_class(message.name)(*message.arguments), self._app_screen
         if message.instead:
-            self.switch_screen(screen)
+            self.switch_screen(screen)  # pyright: ignore[reportUnknownMemberType]
             return
         self.push_screen(screen)
         if message.awaited and below is not None:

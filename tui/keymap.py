@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -35,7 +35,7 @@ def group_of(action: str, node: Any, screen: Any) -> str:
     return next((group for group, actions in groups.items() if action in actions.split()), getattr(screen, "GROUP", ""))
 
 
-def named(screen: str, keys: Sequence[Binding]) -> tuple[Binding, ...]:
+def named(screen: str, *keys: Binding) -> tuple[Binding, ...]:
     """``keys`` with ids such as ``play.take-over``, from their descriptions; the second of two that are alike gets none."""
     seen = Counter[str]()
     found: list[Binding] = []

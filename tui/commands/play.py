@@ -111,14 +111,15 @@ def play(
 
 def _what_next(world: World, player: str) -> str:
     """How to watch a model play ``world``, and how to play it, for somebody who has watched ``player``."""
-    from housequest.agent.agents.registry import DEFAULT_AGENT
+    from housequest.agent.agents.registry import DEFAULT_AGENT, agent_names, agent_spec
     from housequest.worlds.registry import DEFAULT_WORLD
 
+    by_camera = (name for name in agent_names() if agent_spec(name).by_camera)
     return _WHAT_NEXT.format(
         command=terminal.command(),
         model="a language model" if player == "expert" else "another language model",
         world="" if world.name == DEFAULT_WORLD else f" --world {world.name}",
-        agent="opex" if world.pictured and not world.skills else DEFAULT_AGENT,
+        agent=next(by_camera, DEFAULT_AGENT) if world.pictured and not world.skills else DEFAULT_AGENT,
     )
 
 

@@ -15,7 +15,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
-from housequest.tui.desk.books import FIRST, BookSummary, list_books, open_book
+from housequest.tui.desk.books import FIRST, BookSummary, explores, list_books, open_book
 from housequest.tui.dialogs import PickDialog
 from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.text import plural
@@ -26,9 +26,9 @@ from housequest.worlds.errors import HousequestError
 TEACHING = (
     "A rule is a sentence about the world, for people and for agents, with what was played as its evidence. A book that ships "
     "stays as it is: what you change becomes your own copy.\n"
-    "In a game or in a replay, k makes a rule of what just happened. Without a screen, `housequest explore` plays, and writes "
-    "down what it finds."
+    "In a game or in a replay, k makes a rule of what just happened."
 )
+EXPLORING = " Without a screen, `housequest explore` plays, and writes down what it finds."
 
 
 class BooksScreen(AppScreen):
@@ -37,14 +37,12 @@ class BooksScreen(AppScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "books",
-            [
-                # At once, not by a message of the list's: what is typed behind it waits for the book.
-                Binding("enter", "open", "Open", priority=True),
-                Binding("n", "new", "New"),
-                Binding("o", "other", "Open a file"),
-                Binding("r", "look", "Look again", show=False),
-                *LAST_KEYS,
-            ],
+            # At once, not by a message of the list's: what is typed behind it waits for the book.
+            Binding("enter", "open", "Open", priority=True),
+            Binding("n", "new", "New"),
+            Binding("o", "other", "Open a file"),
+            Binding("r", "look", "Look again", show=False),
+            *LAST_KEYS,
         )
     ]
     GROUP = "rules"
@@ -75,7 +73,7 @@ class BooksScreen(AppScreen):
     def compose(self) -> ComposeResult:
         yield Static(_title("reading …"), id="books-title")
         yield OptionList()
-        yield Static(Content(TEACHING), id="books-teaching")
+        yield Static(Content(TEACHING + (EXPLORING if explores() else "")), id="books-teaching")
         yield Static(id="books-note")
         yield KeyBar()
 

@@ -20,6 +20,7 @@ from housequest.knowledge.library import WITNESSES, library
 from housequest.knowledge.rulebook import Rulebook
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
+from housequest.tui.desk.books import explores
 from housequest.tui.desk.checking import CheckProgress, RuleCheck, located
 from housequest.tui.desk.draft import Draft, DraftFault
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
@@ -38,10 +39,8 @@ from housequest.worlds.errors import HousequestError
 WIDE = 104
 """Columns from which on a rule stands beside the list, not below it."""
 
-EMPTY = (
-    "No rules yet. n writes one; k in a game or in a replay makes one of what happens there; "
-    "`housequest explore` finds some by itself."
-)
+EMPTY = "No rules yet. n writes one; k in a game or in a replay makes one of what happens there"
+EXPLORING = "; `housequest explore` finds some by itself"
 FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all."
 
 _LISTED = {"mark", "merge", "new", "words", "narrow", "check", "recount"}
@@ -58,27 +57,25 @@ class DeskScreen(AppScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "desk",
-            [
-                Binding("a", "judge('accepted')", "Accept"),
-                Binding("x", "judge('rejected')", "Reject"),
-                Binding("e", "edit", "Edit"),
-                Binding("u", "undo", "Undo"),
-                Binding("w", "settle", "This, not that"),
-                Binding("p", "pair", "Side by side"),
-                Binding("v", "check", "Check"),
-                Binding("V", "recount", "Take these counts"),
-                Binding("n", "new", "New"),
-                Binding("space", "mark", "Mark"),
-                Binding("m", "merge", "Merge"),
-                Binding("f", "words", "Find"),
-                Binding("s", "narrow('status')", "Status", show=False),
-                Binding("k", "narrow('kind')", "Kind", show=False),
-                Binding("t", "narrow('type')", "Task type", show=False),
-                Binding("c", "narrow('contradicted')", "Contradicted alone", show=False),
-                Binding("0", "narrow('all')", "All rules", show=False),
-                Binding("r", "reload", "Read again"),
-                *LAST_KEYS,
-            ],
+            Binding("a", "judge('accepted')", "Accept"),
+            Binding("x", "judge('rejected')", "Reject"),
+            Binding("e", "edit", "Edit"),
+            Binding("u", "undo", "Undo"),
+            Binding("w", "settle", "This, not that"),
+            Binding("p", "pair", "Side by side"),
+            Binding("v", "check", "Check"),
+            Binding("V", "recount", "Take these counts"),
+            Binding("n", "new", "New"),
+            Binding("space", "mark", "Mark"),
+            Binding("m", "merge", "Merge"),
+            Binding("f", "words", "Find"),
+            Binding("s", "narrow('status')", "Status", show=False),
+            Binding("k", "narrow('kind')", "Kind", show=False),
+            Binding("t", "narrow('type')", "Task type", show=False),
+            Binding("c", "narrow('contradicted')", "Contradicted alone", show=False),
+            Binding("0", "narrow('all')", "All rules", show=False),
+            Binding("r", "reload", "Read again"),
+            *LAST_KEYS,
         )
     ]
     GROUP = "rules"
@@ -162,7 +159,7 @@ class DeskScreen(AppScreen):
                     self._turn_to(pair=False)
 
     def _look(self, rule: Rule | None) -> None:
-        nothing = FILTERED if self.desk.book.rules else EMPTY
+        nothing = FILTERED if self.desk.book.rules else f"{EMPTY}{EXPLORING if explores() else ''}."
         here = self.desk.here.get(rule.id) if rule else None
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), here, nothing)
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from textual.app import App
 from textual.screen import Screen
@@ -79,7 +79,7 @@ def teach(screen: Screen[Any], moment: EpisodeMoment, record: Path | None) -> st
     lesson = taught_step(moment, record)
     if lesson is None:
         return "No command was played by then; a rule is made of one."
-    app: App[Any] = screen.app  # pyright: ignore[reportUnknownMemberType]
+    app = cast("App[Any]", screen.app)  # pyright: ignore[reportUnknownMemberType]
     app.run_worker(partial(_teach, app, lesson), group="teach", exclusive=True)
     return ""
 

@@ -30,7 +30,7 @@ from housequest.tui.play.line import CommandLine
 from housequest.tui.play.live_screen import LiveScreen, with_explanations
 from housequest.tui.play.prompt import PromptContent
 from housequest.tui.play.session import Session
-from housequest.tui.play.state import KEYS, GameView, PlayState, world_keys
+from housequest.tui.play.state import KEYS, GameView, world_keys
 from housequest.tui.play.status import PlayMode, Waiting
 from housequest.tui.play.viewing import PaneScreen
 from housequest.tui.screens import screen_for
@@ -94,8 +94,9 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
     @property
-    def play_state(self) -> PlayState:
-        return self._view.play_state
+    def play_state(self) -> GameView:
+        """The game, and what of it is looked at."""
+        return self._view
 
     def refusal(self, action: str) -> str | None:
         why = None
@@ -108,10 +109,10 @@ class PlayScreen(PaneScreen, LiveScreen):
                 why = self.true_refusal()
             case _:
                 pass
-        return why or self.play_state.refusal(action)
+        return why or self._view.refusal(action)
 
     def prompt(self) -> PromptContent:
-        return replace(self.play_state, typing=self._line.has_focus_within).prompt()
+        return self._view.prompt(typing=self._line.has_focus_within)
 
     @property
     def session(self) -> Session:
@@ -123,7 +124,7 @@ class PlayScreen(PaneScreen, LiveScreen):
     def show(self) -> None:
         view, status = self._view, self.session.status
         self.panes.mind.destinations = status.destinations
-        watched, acting = self.play_state.refusal("true_state") is None, self.play_state.refusal("interact") is None
+        watched, acting = view.refusal("true_state") is None, view.refusal("interact") is None
         self.panes.view.glimpses, self.panes.view.pace = self.session.glimpses, status.pace
         if self._guide is not None:
             self._guide.show(len(STEPS) if status.waiting in {"over", "closed"} else view.state.moment.turn)

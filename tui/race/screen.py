@@ -49,22 +49,20 @@ _THEIRS = "{name} plays one turn whenever you have played one; l lets it run at 
 
 KEYS = named(
     "race",
-    (
-        Binding("colon", "line", "Type", key_display=":"),
-        Binding("g", "commands", "Possible"),
-        Binding("l", "lockstep", "Turn for turn"),
-        Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
-        Binding("minus", "pace(-1)", "Slower", show=False),
-        Binding("h", "house", "House"),
-        *VIEW_KEYS,
-        Binding("r", "retry", "Try again"),
-        Binding("p", "replay('you')", "Replay yours"),
-        Binding("P", "replay('rival')", "Replay the other's"),
-        Binding("f", "fold", "Thoughts"),
-        Binding("tab", "next_pane", "Next region", show=False),
-        PALETTE_KEY,
-        Binding("q", "leave", "Home"),
-    ),
+    Binding("colon", "line", "Type", key_display=":"),
+    Binding("g", "commands", "Possible"),
+    Binding("l", "lockstep", "Turn for turn"),
+    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
+    Binding("minus", "pace(-1)", "Slower", show=False),
+    Binding("h", "house", "House"),
+    *VIEW_KEYS,
+    Binding("r", "retry", "Try again"),
+    Binding("p", "replay('you')", "Replay yours"),
+    Binding("P", "replay('rival')", "Replay the other's"),
+    Binding("f", "fold", "Thoughts"),
+    Binding("tab", "next_pane", "Next region", show=False),
+    PALETTE_KEY,
+    Binding("q", "leave", "Home"),
 )
 """In the order in which they are shown."""
 

@@ -62,12 +62,10 @@ class RunsScreen(AppScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "runs",
-            [
-                Binding("r", "look", "Look again", show=False),
-                Binding("k", "rules", "Rules"),
-                PALETTE_KEY,
-                Binding("q,escape", "leave", "Back"),
-            ],
+            Binding("r", "look", "Look again", show=False),
+            Binding("k", "rules", "Rules"),
+            PALETTE_KEY,
+            Binding("q,escape", "leave", "Back"),
         )
     ]
     GROUP = "runs"

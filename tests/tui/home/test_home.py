@@ -24,7 +24,7 @@ from housequest.tui.play.game import GameConfig
 from housequest.tui.play.plain import play_game
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world
-from tests.tui.screen import SIZES, USUAL, screen_text, showing, until, write_in
+from tests.tui.screen import OTHERS, USUAL, screen_text, showing, shows, until, write_in
 
 
 class Chosen(NamedTuple):
@@ -497,16 +497,21 @@ async def _settled(pilot: Pilot[Any]) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("look", "size"),
-    [*((theme.DARK, size) for size in SIZES), (theme.LIGHT, USUAL)],
-)
-def test_home_looks_as_it_did(look: str, size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
+@pytest.mark.parametrize("look", [theme.DARK, theme.LIGHT])
+def test_home_looks_as_it_did(look: str, snap_compare: Callable[..., bool]) -> None:
     async def before(pilot: Pilot[Any]) -> None:
         await _settled(pilot)
         pilot.app.theme = look
 
-    assert snap_compare(showing(lambda: HomeScreen(Settings())), terminal_size=size, run_before=before)
+    assert snap_compare(showing(lambda: HomeScreen(Settings())), terminal_size=USUAL, run_before=before)
+
+
+@pytest.mark.anyio
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", OTHERS)
+async def test_home_in_other_sizes(size: tuple[int, int]) -> None:
+    seen = ("made-up houses", "100 games", "Who plays", "● reasoner-actor", "● watch", "and you watch:", "/ find", "q quit")
+    await shows(showing(lambda: HomeScreen(Settings())), size, _settled, *seen)
 
 
 @pytest.mark.heavy
