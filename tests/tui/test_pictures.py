@@ -25,7 +25,7 @@ Compare = Callable[..., bool]
 pytestmark = pytest.mark.anyio
 
 VIEWS = {
-    "list": ((), "pick heat then place", ("Runs", "quick", "whole", "z-notes", "success", "enter open", "q quit")),
+    "list": ((), "pick heat then place", ("Runs", "quick", "whole", "z-notes", "success", "⏎ open", "q quit")),
     "run": (
         ("enter", "f"),
         "out of turns (8)",
@@ -226,7 +226,7 @@ def test_the_view_of_a_race(snap_compare: Compare) -> None:
 @pytest.mark.usefixtures("colours")
 @pytest.mark.parametrize("size", OTHERS)
 async def test_the_view_of_a_race_in_other_sizes(size: tuple[int, int]) -> None:
-    seen = ("RACE", "doll's house", "You · turn 2", "your turn turn 3", "q quit")
+    seen = ("RACE", "doll's", "You · turn 2", "your turn turn 3", "q quit")
     await shows(showing(lambda: RaceScreen(game())), size, raced_with_a_view, *seen)
 
 

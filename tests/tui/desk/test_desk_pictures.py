@@ -190,7 +190,7 @@ async def test_the_books_in_other_sizes(size: tuple[int, int]) -> None:
         "yours",
         "this is not valid YAML.",
         "k makes a rule",
-        "enter open",
+        "⏎ open",
         "q quit",
     )
     await shows(showing(lambda: BooksScreen(lambda: BOOKS)), size, after((), "to judge"), *seen)

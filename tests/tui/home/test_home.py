@@ -510,7 +510,7 @@ def test_home_looks_as_it_did(look: str, snap_compare: Callable[..., bool]) -> N
 @pytest.mark.heavy
 @pytest.mark.parametrize("size", OTHERS)
 async def test_home_in_other_sizes(size: tuple[int, int]) -> None:
-    seen = ("made-up houses", "100 games", "Who plays", "● reasoner-actor", "● watch", "and you watch:", "/ find", "q quit")
+    seen = ("made-up houses", "101 games", "Who plays", "● reasoner-actor", "● watch", "and you watch:", "/ find", "q quit")
     await shows(showing(lambda: HomeScreen(Settings())), size, _settled, *seen)
 
 
