@@ -148,7 +148,7 @@ async def test_a_race_in_other_sizes(size: tuple[int, int]) -> None:
         "the expert · turn 3 · waiting",
         "your turn turn 4",
         "g possible",
-        "q quit",
+        "esc leave the line",
     )
     await shows(showing(lambda: RaceScreen(game())), size, raced, *seen)
 
@@ -226,7 +226,7 @@ def test_the_view_of_a_race(snap_compare: Compare) -> None:
 @pytest.mark.usefixtures("colours")
 @pytest.mark.parametrize("size", OTHERS)
 async def test_the_view_of_a_race_in_other_sizes(size: tuple[int, int]) -> None:
-    seen = ("RACE", "doll's", "You · turn 2", "your turn turn 3", "q quit")
+    seen = ("RACE", "made-up plan", "You · turn 2", "your turn turn 3", "q quit")
     await shows(showing(lambda: RaceScreen(game())), size, raced_with_a_view, *seen)
 
 
