@@ -60,7 +60,7 @@ class PlayScreen(PaneScreen, LiveScreen):
     GROUPS: ClassVar[Mapping[str, str]] = {
         "agent": "step auto skill pace accept edit other take_over hint model",
         "turns": "escape back forward branch branches",
-        "commands": "line commands command interact choose",
+        "commands": "line commands command interact",
         "games": "retry replay next play_as end_guide",
         **EPISODE_GROUPS,
     }
@@ -90,7 +90,7 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def on_mount(self) -> None:
         if self._guide is not None:
-            self.run_worker(self._remember_guide(), group="guide")
+            self._remember_guide()
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
     @property
@@ -145,9 +145,10 @@ class PlayScreen(PaneScreen, LiveScreen):
             if self._view.apply(message.update):
                 self.measure()
                 if self.session.game.world.enacts:
-                    self.run_worker(self._enact(), group="enacted", exclusive=True)
+                    self._enact()
             self.show()
 
+    @work(group="enacted", exclusive=True)
     async def _enact(self) -> None:
         """Find out what became of the game in the simulator."""
         game, story = self.session.game, self._view.state.moment.story
@@ -170,6 +171,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         else:
             self.session.hint(message.text)
 
+    @work(group="guide")
     async def _remember_guide(self) -> None:
         if trouble := await self.in_thread(remember):
             self.say(trouble)
@@ -202,15 +204,9 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.session.play(command)
         self.show()
 
-    def action_interact(self) -> None:
-        """Do the likeliest with what is in the middle of the picture."""
-        self.run_worker(self._reached(choosing=False), group="interact", exclusive=True)
-
-    def action_choose(self) -> None:
-        """Choose what to do with what is in the middle of the picture."""
-        self.run_worker(self._reached(choosing=True), group="interact", exclusive=True)
-
-    async def _reached(self, *, choosing: bool) -> None:
+    @work(group="interact", exclusive=True)
+    async def action_interact(self, choosing: bool) -> None:
+        """Do the likeliest with what is in the middle of the picture, or let the person choose what."""
         view = self.panes.view
         if view.mode == "off":
             self.say("The View is off: v shows what is in the middle.")
@@ -340,11 +336,10 @@ class PlayScreen(PaneScreen, LiveScreen):
         self._view.cursor = None
         self.show()
 
-    def _change_model(self, model: str | None) -> None:
-        if model is not None:
-            self.run_worker(self._changing_model(model), group="model", exclusive=True)
-
-    async def _changing_model(self, model: str) -> None:
+    @work(group="model", exclusive=True)
+    async def _change_model(self, model: str | None) -> None:
+        if model is None:
+            return
         game, session = self.session.game, self.session
         try:
             if session.status.waiting == "closed":

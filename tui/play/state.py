@@ -251,8 +251,8 @@ KEYS = named(
     Binding("e", "edit", "Edit", tooltip="Edit what is proposed"),
     Binding("o", "other", "Other", tooltip="Ask for another proposal"),
     Binding("question_mark", "hint", "Hint", key_display="?", tooltip="Give the agent a hint"),
-    Binding("x", "interact", "Act", tooltip="Act on what is in the middle"),
-    Binding("X", "choose", "Act, choosing", show=False, tooltip="Act on it, choosing how"),
+    Binding("x", "interact(False)", "Act", tooltip="Act on what is in the middle"),
+    Binding("X", "interact(True)", "Act, choosing", show=False, tooltip="Act on it, choosing how"),
     Binding("i", "end_guide", "End the guide", show=False, tooltip="End the guide of the first game"),
     Binding("f", "fold", "Thoughts", tooltip="Fold or unfold all thoughts"),
     *PANE_KEYS,
@@ -290,7 +290,7 @@ def end_of(heard: str, longest: int) -> str:
     return words if len(words) <= longest else f"…{words[-longest:]}"
 
 
-_IN_GAME = "step auto skill pace accept edit other hint take_over line command commands interact choose"
+_IN_GAME = "step auto skill pace accept edit other hint take_over line command commands interact"
 """Actions for which a game has to go on."""
 _WITH_AGENT = "step auto skill pace hint take_over model"
 _NO_MODEL = {
@@ -300,7 +300,6 @@ _NO_MODEL = {
 }
 """What is said of an agent without a model, which these actions need."""
 _PROPOSED: _Need = lambda here: here.status.waiting == "verdict", "Nothing is proposed; space steps to the next proposal."
-_KEYS: _Need = lambda here: here.game.world.keys, "This world has no keys to act with: type after : instead."
 _OVER: _Need = lambda here: here.status.waiting == "over", "The game goes on; q leaves it, and home takes it up again."
 
 _NEEDS: Mapping[str, _Need] = {
@@ -309,8 +308,7 @@ _NEEDS: Mapping[str, _Need] = {
     "accept": _PROPOSED,
     "edit": _PROPOSED,
     "other": _PROPOSED,
-    "interact": _KEYS,
-    "choose": _KEYS,
+    "interact": (lambda here: here.game.world.keys, "This world has no keys to act with: type after : instead."),
     "commands": (
         lambda here: here.status.possible is not None,
         "This world cannot list its commands; type after : what you mean.",
