@@ -336,10 +336,12 @@ class PlayScreen(PaneScreen, LiveScreen):
         self._view.cursor = None
         self.show()
 
+    def _change_model(self, model: str | None) -> None:
+        if model is not None:
+            self._go_on_with(model)
+
     @work(group="model", exclusive=True)
-    async def _change_model(self, model: str | None) -> None:
-        if model is None:
-            return
+    async def _go_on_with(self, model: str) -> None:
         game, session = self.session.game, self.session
         try:
             if session.status.waiting == "closed":
