@@ -117,10 +117,10 @@ def keys() -> str:
         "`space`, `f5`, `ctrl+s` or `shift+up`. The last line of the screen, the prompt and the palette show the keys that you",
         "chose; sentences elsewhere name the usual ones.",
     ]
-    for place in all_keys():
-        lines += ["", f"## {place.screen}", "", "| id | key | |", "| --- | --- | --- |"]
+    for screen, bindings in all_keys().items():
+        lines += ["", f"## {screen}", "", "| id | key | |", "| --- | --- | --- |"]
         said: set[str] = set()
-        for key in place.keys:
+        for key in bindings:
             if not key.id or key.id in said:
                 continue
             said.add(key.id)

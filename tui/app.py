@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import work
 from textual.actions import parse
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -21,18 +20,13 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from housequest.tui import theme
-from housequest.tui.base_screen import AppScreen, in_thread
+from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.keymap import APP, group_of, name_of, named
+from housequest.tui.screens import screen_class
 from housequest.tui.widgets.early import EarlyKeys
-from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from housequest.tui.desk.books_screen import BooksScreen
-    from housequest.tui.desk.teaching import Teach
-    from housequest.tui.home.screen import HomeScreen
-    from housequest.tui.play.game import GameConfig, Mode
     from housequest.tui.play.live_screen import LiveScreen
-    from housequest.tui.play.screen import PlayScreen
     from housequest.tui.play.session import Session
 
 ScreenFactory = Callable[[], Screen[Any]]
@@ -44,16 +38,12 @@ def _palette() -> type[Provider]:
     return KeyCommands
 
 
-RUNS = Path("runs")
 COLLECTED = (5_000, 5, 10)
 """Collections of garbage once the first screen is shown (`gc.set_threshold`): frequent and short."""
 
 
 class HousequestApp(App[None]):
-    """``start`` makes the first screen, ``home`` the one shown when that is left; without ``home``, the app then exits.
-
-    The first game that a ``newcomer`` watches is a guided one.
-    """
+    """``start`` makes the first screen, ``home`` the one shown when that is left; without ``home``, the app then exits."""
 
     TITLE = "housequest"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette}
@@ -63,16 +53,13 @@ class HousequestApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "app",
-            [
-                Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
-                Binding("ctrl+l", "toggle_theme", "Light or dark", show=False),
-            ],
+            Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
+            Binding("ctrl+l", "toggle_theme", "Light or dark", show=False),
         )
     ]
 
-    def __init__(self, start: ScreenFactory, home: ScreenFactory | None = None, *, newcomer: bool = False) -> None:
+    def __init__(self, start: ScreenFactory, home: ScreenFactory | None = None) -> None:
         super().__init__()
-        self._newcomer = newcomer
         # Before any screen is made: their style sheets use the themes' variables.
         theme.register_themes(self)
         self.animation_level = "none"
@@ -173,8 +160,9 @@ class HousequestApp(App[None]):
         for key, node in keys:
             run = partial(self.run_action, key.action, node)
             add(group_of(parse(key.action)[1], node, screen), _does(key, node), f"key {self.get_key_display(key)}", run)
-        if all(key.action != "rules" for key, _ in keys) and not self._at_desk():
-            add("rules", "Rules: the curator's desk", "Open the rulebooks", self.on_app_screen_open_rules)
+        at_desk = any(isinstance(each, AppScreen) and each.GROUP == "rules" for each in self.screen_stack)
+        if not at_desk and all(key.action != "rules" for key, _ in keys):
+            add("rules", "Rules: the curator's desk", "Open the rulebooks", partial(self.on_open_screen, OpenScreen("books")))
         add(APP, "Light or dark", "Change the colours", self.action_toggle_theme)
         add(APP, "Theme", "Choose other colours", self.action_change_theme)
         add(APP, "List all keys", "Those of this screen that do something now", partial(self._list_keys, screen))
@@ -196,12 +184,6 @@ class HousequestApp(App[None]):
                     found.setdefault(key.action, (key, node))
         return list(found.values())
 
-    def _at_desk(self) -> bool:
-        from housequest.tui.desk.books_screen import BooksScreen
-        from housequest.tui.desk.screen import DeskScreen
-
-        return any(isinstance(screen, BooksScreen | DeskScreen) for screen in self.screen_stack)
-
     def action_toggle_theme(self) -> None:
         """Switch between light and dark."""
         self.theme = theme.DARK if self.theme == theme.LIGHT else theme.LIGHT
@@ -216,67 +198,14 @@ class HousequestApp(App[None]):
         else:
             self.exit()
 
-    def on_app_screen_open_replay(self, message: AppScreen.OpenReplay) -> None:
-        from housequest.tui.replay.screen import ReplayScreen
-
-        self.push_screen(ReplayScreen(message.path, at=message.event))
-
-    def on_app_screen_open_rules(self) -> None:
-        from housequest.tui.desk.books_screen import BooksScreen
-
-        self.push_screen(BooksScreen())
-
-    def _open(self, screen: Screen[Any]) -> None:
-        """Show ``screen``, which the one before it has awaited until now."""
-        below = self._app_screen
-        self.push_screen(screen)
-        if below is not None:
-            below.awaited = ""
-
-    def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
-        guided, self._newcomer = self._newcomer and message.mode == "watch", False
-        self._open(game_screen(message.game, message.mode, message.resume, guided=guided))
-
-    def on_home_screen_open_runs(self) -> None:
-        from housequest.tui.runs.screen import RunsScreen
-
-        self.push_screen(RunsScreen(RUNS))
-
-    def on_books_screen_chosen(self, message: BooksScreen.Chosen) -> None:
-        from housequest.tui.desk.screen import DeskScreen
-
-        self._open(DeskScreen(message.opened.book, RUNS, shipped=message.opened.shipped))
-
-    def on_play_screen_race(self, message: PlayScreen.Race) -> None:
-        self.switch_screen(game_screen(message.game, "race"))  # pyright: ignore[reportUnknownMemberType]
-
-    @work(group="next", exclusive=True)
-    async def on_play_screen_next(self, message: PlayScreen.Next) -> None:
-        from housequest.tui.play.game import next_game
-
-        if (over := self._app_screen) is not None:
-            over.awaited = "Another game is being looked for."
-        try:
-            screen = game_screen(await in_thread(partial(next_game, message.game)), message.mode)
-        except HousequestError as error:
-            if over is not None:
-                over.awaited = ""
-            self.notify(str(error), severity="warning", markup=False)
-        else:
+    def on_open_screen(self, message: OpenScreen) -> None:
+        screen, below = screen_class(message.name)(*message.arguments), self._app_screen
+        if message.instead:
             self.switch_screen(screen)  # pyright: ignore[reportUnknownMemberType]
-
-    @work(group="teach", exclusive=True)
-    async def on_teach(self, message: Teach) -> None:
-        from housequest.tui.desk.teaching import dialog_for
-
-        def closed(saved: bool | None) -> None:
-            if saved:
-                self.notify("Saved as a candidate, for you to judge at the desk.", title="Taught", markup=False)
-
-        try:
-            self.push_screen(await dialog_for(message.lesson, RUNS), closed)
-        except (HousequestError, OSError) as error:
-            self.notify(str(error), severity="warning", markup=False)
+            return
+        self.push_screen(screen)
+        if message.awaited and below is not None:
+            below.awaited = ""
 
     async def _list_keys(self, screen: Screen[Any]) -> None:
         """List the keys of ``screen``; the chosen one is pressed."""
@@ -295,14 +224,3 @@ class HousequestApp(App[None]):
 
 def _does(key: Binding, node: DOMNode) -> str:
     return key.tooltip or (name_of(key, node) if isinstance(node, Screen) else key.description)
-
-
-def game_screen(game: GameConfig, mode: Mode, resume: Path | None = None, *, guided: bool = False) -> Screen[None]:
-    """The screen to play ``game`` on; ``resume`` is the record of an unfinished game to continue."""
-    if mode == "race":
-        from housequest.tui.race.screen import RaceScreen
-
-        return RaceScreen(game)
-    from housequest.tui.play.screen import PlayScreen
-
-    return PlayScreen(game, mode, resume, guided=guided)

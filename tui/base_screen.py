@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from textual import on
 from textual.message import Message
@@ -19,6 +19,8 @@ from textual.screen import Screen
 
 T = TypeVar("T")
 
+RUNS = Path("runs")
+"""The folder with the runs that screens show, unless they are given another."""
 ANSWERED = 5.0
 """Seconds within which pressing a key once more is an answer."""
 
@@ -43,22 +45,29 @@ async def in_thread(work: Callable[[], T]) -> T:
     return await asyncio.wrap_future(future)
 
 
+@dataclass
+class OpenScreen(Message):
+    """Show the screen ``name`` of `housequest.tui.screens`, made from ``arguments``.
+
+    ``awaited``: keys waited for it, and count from now on. ``instead``: in place of the screen that asks for it.
+    """
+
+    name: str
+    arguments: tuple[Any, ...] = ()
+    awaited: bool = False
+    instead: bool = False
+
+
 class AppScreen(Screen[None]):
     """A screen that can be closed at any moment, even while it loads."""
 
     class Left(Message):
         """The user leaves this screen."""
 
-    class OpenRules(Message):
-        """Show the rulebooks."""
-
-    @dataclass
-    class OpenReplay(Message):
-        """Replay the record at ``path``; with ``event``, open at the turn which that event ended."""
-
-        path: Path
-        event: int | None = None
-
+    GROUP: ClassVar[str]
+    """The group of the palette that its keys belong to."""
+    GROUPS: ClassVar[Mapping[str, str]] = {}
+    """Other groups, each with the actions of its keys."""
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset()
     """Actions after which the next key belongs to a line, so they are done before that key is looked at."""
 
@@ -104,6 +113,10 @@ class AppScreen(Screen[None]):
             self._asked_at = -inf
             self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
         self._last_key = key
+
+    def action_leave(self) -> None:
+        """Leave this screen, or a part of it."""
+        self.post_message(self.Left())
 
     @property
     def leads_out(self) -> bool:

@@ -44,6 +44,9 @@ class Dialog(ModalScreen[Answer]):
     }
     """
 
+    GROUP = "dialogs"
+    """The group of the palette that its keys belong to."""
+
     @property
     def at_stake(self) -> str:
         """What would be lost if the app ended now, as a sentence; empty where nothing would."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -12,49 +12,30 @@ from textual.binding import Binding
 
 LEAVE = "leave"
 """The action by which a screen is left."""
+PALETTE_KEY = Binding("slash", "app.command_palette", "Palette", key_display="/")
+LAST_KEYS = (PALETTE_KEY, Binding("q", LEAVE, "Back"), Binding("escape", LEAVE, "Back", show=False))
+"""The keys that most screens have last."""
 
 APP = "app"
 """The group of the palette that comes last."""
-_EPISODE = {
+EPISODE_GROUPS = {
     "house": "view true_state house",
     "panes": "fold pane next_pane large widen",
     "rules": "teach",
     APP: "leave",
 }
-_GROUPS: dict[str, dict[str, str]] = {
-    "play": {
-        "agent": "step auto skill pace accept edit other take_over hint model",
-        "turns": "escape back forward branch branches",
-        "commands": "line commands command interact choose",
-        "games": "retry replay next race end_guide",
-        **_EPISODE,
-    },
-    "race": {"commands": "line commands command", "agent": "lockstep pace", "games": "retry replay", **_EPISODE},
-    "replay": {"turns": "play pace move go jump skill why branch branches read", **_EPISODE},
-    "home": {
-        "games": "start search leave type random place move side runs",
-        "agent": "agent edit grants mode",
-        "rules": "rules",
-        APP: "quit",
-    },
-    "desk": {"list": "words narrow leave_words clear_words reload look", APP: "leave"},
-    "runs": {"rules": "rules", APP: "leave"},
-}
-"""The actions of each folder's screens by the group in which the palette lists them; others are in their screen's group."""
-_ITSELF = {"desk": "rules", "home": "games"}
-_WIDGETS = {f"{__package__}.play.line": "commands", f"{__package__}.episode.story": "panes"}
+"""The groups of keys that screens with an episode share, each with its actions."""
 
 
 def group_of(action: str, node: Any, screen: Any) -> str:
     """The group of the palette for the ``action``, without parameters, of a key of ``node``, which is ``screen`` or in it."""
-    if (group := _WIDGETS.get(type(node).__module__)) is not None:
+    if node is not screen and (group := getattr(node, "GROUP", "")):
         return group
-    place = type(screen).__module__.removeprefix(f"{__package__}.").partition(".")[0]
-    found = (group for group, actions in _GROUPS.get(place, {}).items() if action in actions.split())
-    return next(found, _ITSELF.get(place, place))
+    groups: Mapping[str, str] = getattr(screen, "GROUPS", {})
+    return next((group for group, actions in groups.items() if action in actions.split()), getattr(screen, "GROUP", ""))
 
 
-def named(screen: str, keys: Sequence[Binding]) -> tuple[Binding, ...]:
+def named(screen: str, *keys: Binding) -> tuple[Binding, ...]:
     """``keys`` with ids such as ``play.take-over``, from their descriptions; the second of two that are alike gets none."""
     seen = Counter[str]()
     found: list[Binding] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -21,34 +20,15 @@ _HEADER = re.compile(r"\s*\[\s*(?P<name>[^\[\]]+?)\s*\]")
 _ENTRY = re.compile(r"\s*(?P<name>[^=#]+?)\s*=")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedKeys:
-    """The keys of one screen, and of the app, that can be changed."""
-
-    screen: str
-    keys: tuple[Binding, ...]
-
-
-def all_keys() -> tuple[NamedKeys, ...]:
-    """The keys of every screen; imports them all."""
+def all_keys() -> dict[str, tuple[Binding, ...]]:
+    """The keys of the app and of every screen that can be changed; imports them all."""
     from textual.binding import Binding
 
     from housequest.tui.app import HousequestApp
-    from housequest.tui.desk.books_screen import BooksScreen
-    from housequest.tui.desk.screen import DeskScreen
-    from housequest.tui.home.screen import HomeScreen
-    from housequest.tui.play.screen import PlayScreen
-    from housequest.tui.race.screen import RaceScreen
-    from housequest.tui.replay.screen import ReplayScreen
-    from housequest.tui.runs.screen import RunsScreen
+    from housequest.tui.screens import SCREENS, screen_class
 
-    screens = (HousequestApp, HomeScreen, PlayScreen, RaceScreen, ReplayScreen, RunsScreen, BooksScreen, DeskScreen)
-    found: list[NamedKeys] = []
-    for each in screens:
-        keys = tuple(Binding.make_bindings(each.BINDINGS))
-        ids = [key.id for key in keys if key.id]
-        found.append(NamedKeys(ids[0].partition(".")[0], keys))
-    return tuple(found)
+    places = {"app": HousequestApp, **{name: screen_class(name) for name in SCREENS}}
+    return {name: tuple(Binding.make_bindings(each.BINDINGS)) for name, each in places.items()}
 
 
 def read_keymap() -> dict[str, str]:
@@ -80,7 +60,7 @@ def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, 
 
 def _check(chosen: Mapping[str, object], path: Path, text: str) -> None:
     places = all_keys()
-    known = {key.id for place in places for key in place.keys if key.id}
+    known = {key.id for keys in places.values() for key in keys if key.id}
     for name, key in chosen.items():
         where = f"{path}:{_line(text, name)}: {name}"
         if name not in known:
@@ -89,12 +69,10 @@ def _check(chosen: Mapping[str, object], path: Path, text: str) -> None:
             )
         if not isinstance(key, str) or not all(map(_is_key, key.split(","))):
             raise ConfigurationError(f"{where}: {shown(str(key))} is not a key; give one such as s, ?, f5, ctrl+s or shift+up.")
-    app = places[0]
-    for place in places:
-        # A key of the app counts on every screen.
-        keys = place.keys if place is app else (*place.keys, *app.keys)
+    for keys in places.values():
         holders: dict[str, Binding] = {}
-        for binding in keys:
+        # A key of the app counts on every screen.
+        for binding in dict.fromkeys((*keys, *places["app"])):
             for one in _normal(str(chosen.get(binding.id or "", binding.key))):
                 other = holders.setdefault(one, binding)
                 clash = [each.id for each in (other, binding) if each.id and each.id in chosen]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from textual.app import App
@@ -30,6 +30,8 @@ _NAMES = {" ": "space", "?": "question_mark", ":": "colon"}
 
 USUAL = (120, 40)
 SIZES = ((80, 24), (100, 30), USUAL, (200, 60))
+OTHERS = tuple(size for size in SIZES if size != USUAL)
+"""Sizes in which what must be seen is looked for, while pictures are kept of the usual one."""
 
 
 def game(
@@ -80,6 +82,19 @@ def screen_text(app: App[Any]) -> str:
     """What stands on the screen, line by line, without colours."""
     screen = app.screen
     return "\n".join(strip.text.rstrip() for strip in screen._compositor.render_strips())
+
+
+async def shows(app: App[Any], size: tuple[int, int], before: Callable[[Pilot[Any]], Awaitable[None]], *texts: str) -> None:
+    """Check that ``app`` shows ``texts`` in this size after ``before``, up to its last line, and that it cuts no frame off."""
+    async with app.run_test(size=size) as pilot:
+        await before(pilot)
+        lines = screen_text(app).splitlines()
+        assert len(lines) == size[1] and lines[0] and lines[-1]
+        shown = running_text(app)
+        missing = [text for text in texts if text not in shown]
+        assert not missing, f"{missing} is not in\n{screen_text(app)}"
+        corners = [sum(line.count(corner) for line in lines) for corner in "╭╮╰╯"]
+        assert len(set(corners)) == 1, f"a frame is cut off in\n{screen_text(app)}"
 
 
 def running_text(app: App[Any]) -> str:

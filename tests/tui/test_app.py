@@ -8,6 +8,7 @@ import pytest
 
 from housequest.agent.config import Settings
 from housequest.tui import theme
+from housequest.tui.base_screen import OpenScreen
 from housequest.tui.desk.books_screen import BooksScreen
 from housequest.tui.home.screen import HomeScreen
 from housequest.tui.play.screen import PlayScreen
@@ -45,11 +46,11 @@ async def test_from_home_to_a_game_and_back() -> None:
     app = showing(home)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        app.screen.post_message(HomeScreen.Chosen(game(), "step"))
+        app.screen.post_message(OpenScreen("play", (game(), "step")))
         await until(pilot, lambda: waiting(app) == "verdict")
         await press(pilot, "q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        app.screen.post_message(HomeScreen.OpenRuns())
+        app.screen.post_message(OpenScreen("runs"))
         await until(pilot, lambda: isinstance(app.screen, RunsScreen))
         await press(pilot, "q")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))

@@ -72,9 +72,9 @@ def test_a_folder_of_somebody_else_sets_no_keys(tmp_path: Path) -> None:
 
 
 def test_each_id_is_of_one_thing() -> None:
-    for place in all_keys():
+    for keys in all_keys().values():
         actions: dict[str, set[str]] = {}
-        for key in place.keys:
+        for key in keys:
             if key.id and not key.action.startswith("explain("):
                 actions.setdefault(key.id, set()).add(key.action)
         assert all(len(each) == 1 for each in actions.values())

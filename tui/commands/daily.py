@@ -7,6 +7,7 @@ from datetime import date
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.output import print_lines, show_screen
+from housequest.tui.screens import game_screen
 from housequest.worlds.errors import ConfigurationError
 
 
@@ -15,7 +16,6 @@ def daily(plain: options.PlainOption = False) -> None:
 
     An unfinished game is resumed. Once it is over, this shows your result and how many days in a row you have won.
     """
-    from housequest.tui.app import game_screen
     from housequest.tui.play.daily import daily_game, daily_result, first_try, is_unfinished
     from housequest.tui.play.plain import play_game
 

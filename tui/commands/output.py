@@ -68,17 +68,15 @@ def print_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
         print_lines(lines)
 
 
-def show_screen(
-    start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None, *, newcomer: bool = False
-) -> None:
+def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
     """Run the app, beginning with the screen that ``start`` makes, and print where it recorded games.
 
-    The first game that a ``newcomer`` watches is guided. An app that failed ends the command with its exit code.
+    An app that failed ends the command with its exit code.
     """
     from housequest.tui.app import HousequestApp
     from housequest.tui.user_keys import read_keymap
 
-    app = HousequestApp(start, home, newcomer=newcomer)
+    app = HousequestApp(start, home)
     app.choose_keys(read_keymap())
     try:
         app.run()

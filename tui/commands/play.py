@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, cast
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.output import finish, show_screen
+from housequest.tui.screens import game_modes, game_screen
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from housequest.agent.config import Settings
-    from housequest.tui.play.game import GameConfig, Mode
+    from housequest.tui.play.game import GameConfig
     from housequest.worlds.base import Task, World
 
 DEMO_SPEED = 4.0
@@ -41,7 +43,7 @@ def play(
     speed: options.SpeedOption = None,
     record: options.RecordOption = True,
     mode: Annotated[
-        str | None, options.choice("--mode", "How to play on the screen [watch].", "watch", "step", "you", "race")
+        str | None, options.choice("--mode", "How to play on the screen [watch].", *(each.name for each in game_modes()))
     ] = None,
     plain: options.PlainOption = False,
 ) -> None:
@@ -73,7 +75,6 @@ def play(
         raise ConfigurationError(f"--mode {mode} needs the screen: a terminal at both ends, and no --plain.")
     if mode not in (None, "you") and settings.agent == HUMAN:
         raise ConfigurationError(f"--mode {mode} needs an agent other than 'human', who plays in the mode 'you' alone.")
-    seat = cast("Mode | None", mode)
 
     chosen_world = world_of(settings)
     chosen = _choose_task(chosen_world, settings, task, random)
@@ -88,8 +89,8 @@ def play(
     shown = default_agent(settings.model, settings.world)
     player = settings.agent or (shown if settings.model else None)
     if screen:
-        player = player or (HUMAN if (named and seat is None) or seat == "you" else shown)
-        _show(game(player), seat or ("you" if player == HUMAN else "watch"), settings, record, speed)
+        player = player or (HUMAN if (named and mode is None) or mode == "you" else shown)
+        _show(game(player), mode or ("you" if player == HUMAN else "watch"), settings, record, speed)
         return
     player = player or (HUMAN if named and terminal.interactive() else None)
     if player is not None:
@@ -110,14 +111,15 @@ def play(
 
 def _what_next(world: World, player: str) -> str:
     """How to watch a model play ``world``, and how to play it, for somebody who has watched ``player``."""
-    from housequest.agent.agents.registry import DEFAULT_AGENT
+    from housequest.agent.agents.registry import DEFAULT_AGENT, agent_names, agent_spec
     from housequest.worlds.registry import DEFAULT_WORLD
 
+    by_camera = (name for name in agent_names() if agent_spec(name).by_camera)
     return _WHAT_NEXT.format(
         command=terminal.command(),
         model="a language model" if player == "expert" else "another language model",
         world="" if world.name == DEFAULT_WORLD else f" --world {world.name}",
-        agent="opex" if world.pictured and not world.skills else DEFAULT_AGENT,
+        agent=next(by_camera, DEFAULT_AGENT) if world.pictured and not world.skills else DEFAULT_AGENT,
     )
 
 
@@ -149,13 +151,12 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     return task
 
 
-def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record: bool, speed: float | None) -> None:
+def _show(game: GameConfig | None, mode: str | None, settings: Settings, record: bool, speed: float | None) -> None:
     """Open the screen, at ``game`` or, without one, at home."""
-    from housequest.tui.app import game_screen
     from housequest.tui.home.screen import HomeScreen
 
-    def home() -> HomeScreen:
-        return HomeScreen(settings, record=record, speed=speed)
+    def home(*, newcomer: bool = False) -> HomeScreen:
+        return HomeScreen(settings, record=record, speed=speed, newcomer=newcomer)
 
     if game is not None:
         from housequest.tui.home.start import check_game
@@ -164,6 +165,6 @@ def _show(game: GameConfig | None, mode: Mode | None, settings: Settings, record
     if game is None or mode is None:
         from housequest.tui.play.guide import is_newcomer
 
-        show_screen(home, newcomer=record and is_newcomer())
+        show_screen(partial(home, newcomer=record and is_newcomer()))
     else:
         show_screen(lambda: game_screen(game, mode), home)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,16 +16,7 @@ from housequest.tui.commands import options
 from housequest.tui.commands.measure import measure
 from housequest.tui.commands.mine import mine, paths_to_mine
 from housequest.tui.commands.output import print_result, show_screen
-from housequest.tui.desk.rule_text import (
-    evidence_json,
-    finding_lines,
-    rule_json,
-    rule_lines,
-    rule_table,
-    table,
-    taken_back,
-    today,
-)
+from housequest.tui.desk.rule_text import finding_lines, rule_json, rule_lines, rule_table, table, taken_back
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -107,7 +99,7 @@ def check(
     for damaged in progress.damaged:
         terminal.note(f"Left out: {damaged}")
     found = [
-        {"id": each.rule.id, "standing": each.standing, **evidence_json(each.evidence)}
+        {"id": each.rule.id, "standing": each.standing, **asdict(each.evidence)}
         | ({"seen": str(place)} if (place := outcome.seen.get(each.rule.id)) else {})
         for each in findings
     ]
@@ -178,7 +170,7 @@ rules_app.command()(measure)
 
 def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:
     current = _library().editable(book)
-    _save(current.put([current.rule(name).judged(status) for name in dict.fromkeys(names)], today()))
+    _save(current.put([current.rule(name).judged(status) for name in dict.fromkeys(names)], date.today()))
 
 
 def _edited(book: Rulebook, rule: Rule, changes: dict[str, str]) -> Rule:
@@ -197,7 +189,7 @@ def _edited(book: Rulebook, rule: Rule, changes: dict[str, str]) -> Rule:
 
 def _put(name: str, book: Rulebook, before: Rule, after: Rule, *others: Rule) -> None:
     """Save what a person made of a rule today, and say if it has to be judged again."""
-    _save(book.put([after, *others], today()))
+    _save(book.put([after, *others], date.today()))
     if remark := taken_back(before, after):
         terminal.note(f"{remark}; `housequest rules accept {name} {after.id}` accepts it.")
 

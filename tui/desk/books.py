@@ -9,6 +9,7 @@ from pathlib import Path
 from housequest.knowledge.library import library
 from housequest.knowledge.rulebook import Rulebook
 from housequest.worlds.errors import KnowledgeError
+from housequest.worlds.plugins import plugins
 from housequest.worlds.registry import DEFAULT_WORLD
 
 FIRST = "mine"
@@ -35,6 +36,11 @@ class OpenBook:
 
     book: Rulebook
     shipped: bool = False
+
+
+def explores() -> bool:
+    """Whether there is the command that explores, which is an optional part."""
+    return "explore" in plugins("housequest.commands")
 
 
 def list_books() -> tuple[BookSummary, ...]:

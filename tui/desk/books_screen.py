@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -12,14 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.events import ScreenResume
-from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from housequest.tui.base_screen import AppScreen
-from housequest.tui.desk.books import FIRST, BookSummary, OpenBook, list_books, open_book
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
+from housequest.tui.desk.books import FIRST, BookSummary, explores, list_books, open_book
 from housequest.tui.dialogs import PickDialog
-from housequest.tui.keymap import named
+from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import flat
@@ -28,9 +26,9 @@ from housequest.worlds.errors import HousequestError
 TEACHING = (
     "A rule is a sentence about the world, for people and for agents, with what was played as its evidence. A book that ships "
     "stays as it is: what you change becomes your own copy.\n"
-    "In a game or in a replay, k makes a rule of what just happened. Without a screen, `housequest explore` plays, and writes "
-    "down what it finds."
+    "In a game or in a replay, k makes a rule of what just happened."
 )
+EXPLORING = " Without a screen, `housequest explore` plays, and writes down what it finds."
 
 
 class BooksScreen(AppScreen):
@@ -39,18 +37,16 @@ class BooksScreen(AppScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "books",
-            [
-                # At once, not by a message of the list's: what is typed behind it waits for the book.
-                Binding("enter", "open", "Open", priority=True),
-                Binding("n", "new", "New"),
-                Binding("o", "other", "Open a file"),
-                Binding("r", "look", "Look again", show=False),
-                Binding("slash", "app.command_palette", "Palette", key_display="/"),
-                Binding("q", "leave", "Back"),
-                Binding("escape", "leave", "Back", show=False),
-            ],
+            # At once, not by a message of the list's: what is typed behind it waits for the book.
+            Binding("enter", "open", "Open", priority=True),
+            Binding("n", "new", "New"),
+            Binding("o", "other", "Open a file"),
+            Binding("r", "look", "Look again", show=False),
+            *LAST_KEYS,
         )
     ]
+    GROUP = "rules"
+    GROUPS: ClassVar[Mapping[str, str]] = {"list": "look", APP: "leave"}
     AUTO_FOCUS = "OptionList"
 
     DEFAULT_CSS = """
@@ -67,12 +63,6 @@ class BooksScreen(AppScreen):
     }
     """
 
-    @dataclass
-    class Chosen(Message):
-        """This book was opened."""
-
-        opened: OpenBook
-
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
         super().__init__()
         self._list_books = books
@@ -83,9 +73,9 @@ class BooksScreen(AppScreen):
     def compose(self) -> ComposeResult:
         yield Static(_title("reading …"), id="books-title")
         yield OptionList()
-        yield Static(Content(TEACHING), id="books-teaching")
+        yield Static(Content(TEACHING + (EXPLORING if explores() else "")), id="books-teaching")
         yield Static(id="books-note")
-        yield KeyBar(last=("app.command_palette", "leave"))
+        yield KeyBar()
 
     @on(ScreenResume)
     def action_look(self) -> None:
@@ -145,13 +135,10 @@ class BooksScreen(AppScreen):
             return
         self._say("")
         self._opened = name
-        self.post_message(self.Chosen(found))
+        self.post_message(OpenScreen("desk", (found.book, RUNS, found.shipped), awaited=True))
 
     def _say(self, text: str) -> None:
         self.query_one("#books-note", Static).update(Content.styled(flat(text), "$fault"))
-
-    def action_leave(self) -> None:
-        self.post_message(self.Left())
 
 
 def _title(about: str) -> Content:

@@ -1,8 +1,8 @@
-"""A dialog in which a rule is written. It stays open until the rule is saved or the person discards it."""
+"""Dialogs about rules: one in which a rule is written, and one that shows what merging will make of several."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -14,11 +14,13 @@ from textual.messages import Prune
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static, TextArea
 
-from housequest.knowledge.rules import KINDS
+from housequest.knowledge.rules import KINDS, Rule
 from housequest.tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
 from housequest.tui.dialogs import Dialog
+from housequest.tui.keymap import APP
 from housequest.tui.text import cut, printable
 from housequest.tui.widgets.choice import ChoiceBar
+from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.registry import DEFAULT_WORLD, household
 
@@ -28,6 +30,9 @@ SaveDraft = Callable[[Draft, Draft], Awaitable[DraftFault | None]]
 ReloadDraft = Callable[[], Awaitable[Draft]]
 """The rule as somebody else has left it in its file. Raises ``HousequestError``."""
 
+LABEL = 10
+AROUND = 6
+"""Rows of the frame and of what stands above the part that scrolls."""
 LONGEST = 2_000
 LONGEST_TEXT = 4_000
 
@@ -48,13 +53,15 @@ def _line(name: FormField, text: str, placeholder: str, suggestions: Sequence[st
 
 
 class RuleDialog(Dialog[bool]):
-    """Asks for a rule, beginning with ``draft``; answers whether one was saved.
+    """Asks for a rule, beginning with ``draft``, until it is saved or the person discards it; answers whether one was saved.
 
     ``about`` stands above the fields. With ``books``, names of rulebooks, it asks for the book too. With ``reread``, a key
     reads the file again after somebody else changed it, and what was typed stays. ``world`` is the one that the rule is about;
     ``check_like`` is an example of a check, one of that world's if not given.
     """
 
+    GROUP = "rules"
+    GROUPS: ClassVar[Mapping[str, str]] = {APP: "leave"}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
         Binding("ctrl+s,enter", "save", "Save", priority=True),
@@ -215,3 +222,86 @@ class RuleDialog(Dialog[bool]):
     def _end_workers(self) -> None:
         # As on any screen that can be left at any moment: a worker would look for the widgets in vain.
         self.workers.cancel_node(self)  # pyright: ignore[reportUnknownMemberType]
+
+
+class MergeDialog(Dialog[str | None]):
+    """Shows ``kept`` as it will be, ``before`` as it is, and the ``others``, which will be rejected.
+
+    The answer is what the rule says from now on, or None where nothing is to be merged.
+    """
+
+    GROUP = "rules"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Leave"),
+        Binding("ctrl+s,enter", "merge", "Merge", priority=True),
+        Binding("pageup", "page(-1)", "Up", priority=True),
+        Binding("pagedown", "page(1)", "Down", priority=True),
+    ]
+    DEFAULT_CSS = """
+    MergeDialog {
+        TextArea { height: 3; background: $panel; color: $foreground; padding: 0; border: none; }
+        VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
+        Static { height: auto; }
+    }
+    """
+
+    def __init__(self, before: Rule, kept: Rule, others: tuple[Rule, ...]) -> None:
+        super().__init__()
+        self._before = before
+        self._kept = kept
+        self._others = others
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(f"Merge {len(self._others) + 1} rules into {flat(self._kept.id)}")
+            yield Static(Content.styled("The merged rule will say (you can change it):", "$quiet"))
+            said = TextArea(self._kept.statement, compact=True)
+            said.cursor_blink = False
+            yield said
+            with VerticalScroll(can_focus=False):
+                yield Static(id="merge-outcome")
+
+    def on_mount(self) -> None:
+        said = self.query_one(TextArea)
+        said.move_cursor(said.document.end)
+
+    def on_resize(self) -> None:
+        width = max(30, min(92, int(self.size.width * 0.96)) - 6)
+        self.query_one("#merge-outcome", Static).update(Content("\n").join(self._lines(width)))
+        # Fractions would count the rows above as its own.
+        self.query_one(VerticalScroll).styles.max_height = max(1, int(self.size.height * 0.96) - AROUND)
+        self.call_after_refresh(self._name_keys)
+
+    def _name_keys(self) -> None:
+        more = "pgup pgdn more · " if self.query_one(VerticalScroll).max_scroll_y else ""
+        self.query_one(Vertical).border_subtitle = f"{more}enter merge · esc cancel"
+
+    def _lines(self, width: int) -> Iterator[Content]:
+        yield Content("")
+        for name, was, now in (
+            ("tasks", self._before.types, self._kept.types),
+            ("things", self._before.objects, self._kept.objects),
+        ):
+            change = f"{', '.join(now) or 'all'}" + (f"  (was {', '.join(was) or 'all'})" if was != now else "")
+            yield from hung(_label(name), Content(flat(change)), width)
+        own = self._kept.evidence
+        found = f"{own.supports:,} for · {own.contradicts:,} against" if own else "none counted"
+        evidence = f"{found}; the others keep theirs"
+        yield from hung(_label("evidence"), Content(evidence), width)
+        yield Content("")
+        for other in self._others:
+            mark = Content.styled(f"{'× rejected':<{LABEL}}  ", "$quiet")
+            yield from hung(mark, Content.assemble((f"{flat(other.id)}: ", "bold"), flat(other.statement)), width)
+        yield Content.styled(f"Rejected rules stay in the book and name {flat(self._kept.id)}; u undoes the merge.", "$quiet")
+
+    def action_page(self, by: int) -> None:
+        """Scroll what does not fit."""
+        shown = self.query_one(VerticalScroll)
+        shown.scroll_relative(y=by * max(1, shown.size.height - 1), animate=False)
+
+    def action_merge(self) -> None:
+        self.dismiss(self.query_one(TextArea).text)
+
+
+def _label(word: str) -> Content:
+    return Content.styled(f"{word:<{LABEL}}  ", "$quiet")

@@ -1,16 +1,22 @@
-"""The rules of a book, one on each line: marked or not, status, evidence, statement."""
+"""The rules of a book, one on each line: marked or not, status, evidence, statement; and above them, which are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from itertools import takewhile
+from typing import ClassVar
 
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.widgets import OptionList
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.knowledge.rules import Evidence, Rule, RuleStatus, Standing
 from housequest.tui.desk.rule_text import STANDING_MARKS, figures
+from housequest.tui.desk.state import RuleFilter
+from housequest.tui.runs.matrix import short_type
 from housequest.tui.widgets.lines import flat
 from housequest.tui.widgets.paged_list import PagedList
 
@@ -30,6 +36,53 @@ _SHARED = 2
 _GAUGE, _KIND = 6, 12
 _BEFORE = 9 + _GAUGE
 """Columns of a line before the statement, but for the counts and the kind."""
+LONGEST_WORDS = 200
+"""Characters of the words that are searched for."""
+
+
+class FilterBar(Horizontal):
+    """Shows a filter, of which the words are typed here, and a key for each other part."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "screen.leave_words", "to the rules"),
+        Binding("escape", "screen.clear_words", "all words", key_display="esc"),
+    ]
+    DEFAULT_CSS = """
+    FilterBar {
+        height: 1; padding: 0 1;
+        & > .label { width: auto; padding-right: 1; }
+        & > Input { width: 1fr; min-width: 10; max-width: 32; background: $surface; color: $foreground; }
+        & > Input:focus { background: $panel; background-tint: $background 0%; }
+        & > #filter-rest { width: auto; padding-left: 2; }
+    }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.styled("f", "bold $goal"), classes="label")
+        yield Input(placeholder="words", compact=True, max_length=LONGEST_WORDS, select_on_focus=False)
+        yield Static(id="filter-rest")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).cursor_blink = False
+
+    def show(self, wanted: RuleFilter) -> None:
+        """Show the filter."""
+        keys = [
+            _key("s", wanted.status or "any status", on=wanted.status is not None),
+            _key("k", wanted.kind or "any kind", on=wanted.kind is not None),
+            _key("t", short_type(wanted.type) if wanted.type else "any task", on=wanted.type is not None),
+            _key("c", "against", on=wanted.contradicted),
+        ]
+        self.query_one("#filter-rest", Static).update(Content("  ").join(keys))
+        # What is being typed is ahead of what has been looked for so far.
+        line = self.query_one(Input)
+        if line.value != wanted.words and not line.has_focus:
+            with self.prevent(Input.Changed):
+                line.value = wanted.words
+
+
+def _key(key: str, word: str, *, on: bool) -> Content:
+    return Content.assemble((key, "bold $goal"), " ", (word, "bold $new" if on else "$quiet"))
 
 
 class RuleList(PagedList):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from housequest.knowledge.locations import read_sentence
@@ -42,7 +41,7 @@ def rule_table(rules: Sequence[Rule]) -> list[str]:
 def rule_lines(rule: Rule) -> Iterator[str]:
     """Everything about a rule, line by line."""
     yield f"{rule.id}: {rule.statement}"
-    by = "" if rule.status == "candidate" else f" by {_who(rule.by)}"
+    by = "" if rule.status == "candidate" else f" by {who(rule.by)}"
     yield f"  {rule.status}{by}, stated by {_origin(rule)}"
     for name, words in (("kind", (rule.kind,) if rule.kind else ()), ("tasks", rule.types), ("objects", rule.objects)):
         if words:
@@ -66,16 +65,12 @@ def edit_line(edit: Edit) -> str:
     field = f" {edit.field}" if edit.field else ""
     day = f" on {edit.date}" if edit.date else ""
     was = f", was {edit.was or 'none'}" if edit.field else f": {edit.was}" if edit.was else ""
-    return f"{edit.did}{field} by {_who(edit.by)}{day}{was}"
+    return f"{edit.did}{field} by {who(edit.by)}{day}{was}"
 
 
-def _who(by: DecidedBy) -> str:
+def who(by: DecidedBy) -> str:
+    """Whoever decided, in words."""
     return "a person" if by == "person" else by
-
-
-def today() -> date:
-    """Today's date in the local time zone."""
-    return datetime.now().astimezone().date()
 
 
 def taken_back(before: Rule, after: Rule) -> str:
@@ -118,7 +113,7 @@ def rule_json(rule: Rule) -> dict[str, object]:
         "by": rule.by,
         "origin": asdict(rule.origin),
         "check": str(rule.check) if rule.check else None,
-        "evidence": evidence_json(rule.evidence),
+        "evidence": asdict(rule.evidence),
         "standing": rule.standing,
         "history": [
             {
@@ -131,11 +126,6 @@ def rule_json(rule: Rule) -> dict[str, object]:
             for edit in rule.history
         ],
     }
-
-
-def evidence_json(evidence: Evidence) -> dict[str, object]:
-    """Evidence as plain data."""
-    return asdict(evidence)
 
 
 def _origin(rule: Rule) -> str:

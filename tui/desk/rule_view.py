@@ -20,7 +20,7 @@ from housequest.knowledge.locations import Location, read_sentence
 from housequest.knowledge.rules import USUAL, Rule
 from housequest.knowledge.statistics import wilson
 from housequest.tui.desk.rule_list import FOR, GLYPHS, STANDING_STYLES, gauge
-from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line
+from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, who
 from housequest.tui.desk.state import CountedHere
 from housequest.tui.desk.witnesses import FoundWitness, Witness
 from housequest.tui.text import percentage, printable
@@ -202,9 +202,8 @@ def _lines(rule: Rule, contraries: Sequence[Rule], here: CountedHere | None, wid
     yield Content.styled(printable(rule.statement), "bold")
     origin = rule.origin
     stated = f"stated by a {origin.source}{f' ({origin.name})' if origin.name else ''}"
-    by = "a person" if rule.by == "person" else rule.by
     parts = [
-        f"{GLYPHS[rule.status]} {rule.status}{'' if rule.status == 'candidate' else f' by {by}'}",
+        f"{GLYPHS[rule.status]} {rule.status}{'' if rule.status == 'candidate' else f' by {who(rule.by)}'}",
         *([rule.kind] if rule.kind else []),
         stated,
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,18 +19,17 @@ from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.library import WITNESSES, library
 from housequest.knowledge.rulebook import Rulebook
 from housequest.knowledge.rules import Rule, RuleVerdict
-from housequest.tui.base_screen import AppScreen
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
+from housequest.tui.desk.books import explores
 from housequest.tui.desk.checking import CheckProgress, RuleCheck, located
 from housequest.tui.desk.draft import Draft, DraftFault
-from housequest.tui.desk.filter_bar import FilterBar
-from housequest.tui.desk.merge_dialog import MergeDialog
-from housequest.tui.desk.rule_dialog import RuleDialog, SaveDraft
-from housequest.tui.desk.rule_list import RuleList
+from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
+from housequest.tui.desk.rule_list import FilterBar, RuleList
 from housequest.tui.desk.rule_text import taken_back
 from housequest.tui.desk.rule_view import RulePair, RuleView
 from housequest.tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
 from housequest.tui.desk.witnesses import FoundWitness, Witness, find_witnesses
-from housequest.tui.keymap import named
+from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
 from housequest.tui.widgets.keybar import KeyBar
@@ -40,10 +39,8 @@ from housequest.worlds.errors import HousequestError
 WIDE = 104
 """Columns from which on a rule stands beside the list, not below it."""
 
-EMPTY = (
-    "No rules yet. n writes one; k in a game or in a replay makes one of what happens there; "
-    "`housequest explore` finds some by itself."
-)
+EMPTY = "No rules yet. n writes one; k in a game or in a replay makes one of what happens there"
+EXPLORING = "; `housequest explore` finds some by itself"
 FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all."
 
 _LISTED = {"mark", "merge", "new", "words", "narrow", "check", "recount"}
@@ -60,31 +57,29 @@ class DeskScreen(AppScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "desk",
-            [
-                Binding("a", "judge('accepted')", "Accept"),
-                Binding("x", "judge('rejected')", "Reject"),
-                Binding("e", "edit", "Edit"),
-                Binding("u", "undo", "Undo"),
-                Binding("w", "settle", "This, not that"),
-                Binding("p", "pair", "Side by side"),
-                Binding("v", "check", "Check"),
-                Binding("V", "recount", "Take these counts"),
-                Binding("n", "new", "New"),
-                Binding("space", "mark", "Mark"),
-                Binding("m", "merge", "Merge"),
-                Binding("f", "words", "Find"),
-                Binding("s", "narrow('status')", "Status", show=False),
-                Binding("k", "narrow('kind')", "Kind", show=False),
-                Binding("t", "narrow('type')", "Task type", show=False),
-                Binding("c", "narrow('contradicted')", "Contradicted alone", show=False),
-                Binding("0", "narrow('all')", "All rules", show=False),
-                Binding("r", "reload", "Read again"),
-                Binding("slash", "app.command_palette", "Palette", key_display="/"),
-                Binding("q", "leave", "Back"),
-                Binding("escape", "leave", "Back", show=False),
-            ],
+            Binding("a", "judge('accepted')", "Accept"),
+            Binding("x", "judge('rejected')", "Reject"),
+            Binding("e", "edit", "Edit"),
+            Binding("u", "undo", "Undo"),
+            Binding("w", "settle", "This, not that"),
+            Binding("p", "pair", "Side by side"),
+            Binding("v", "check", "Check"),
+            Binding("V", "recount", "Take these counts"),
+            Binding("n", "new", "New"),
+            Binding("space", "mark", "Mark"),
+            Binding("m", "merge", "Merge"),
+            Binding("f", "words", "Find"),
+            Binding("s", "narrow('status')", "Status", show=False),
+            Binding("k", "narrow('kind')", "Kind", show=False),
+            Binding("t", "narrow('type')", "Task type", show=False),
+            Binding("c", "narrow('contradicted')", "Contradicted alone", show=False),
+            Binding("0", "narrow('all')", "All rules", show=False),
+            Binding("r", "reload", "Read again"),
+            *LAST_KEYS,
         )
     ]
+    GROUP = "rules"
+    GROUPS: ClassVar[Mapping[str, str]] = {"list": "words narrow leave_words clear_words reload", APP: "leave"}
     AUTO_FOCUS = "RuleList"
 
     DEFAULT_CSS = """
@@ -102,7 +97,7 @@ class DeskScreen(AppScreen):
     }
     """
 
-    def __init__(self, book: Rulebook, runs: Path, *, shipped: bool = False) -> None:
+    def __init__(self, book: Rulebook, runs: Path = RUNS, shipped: bool = False) -> None:
         super().__init__()
         self._at = SavedDesk(Desk(book))
         self._runs = runs
@@ -123,7 +118,7 @@ class DeskScreen(AppScreen):
                 yield RuleView(self._look_up, id="desk-rule")
             yield RulePair(self._look_up, id="desk-pair")
         yield Static(id="desk-note")
-        yield KeyBar(last=("app.command_palette", "leave"))
+        yield KeyBar()
 
     def on_mount(self) -> None:
         if self._shipped:
@@ -164,7 +159,7 @@ class DeskScreen(AppScreen):
                     self._turn_to(pair=False)
 
     def _look(self, rule: Rule | None) -> None:
-        nothing = FILTERED if self.desk.book.rules else EMPTY
+        nothing = FILTERED if self.desk.book.rules else f"{EMPTY}{EXPLORING if explores() else ''}."
         here = self.desk.here.get(rule.id) if rule else None
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), here, nothing)
 
@@ -185,7 +180,7 @@ class DeskScreen(AppScreen):
     def _opened(self, message: RuleView.Opened) -> None:
         match message.witness:
             case FoundWitness(path=path, event=event):
-                self.post_message(self.OpenReplay(path, event))
+                self.post_message(OpenScreen("replay", (path, None, event)))
             case missing:
                 self._say(missing.reason)
 
@@ -423,4 +418,4 @@ class DeskScreen(AppScreen):
         elif self._paired:
             self._turn_to(pair=False)
         else:
-            self.post_message(self.Left())
+            super().action_leave()

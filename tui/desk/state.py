@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 from typing import Literal
 
@@ -20,7 +21,6 @@ from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind
 from housequest.tui.base_screen import in_thread
 from housequest.tui.desk.checking import CheckOutcome
 from housequest.tui.desk.draft import task_types
-from housequest.tui.desk.rule_text import today
 from housequest.worlds.errors import ConfigurationError
 
 CountedHere = RuleFinding | Location
@@ -197,7 +197,7 @@ class Desk:
 
         Raises ``KnowledgeError`` for what a rulebook cannot hold.
         """
-        book = self.book.put(rules, today())
+        book = self.book.put(rules, date.today())
         return self if book is self.book else replace(self, book=book, done=(*self.done, DeskChange(name, self.book)))
 
     def undone(self) -> Desk:

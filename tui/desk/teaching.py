@@ -6,15 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from textual.message import Message
+from textual.app import App
 from textual.screen import Screen
 
 from housequest.agent.episodes.moments import episode_files
 from housequest.knowledge.rulebook import save
 from housequest.knowledge.rules import Evidence
-from housequest.tui.base_screen import in_thread
+from housequest.tui.base_screen import RUNS, in_thread
 from housequest.tui.desk.books import latest_book, list_books, open_book
 from housequest.tui.desk.draft import Draft, DraftFault
 from housequest.tui.desk.rule_dialog import RuleDialog
@@ -64,13 +64,6 @@ class TaughtStep:
         return f"{_NAME.sub(variable, self.command)}; then {'accepted' if self.accepted else 'refused'}"
 
 
-@dataclass
-class Teach(Message):
-    """A rule should be made from a step."""
-
-    lesson: TaughtStep
-
-
 def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None:
     """The last command of ``moment``; None before there is one."""
     for entry in reversed(moment.story):
@@ -86,8 +79,20 @@ def teach(screen: Screen[Any], moment: EpisodeMoment, record: Path | None) -> st
     lesson = taught_step(moment, record)
     if lesson is None:
         return "No command was played by then; a rule is made of one."
-    screen.post_message(Teach(lesson))
+    app = cast("App[Any]", screen.app)  # pyright: ignore[reportUnknownMemberType]
+    app.run_worker(partial(_teach, app, lesson), group="teach", exclusive=True)
     return ""
+
+
+async def _teach(app: App[Any], lesson: TaughtStep) -> None:
+    def closed(saved: bool | None) -> None:
+        if saved:
+            app.notify("Saved as a candidate, for you to judge at the desk.", title="Taught", markup=False)
+
+    try:
+        app.push_screen(await dialog_for(lesson, RUNS), closed)
+    except (HousequestError, OSError) as error:
+        app.notify(str(error), severity="warning", markup=False)
 
 
 async def dialog_for(lesson: TaughtStep, runs: Path) -> RuleDialog:

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import takewhile
 
-from housequest.agent.episodes.events import Ended, Event, Outcome, Player, Stepped, TurnSpent, branches
+from housequest.agent.episodes.events import Ended, Event, Outcome, Planned, Player, Stepped, TurnSpent, branches
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.tui.text import plural
 
-_WORDS: dict[Outcome, str] = {
+OUTCOME_WORDS: dict[Outcome, str] = {
     "won": "✦ won in",
     "lost": "○ lost after",
     "stopped": "▪ stopped after",
     "error": "! broke off after",
 }
+"""What stands before the number of turns, behind the mark of each outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayStop:
+    """A place to stop at: the moment after the event ``id``. Number 0 is the opening, each other one a turn that was spent.
+
+    ``lost``: it is the turn at which the episode was lost. ``event`` is the one that spent the turn, where ``id`` is a later
+    one.
+    """
+
+    id: int
+    refused: bool = False
+    replanned: bool = False
+    lost: bool = False
+    event: int | None = None
+
+    @property
+    def spent(self) -> int:
+        """The id of the event by which the turn was spent."""
+        return self.id if self.event is None else self.event
 
 
 @dataclass(frozen=True, slots=True)
 class BranchTurn:
-    """A turn of a branch, which ``event`` ended; ``command`` is None where it brought none."""
+    """A turn of a branch, which ``event`` ended; ``command`` is None where it brought none.
+
+    ``replanned``: the plan changed before it.
+    """
 
     event: int
     turn: int
@@ -28,9 +53,10 @@ class BranchTurn:
     by: Player = "agent"
     accepted: bool = True
     answer: str = ""
+    replanned: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GameBranch:
     """One way that a game went, from ``start``, the event of its opening, to ``end``.
 
@@ -47,6 +73,18 @@ class GameBranch:
     current: bool
     ended: Ended | None = None
     failure: Failure | None = None
+
+    @cached_property
+    def stops(self) -> tuple[ReplayStop, ...]:
+        """Where a replay of it stops: at its opening and at each turn."""
+        lost = None if self.failure is None else self.failure.turn
+        stops = [ReplayStop(self.start, lost=lost == 0)]
+        for place, turn in enumerate(self.turns, 1):
+            stops.append(ReplayStop(turn.event, not turn.accepted, turn.replanned, lost == place))
+        # The last one also shows how it ended, or what was being done when the record broke off.
+        if stops[-1].id != self.end:
+            stops[-1] = replace(stops[-1], id=self.end, event=stops[-1].id)
+        return tuple(stops)
 
     @property
     def name(self) -> str:
@@ -69,7 +107,7 @@ class GameBranch:
         if self.ended is None:
             return "… not over" if self.current else "‖ left before its end"
         why = f": {self.failure.label}" if self.failure is not None and self.ended.outcome == "lost" else ""
-        return f"{_WORDS[self.ended.outcome]} {plural(self.ended.turns, 'turn')}{why}"
+        return f"{OUTCOME_WORDS[self.ended.outcome]} {plural(self.ended.turns, 'turn')}{why}"
 
     @property
     def parting(self) -> str:
@@ -84,7 +122,7 @@ def game_branches(events: Sequence[Event]) -> tuple[GameBranch, ...]:
     found: list[GameBranch] = []
     paths = branches(events)
     for number, path in enumerate(paths, 1):
-        turns = tuple(_turn(event.id, event.body) for event in path if isinstance(event.body, Stepped | TurnSpent))
+        turns = tuple(_turns(path))
         origin, shared = None, 0
         for other in found:
             alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(turns, other.turns, strict=False)))
@@ -123,8 +161,18 @@ def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
             yield f"  {turn.turn:>3}  ", "       ", (turn.command or "no command") + (f" ({', '.join(about)})" if about else "")
 
 
-def _turn(event: int, body: Stepped | TurnSpent) -> BranchTurn:
-    if isinstance(body, TurnSpent):
-        return BranchTurn(event, body.turn, answer=body.reason or "")
-    answer = f"{body.observation.strip()} {body.explanation or ''}".strip()
-    return BranchTurn(event, body.turn, body.command, body.by, body.accepted, answer)
+def _turns(path: Sequence[Event]) -> Iterator[BranchTurn]:
+    replanned = False
+    for event in path:
+        match event.body:
+            case Planned():
+                replanned = True
+            case TurnSpent() as body:
+                yield BranchTurn(event.id, body.turn, answer=body.reason or "", replanned=replanned)
+                replanned = False
+            case Stepped() as body:
+                answer = f"{body.observation.strip()} {body.explanation or ''}".strip()
+                yield BranchTurn(event.id, body.turn, body.command, body.by, body.accepted, answer, replanned)
+                replanned = False
+            case _:
+                pass

@@ -19,7 +19,7 @@ from textual.widgets import Static
 from housequest.tui.dialogs import Dialog
 from housequest.tui.episode.branches import BranchTurn, GameBranch, shared_turns
 from housequest.tui.text import plural
-from housequest.tui.widgets.lines import flat, hung
+from housequest.tui.widgets.lines import cut_lines, flat, hung
 
 LEAST = 26
 """Columns that a branch has at least; where not all have as much, those around the chosen one are shown."""
@@ -170,6 +170,7 @@ class BranchesDialog(Dialog[BranchChoice | None]):
     ``does`` says what choosing does. The answer is what was chosen, None where nothing was.
     """
 
+    GROUP = "episode"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Leave"),
         Binding("left", "move(-1, 0)", "Branch", key_display="← →"),
@@ -237,6 +238,4 @@ class BranchesDialog(Dialog[BranchChoice | None]):
             refused = Content.styled("" if turn.accepted else "  refused", "$fault")
             lines = hung(mark, Content.styled(flat(turn.command or "no command"), "bold") + refused, width)
             lines += hung(Content(" " * MARGIN), Content(flat(turn.answer)), width)
-        if len(lines) > ANSWER:
-            lines[ANSWER - 1] = (lines[ANSWER - 1].rstrip() + Content(" …")).truncate(width, ellipsis=True)
-        self.query_one("#branches-turn", Static).update(Content("\n").join(lines[:ANSWER]))
+        self.query_one("#branches-turn", Static).update(Content("\n").join(cut_lines(lines, ANSWER, width)))

@@ -45,13 +45,13 @@ class TurnEntry:
 
     id: int
     turn: int
-    command: str | None
-    by: events.Player
-    observation: str
-    accepted: bool
-    explanation: str | None
-    notes: tuple[StoryNote, ...]
-    replanned: bool
+    notes: tuple[StoryNote, ...] = ()
+    replanned: bool = False
+    command: str | None = None
+    by: events.Player = "agent"
+    observation: str = ""
+    accepted: bool = True
+    explanation: str | None = None
 
 
 class Turns(Sequence[TurnEntry]):
@@ -304,21 +304,15 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
 
 def _turned(moment: EpisodeMoment, id: int, spent: events.Stepped | events.TurnSpent) -> EpisodeMoment:
     replanned = any(note.kind == "plan" for note in moment.notes)
-    entry = TurnEntry(id, spent.turn, None, "agent", "", True, None, moment.notes, replanned)
+    entry = TurnEntry(id, spent.turn, moment.notes, replanned)
     before = belief = moment.belief
     if isinstance(spent, events.Stepped):
         answer = Observation(spent.observation, spent.accepted, spent.explanation)
         reader = household(moment.started.world) if moment.started else None
         belief = reader.update(belief, spent.command, answer) if reader and belief is not None else belief
         moment = replace(moment, met=spent.met, conditions=spent.conditions)
-        entry = replace(
-            entry,
-            command=spent.command,
-            by=spent.by,
-            observation=spent.observation,
-            accepted=spent.accepted,
-            explanation=spent.explanation,
-        )
+        said = spent.command, spent.by, spent.observation, spent.accepted, spent.explanation
+        entry = TurnEntry(id, spent.turn, moment.notes, replanned, *said)
     story = moment.story.then(entry)
     return replace(moment, story=story, notes=(), belief=belief, before=before, proposal=None, failure=None, anchor=id)
 

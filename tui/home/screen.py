@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from random import randrange
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.message import Message
 from textual.widgets import Input, OptionList, Static
 
 from housequest.agent.agents.registry import DEFAULT_AGENT, agent_names, agent_spec, default_agent, model_for, resolve_settings
 from housequest.agent.agents.spec import AgentSpec
 from housequest.agent.config import DEFAULT_WORLD, Settings
-from housequest.tui.base_screen import AppScreen
+from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.home.catalogue import LARGEST_SEED, Catalogue, GameRow, GameSource, first_seed, first_source
-from housequest.tui.home.games import GameBrowser
+from housequest.tui.home.games import GameBrowser, GameList
 from housequest.tui.home.places import SourceList
 from housequest.tui.home.recent import PlayerChoice, RecentChoices, load_recent, save_recent
-from housequest.tui.home.task_list import GameList
 from housequest.tui.home.who import PlayerPanel
-from housequest.tui.keymap import named
+from housequest.tui.keymap import APP, named
+from housequest.tui.screens import game_modes, screen_for
 from housequest.tui.text import printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.registry import shows_pictures
-
-if TYPE_CHECKING:
-    from housequest.tui.play.game import GameConfig, Mode
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
@@ -45,34 +41,29 @@ NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "
 
 KEYS = named(
     "home",
-    (
-        # A line of its own says what Enter does.
-        Binding("enter", "start", "play", priority=True, show=False, tooltip="Play the chosen game"),
-        Binding("slash", "search", "find", key_display="/", tooltip="Find a game by words or a number"),
-        Binding("escape", "leave", "back", key_display="esc", tooltip="Go back to the games"),
-        Binding("t", "type", "type", tooltip="Show the next type of task alone"),
-        Binding("r", "random", "random", tooltip="Go to any game"),
-        Binding("c", "place('unfinished')", "go on", tooltip="Go on with a game that was left"),
-        Binding("p", "place('played')", "replay", tooltip="Show a played game again"),
-        Binding("u", "runs", "runs", tooltip="Open the runs of evaluations"),
-        Binding("k", "rules", "rules", tooltip="Open the rulebooks"),
-        Binding("a", "agent", "next agent", show=False, tooltip="Choose the next agent"),
-        Binding("m", "edit('model')", "name a model", show=False, tooltip="Name the model that the agent calls"),
-        Binding("x", "edit('set')", "set the agent up", show=False, tooltip="Change the settings of the agent"),
-        Binding("b", "edit('rules')", "name a rulebook", show=False, tooltip="Name a rulebook for the agent"),
-        Binding("g", "grants", "what the agent sees", show=False, tooltip="Choose what the agent is told besides"),
-        Binding("w", "mode('watch')", "watch", show=False, tooltip="Watch the agent play"),
-        Binding("s", "mode('step')", "step", show=False, tooltip="Decide on each of its commands"),
-        Binding("y", "mode('you')", "play yourself", show=False, tooltip="Play yourself"),
-        Binding("R", "mode('race')", "race", show=False, tooltip="Race the agent"),
-        Binding("up", "move(-1)", "up", show=False),
-        Binding("down", "move(1)", "down", show=False),
-        Binding("left", "side('places')", "to the places", show=False),
-        Binding("right", "side('tasks')", "to the games", show=False),
-        Binding("ctrl+p", "app.command_palette", "keys", key_display="^p"),
-        Binding("d", "app.toggle_theme", "light or dark", show=False),
-        Binding("q", "quit", "quit"),
-    ),
+    # A line of its own says what Enter does.
+    Binding("enter", "start", "play", priority=True, show=False, tooltip="Play the chosen game"),
+    Binding("slash", "search", "find", key_display="/", tooltip="Find a game by words or a number"),
+    Binding("escape", "leave", "back", key_display="esc", tooltip="Go back to the games"),
+    Binding("t", "type", "type", tooltip="Show the next type of task alone"),
+    Binding("r", "random", "random", tooltip="Go to any game"),
+    Binding("c", "place('unfinished')", "go on", tooltip="Go on with a game that was left"),
+    Binding("p", "place('played')", "replay", tooltip="Show a played game again"),
+    Binding("u", "runs", "runs", tooltip="Open the runs of evaluations"),
+    Binding("k", "rules", "rules", tooltip="Open the rulebooks"),
+    Binding("a", "agent", "next agent", show=False, tooltip="Choose the next agent"),
+    Binding("m", "edit('model')", "name a model", show=False, tooltip="Name the model that the agent calls"),
+    Binding("x", "edit('set')", "set the agent up", show=False, tooltip="Change the settings of the agent"),
+    Binding("b", "edit('rules')", "name a rulebook", show=False, tooltip="Name a rulebook for the agent"),
+    Binding("g", "grants", "what the agent sees", show=False, tooltip="Choose what the agent is told besides"),
+    *(Binding(mode.key, f"mode('{mode.name}')", mode.title, show=False, tooltip=mode.tooltip) for mode in game_modes()),
+    Binding("up", "move(-1)", "up", show=False),
+    Binding("down", "move(1)", "down", show=False),
+    Binding("left", "side('places')", "to the places", show=False),
+    Binding("right", "side('tasks')", "to the games", show=False),
+    Binding("ctrl+p", "app.command_palette", "keys", key_display="^p"),
+    Binding("d", "app.toggle_theme", "light or dark", show=False),
+    Binding("q", "quit", "quit"),
 )
 
 LINE = (
@@ -85,21 +76,18 @@ LINE = (
 class HomeScreen(AppScreen):
     """Where a game is chosen. What the ``settings`` name is preselected; recent choices fill the rest.
 
-    ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.GameConfig``.
+    ``record`` and ``speed`` are handed on to each ``housequest.tui.play.game.GameConfig``. The first game that a ``newcomer``
+    watches is a guided one.
     """
 
-    @dataclass
-    class Chosen(Message):
-        """``game`` is to be played in ``mode``; ``resume`` is the record of a game that broke off and goes on."""
-
-        game: GameConfig
-        mode: Mode
-        resume: Path | None = None
-
-    class OpenRuns(Message):
-        """The runs are to be looked at."""
-
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS]
+    GROUP = "games"
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "games": "start search leave type random place move side runs",
+        "agent": "agent edit grants mode",
+        "rules": "rules",
+        APP: "quit",
+    }
     DEFAULT_CSS = """
     HomeScreen {
         background: $background;
@@ -108,8 +96,9 @@ class HomeScreen(AppScreen):
     }
     """
 
-    def __init__(self, settings: Settings, *, record: bool = True, speed: float | None = None) -> None:
+    def __init__(self, settings: Settings, *, record: bool = True, speed: float | None = None, newcomer: bool = False) -> None:
         super().__init__()
+        self._newcomer = newcomer
         self._settings = settings
         self._record = record
         self._speed = speed
@@ -302,13 +291,7 @@ class HomeScreen(AppScreen):
                 return Content.assemble("does nothing, for this record is damaged: ", goal)
             return Content.assemble("goes on with it: " if row.record.unfinished else "shows it again: ", goal)
         agent, game = self._who.agent.name, printable(row.key)
-        words = {
-            "watch": f"{agent} plays {game} and you watch: ",
-            "step": f"{agent} plays {game} and you decide on each command: ",
-            "you": f"you play {game}: ",
-            "race": f"you and {agent} race at {game}: ",
-        }[self._who.mode]
-        return Content.assemble(words, goal)
+        return Content.assemble(self._who.game_mode.sentence.format(agent=agent, game=game), goal)
 
     def _advice(self) -> Content:
         row = self._games.row
@@ -359,7 +342,7 @@ class HomeScreen(AppScreen):
         if self._who.editing:
             self._games.list.focus()
         elif row is not None and row.record is not None and not row.record.unfinished and not row.record.fault:
-            self.post_message(self.OpenReplay(row.record.path))
+            self.post_message(OpenScreen("replay", (row.record.path,)))
         elif row is not None:
             self.awaited = "The game is being prepared."
             self.run_worker(partial(self._start, row), group="start", exclusive=True)
@@ -392,10 +375,12 @@ class HomeScreen(AppScreen):
             self._recent = chosen
             # What the View shows is chosen during games.
             self._say(await self.in_thread(lambda: save_recent(replace(chosen, view=load_recent().recent.view))))
-        elif mode == "race":  # a race begins at the beginning
+        elif not self._who.game_mode.resumes:
             mode = "watch"
         game = replace(game, record=self._record, speed=self._speed)
-        self.post_message(self.Chosen(game, cast("Mode", mode), record.path if record else None))
+        guided, self._newcomer = self._newcomer and mode == "watch", False
+        arguments = (game, mode, record.path if record else None, *([True] if guided else []))
+        self.post_message(OpenScreen(screen_for(mode), arguments, awaited=True))
 
     def action_quit(self) -> None:
         if self.confirmed("q once more leaves housequest."):
@@ -426,10 +411,10 @@ class HomeScreen(AppScreen):
         self._open(place)
 
     def action_runs(self) -> None:
-        self.post_message(self.OpenRuns())
+        self.post_message(OpenScreen("runs"))
 
     def action_rules(self) -> None:
-        self.post_message(self.OpenRules())
+        self.post_message(OpenScreen("books"))
 
     def action_agent(self) -> None:
         self._who.agents.next()

@@ -17,15 +17,10 @@ from textual.widgets import Input, Static
 from housequest.agent.agents.registry import resolve_settings, shipped_model
 from housequest.agent.agents.spec import AgentSpec
 from housequest.tui.home.recent import LONGEST, PlayerChoice
+from housequest.tui.screens import GameMode, game_modes
 from housequest.tui.widgets.choice import ChoiceBar
 
 GRANTS = ("admissible", "diagnosis", "type", "view")
-MODES: Mapping[str, str] = {
-    "watch": "it plays; step in at any time",
-    "step": "accept, edit or replace its commands",
-    "you": "hand over to it whenever you like",
-    "race": "each in a house of your own",
-}
 _NAMED = "openai:NAME@http://HOST:PORT/v1"
 
 
@@ -72,11 +67,13 @@ class PlayerPanel(Vertical):
         yield Horizontal(_label("m", "model"), self.lines["model"], Static(id="no-model", classes="about"))
         yield Horizontal(_label("x", "set"), self.lines["set"], id="settings")
         yield Horizontal(_label("b", "rules"), self.lines["rules"], _label("g", "sees", "sees"), self.grants)
-        yield Horizontal(_label("w s y R"), self.modes, Static(id="mode-about", classes="about"))
+        yield Horizontal(
+            _label(" ".join(mode.key for mode in game_modes())), self.modes, Static(id="mode-about", classes="about")
+        )
 
     def on_mount(self) -> None:
         self.grants.offer(GRANTS)
-        self.modes.offer(list(MODES))
+        self.modes.offer([mode.name for mode in game_modes()])
         self._describe()
 
     def offer(self, agents: Sequence[AgentSpec]) -> None:
@@ -109,6 +106,11 @@ class PlayerPanel(Vertical):
     @property
     def mode(self) -> str:
         return self.modes.value
+
+    @property
+    def game_mode(self) -> GameMode:
+        """How the game is to be played."""
+        return next(mode for mode in game_modes() if mode.name == self.mode)
 
     @property
     def editing(self) -> bool:
@@ -152,7 +154,7 @@ class PlayerPanel(Vertical):
             return
         agent, settings, model = self.agent, self.settings, self.lines["model"]
         self.border_subtitle = Content(agent.about)
-        self.query_one("#mode-about", Static).update(Content(MODES[self.mode]))
+        self.query_one("#mode-about", Static).update(Content(self.game_mode.about))
         model.display = agent.needs_model
         model.suggest(f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED)
         self.query_one("#settings").display = bool(settings)

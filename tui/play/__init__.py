@@ -1,6 +1,23 @@
 """A live game.
 
-`session` is the overseer between one episode and a screen, `live_screen` what play and race share, `screen` the play screen,
+`session` is the overseer between one episode and a screen, `live_screen` what screens of games share, `screen` the play screen,
 `state` which keys work, `status` what is waited for. `game` is what is played, `plain` plays it without a screen. `line`,
 `complete` and `prompt` are the command line with its completion.
 """
+
+from housequest.tui.screens import GameMode
+
+MODES = (
+    GameMode(
+        "watch", "w", "watch", "Watch the agent play", "it plays; step in at any time", "{agent} plays {game} and you watch: "
+    ),
+    GameMode(
+        "step",
+        "s",
+        "step",
+        "Decide on each of its commands",
+        "accept, edit or replace its commands",
+        "{agent} plays {game} and you decide on each command: ",
+    ),
+    GameMode("you", "y", "play yourself", "Play yourself", "hand over to it whenever you like", "you play {game}: "),
+)

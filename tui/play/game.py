@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
-from typing import Literal
 
 from housequest.agent.agents.registry import agent_spec, model_for
 from housequest.agent.base import Agent, AskPerson
@@ -25,9 +24,6 @@ __all__ = ["HUMAN"]
 
 SEARCHED = 10_000
 """Tasks of a split among which `next_game` looks for one of the same type."""
-
-Mode = Literal["watch", "step", "you", "race"]
-"""How a person plays on the screen: watching the agent, deciding on its commands, in its place, or against it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,7 @@ class CommandLine(Widget):
         }
     }
     """
+    GROUP = "commands"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "back", "Choose above, or an earlier line", show=False),
         Binding("down", "forward", "Choose below", show=False),

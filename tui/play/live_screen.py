@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.message import Message
 
+from housequest.tui.base_screen import OpenScreen
 from housequest.tui.dialogs import PickDialog
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
@@ -66,7 +67,7 @@ class LiveScreen(ViewScreen):
         reader = game.world.household
         patterns = [form.pattern for form in reader.commands.forms] if reader else []
         self._line = CommandLine(hints=hints, patterns=patterns)
-        self._bar = KeyBar(self.KEYS, last=("app.command_palette", "leave"))
+        self._bar = KeyBar(self.KEYS)
 
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
@@ -222,15 +223,12 @@ class LiveScreen(ViewScreen):
         if (pace := next_pace(PACES, session.status.pace, by)) != session.status.pace:
             session.set_pace(pace)
 
-    def action_leave(self) -> None:
-        self.post_message(self.Left())
-
     def open_replay(self, session: Session) -> None:
         """Replay a game of this screen, if it was recorded."""
         if session.record is None:
             self.say("No record of this game is kept, so it cannot be seen again.")
         else:
-            self.post_message(self.OpenReplay(session.record))
+            self.post_message(OpenScreen("replay", (session.record,)))
 
     def _show_prompt(self) -> None:
         content = self.prompt()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -11,10 +12,10 @@ from typing import ClassVar
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.message import Message
 
 from housequest.agent.agents.registry import agent_spec
 from housequest.agent.models.registry import model_forms
+from housequest.tui.base_screen import OpenScreen
 from housequest.tui.desk.teaching import teach
 from housequest.tui.dialogs import PickDialog
 from housequest.tui.episode.branches import game_branches
@@ -22,15 +23,17 @@ from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.story import Story
 from housequest.tui.home.recent import load_recent
-from housequest.tui.play.game import GameConfig, Mode
+from housequest.tui.keymap import EPISODE_GROUPS
+from housequest.tui.play.game import GameConfig, next_game
 from housequest.tui.play.guide import STEPS, Guide, remember
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.live_screen import LiveScreen, with_explanations
 from housequest.tui.play.prompt import PromptContent
 from housequest.tui.play.session import Session
-from housequest.tui.play.state import KEYS, GameView, PlayState, world_keys
-from housequest.tui.play.status import Waiting
+from housequest.tui.play.state import KEYS, GameView, world_keys
+from housequest.tui.play.status import PlayMode, Waiting
 from housequest.tui.play.viewing import PaneScreen
+from housequest.tui.screens import screen_for
 from housequest.tui.text import printable
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.household.enacted import enacted_game
@@ -52,27 +55,22 @@ class PlayScreen(PaneScreen, LiveScreen):
     ``guided``: it is somebody's first game, which stops before each command and says what there is to see and to press.
     """
 
-    @dataclass
-    class Next(Message):
-        """Play another task of the same type as that of ``game``."""
-
-        game: GameConfig
-        mode: Mode
-
-    @dataclass
-    class Race(Message):
-        """Race the agent of ``game`` at its task."""
-
-        game: GameConfig
-
     KEYS = KEYS
+    GROUP = "play"
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "agent": "step auto skill pace accept edit other take_over hint model",
+        "turns": "escape back forward branch branches",
+        "commands": "line commands command interact",
+        "games": "retry replay next play_as end_guide",
+        **EPISODE_GROUPS,
+    }
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "Story"
 
-    def __init__(self, game: GameConfig, mode: Mode = "watch", resume: Path | None = None, *, guided: bool = False) -> None:
+    def __init__(self, game: GameConfig, mode: PlayMode = "watch", resume: Path | None = None, guided: bool = False) -> None:
         hints = agent_spec(game.agent).needs_model
         super().__init__(game, hints=hints)
-        self._mode: Mode = "step" if guided else mode
+        self._mode: PlayMode = "step" if guided else mode
         self._guide = Guide(hints=hints) if guided else None
         self._resume = resume
         self._view = self._new_view(game)
@@ -92,24 +90,29 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def on_mount(self) -> None:
         if self._guide is not None:
-            self.run_worker(self._remember_guide(), group="guide")
+            self._remember_guide()
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
     @property
-    def play_state(self) -> PlayState:
-        return self._view.play_state
+    def play_state(self) -> GameView:
+        """The game, and what of it is looked at."""
+        return self._view
 
     def refusal(self, action: str) -> str | None:
-        if action == "end_guide":
-            return None if self._guide is not None and self._guide.display else "There is no guide here: / lists every key."
-        if action == "view":
-            return self.view_refusal() or self.play_state.refusal(action)
-        if action == "true_state":
-            return self.true_refusal() or self.play_state.refusal(action)
-        return self.play_state.refusal(action)
+        why = None
+        match action:
+            case "end_guide" if self._guide is None or not self._guide.display:
+                why = "There is no guide here: / lists every key."
+            case "view":
+                why = self.view_refusal()
+            case "true_state":
+                why = self.true_refusal()
+            case _:
+                pass
+        return why or self._view.refusal(action)
 
     def prompt(self) -> PromptContent:
-        return replace(self.play_state, typing=self._line.has_focus_within).prompt()
+        return self._view.prompt(typing=self._line.has_focus_within)
 
     @property
     def session(self) -> Session:
@@ -121,7 +124,7 @@ class PlayScreen(PaneScreen, LiveScreen):
     def show(self) -> None:
         view, status = self._view, self.session.status
         self.panes.mind.destinations = status.destinations
-        watched, acting = self.play_state.refusal("true_state") is None, self.play_state.refusal("interact") is None
+        watched, acting = view.refusal("true_state") is None, view.refusal("interact") is None
         self.panes.view.glimpses, self.panes.view.pace = self.session.glimpses, status.pace
         if self._guide is not None:
             self._guide.show(len(STEPS) if status.waiting in {"over", "closed"} else view.state.moment.turn)
@@ -142,9 +145,10 @@ class PlayScreen(PaneScreen, LiveScreen):
             if self._view.apply(message.update):
                 self.measure()
                 if self.session.game.world.enacts:
-                    self.run_worker(self._enact(), group="enacted", exclusive=True)
+                    self._enact()
             self.show()
 
+    @work(group="enacted", exclusive=True)
     async def _enact(self) -> None:
         """Find out what became of the game in the simulator."""
         game, story = self.session.game, self._view.state.moment.story
@@ -167,6 +171,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         else:
             self.session.hint(message.text)
 
+    @work(group="guide")
     async def _remember_guide(self) -> None:
         if trouble := await self.in_thread(remember):
             self.say(trouble)
@@ -199,15 +204,9 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.session.play(command)
         self.show()
 
-    def action_interact(self) -> None:
-        """Do the likeliest with what is in the middle of the picture."""
-        self.run_worker(self._reached(choosing=False), group="interact", exclusive=True)
-
-    def action_choose(self) -> None:
-        """Choose what to do with what is in the middle of the picture."""
-        self.run_worker(self._reached(choosing=True), group="interact", exclusive=True)
-
-    async def _reached(self, *, choosing: bool) -> None:
+    @work(group="interact", exclusive=True)
+    async def action_interact(self, choosing: bool) -> None:
+        """Do the likeliest with what is in the middle of the picture, or let the person choose what."""
         view = self.panes.view
         if view.mode == "off":
             self.say("The View is off: v shows what is in the middle.")
@@ -278,8 +277,9 @@ class PlayScreen(PaneScreen, LiveScreen):
             self._view.look_at(chosen.event, None if chosen.branch.current else chosen.branch.end)
             self.show()
 
-    def action_race(self) -> None:
-        self.post_message(self.Race(self.session.game))
+    def action_play_as(self, mode: str) -> None:
+        """Play the same task from its beginning in another mode."""
+        self.post_message(OpenScreen(screen_for(mode), (self.session.game, mode), instead=True))
 
     def action_teach(self) -> None:
         if refusal := teach(self, self._view.moment, self.session.record):
@@ -299,11 +299,20 @@ class PlayScreen(PaneScreen, LiveScreen):
     def action_replay(self) -> None:
         self.open_replay(self.session)
 
-    def action_next(self) -> None:
-        self.post_message(self.Next(self.session.game, self._mode))
+    @work(group="next", exclusive=True)
+    async def action_next(self) -> None:
+        """Play the next task of the same type."""
+        self.awaited = "Another game is being looked for."
+        try:
+            game = await self.in_thread(partial(next_game, self.session.game))
+        except HousequestError as error:
+            self.awaited = ""
+            self.notify(str(error), severity="warning", markup=False)
+        else:
+            self.post_message(OpenScreen("play", (game, self._mode), instead=True))
 
     def _new_view(self, game: GameConfig) -> GameView:
-        return GameView(self.new_session(game, "watch" if self._mode == "race" else self._mode, self._resume))
+        return GameView(self.new_session(game, self._mode, self._resume))
 
     async def _restart(self, game: GameConfig) -> None:
         await self.session.close()
@@ -329,9 +338,10 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def _change_model(self, model: str | None) -> None:
         if model is not None:
-            self.run_worker(self._changing_model(model), group="model", exclusive=True)
+            self._go_on_with(model)
 
-    async def _changing_model(self, model: str) -> None:
+    @work(group="model", exclusive=True)
+    async def _go_on_with(self, model: str) -> None:
         game, session = self.session.game, self.session
         try:
             if session.status.waiting == "closed":

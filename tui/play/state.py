@@ -5,8 +5,7 @@ No widget is needed: it is computed from the game, its status and its events.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
@@ -14,12 +13,13 @@ from textual.binding import Binding
 from housequest.agent.agents.registry import agent_spec
 from housequest.agent.episodes.events import Ended, Event, Intervened
 from housequest.tui.episode.state import EpisodeMoment, ViewState, apply
-from housequest.tui.keymap import named
+from housequest.tui.keymap import PALETTE_KEY, named
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, action_name, hints
 from housequest.tui.play.session import Session, SessionUpdate
 from housequest.tui.play.status import SessionStatus
 from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS
+from housequest.tui.screens import game_modes
 from housequest.worlds.base import CommandKey
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _Prompt = tuple[PromptKind, str, Mapping[str, str]]
 """A kind of prompt, its text, and what each key does."""
+_Need = tuple[Callable[["GameView"], object], str]
 
 
 class LiveGame:
@@ -39,6 +40,10 @@ class LiveGame:
         self.events: list[Event] = []
         self.rewound = False
         """Whether it has several branches, or begins its second one now."""
+
+    @property
+    def game(self) -> GameConfig:
+        return self.session.game
 
     @property
     def status(self) -> SessionStatus:
@@ -62,7 +67,10 @@ class LiveGame:
 
 
 class GameView(LiveGame):
-    """A live game with the turn that the person looks at: ``cursor`` is its event, None at the present."""
+    """A live game with the turn that the person looks at: ``cursor`` is its event, None at the present.
+
+    It says which keys do something at this moment, and what the prompt is.
+    """
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -73,21 +81,6 @@ class GameView(LiveGame):
     def shown(self) -> ViewState:
         """The branch that the person looks at, as far as it went: the present one unless they went to another."""
         return self.state if self.cursor is None or self._end is None else self.state.at(self._end)
-
-    @property
-    def play_state(self) -> PlayState:
-        return PlayState(
-            self.session.game,
-            self.status,
-            self.state,
-            self.cursor,
-            self._missed(),
-            self.session.trouble,
-            bool(self.session.glimpses),
-            self.session.heard,
-            self.shown,
-            self.rewound,
-        )
 
     @property
     def moment(self) -> EpisodeMoment:
@@ -112,7 +105,7 @@ class GameView(LiveGame):
     def branch(self) -> None:
         """Play on from the turn looked at; at the present, look at the turn at which the game was lost."""
         if self.cursor is None:
-            self.look_at(self._missed())
+            self.look_at(self.missed)
         else:
             self.session.rewind(self.cursor)
             self.cursor = None
@@ -129,48 +122,142 @@ class GameView(LiveGame):
         start = next(iter(self.state.moments))
         return [start, *(entry.id for entry in self.shown.moment.story)]
 
-    def _missed(self) -> int | None:
+    @property
+    def missed(self) -> int | None:
         """The event before the turn at which the game was lost."""
         moment = self.state.moment
         if self.failure is None or moment.ended is None or not 0 < self.failure.turn <= len(moment.story):
             return None
         return self._stops()[self.failure.turn - 1]
 
+    def refusal(self, action: str) -> str | None:
+        """Why ``action`` does nothing now, and what to do instead; None where it does something."""
+        if self.status.waiting == "opening" and action not in WHILE_OPENING:
+            return self._not_running()
+        if (action in _IN_GAME.split() or (action == "branch" and not self.status.playing)) and (why := self._not_running()):
+            return why
+        if action in _WITH_AGENT.split() and self.game.agent == HUMAN:
+            return "You play alone, with no agent: type after :. Agents are chosen at home."
+        if (need := _NEEDS.get(action)) is not None and not need[0](self):
+            return need[1]
+        if action in _NO_MODEL and not agent_spec(self.game.agent).needs_model:
+            return _NO_MODEL[action].format(self.game.agent)
+        return self._not_watching() if action == "true_state" else None
+
+    def prompt(self, *, typing: bool = False) -> PromptContent:
+        """What the prompt says now, with those of its keys that do something.
+
+        ``typing``: the line has the focus, so that letters are no keys.
+        """
+        kind, text, words = self._now() if self.cursor is None else self._past(self.cursor)
+        keys = hints((*KEYS, *world_keys(self.game.world.keys)), words)
+        held = [key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None]
+        if typing:
+            # In the line already: what leads there is left out.
+            kept = {"g", "t"} if kind == "yours" else {key.key for key in held} - {"e", "?"}
+            held = [*hints((), THEN), *(key for key in held if key.key in kept)]
+        return PromptContent(kind, text, tuple(held))
+
+    def _past(self, cursor: int) -> _Prompt:
+        shown = self.shown
+        at = f"{self.state.moments[cursor].turn} of {shown.moment.turn}"
+        at += "" if shown is self.state else " of another branch"
+        return "selected", at, {"← →": "move", "b": "play on from here", "B": "branches", "esc": "to the present"}
+
+    def _now(self) -> _Prompt:
+        moment, agent = self.state.moment, self.game.agent
+        at = f"{moment.turn + 1} of {moment.started.max_turns}" if moment.started else ""
+        hinted = "; your hint goes with the next turn" if self.status.hints else ""
+        match self.status.waiting:
+            case "opening":
+                return "thinking", "opening the world", {}
+            case "closed":
+                # Beside a story there is no other place to say why.
+                why = self.status.trouble if moment.story else ""
+                return "message", why or "there is no game to play here", {"r": "try again", "m": "another model"}
+            case "deciding":
+                doing = f"{agent} is deciding{hinted}"
+                if self.session.trouble:
+                    doing = f"{agent} tries again; the model {self.session.trouble}"
+                elif words := end_of(self.session.heard, LONGEST_HEARD):
+                    doing = f"{agent}: {words}"
+                return "thinking", doing, {"esc": "call it off", "t": "take over", "?": "hint"}
+            case "acting":
+                return "thinking", "the world answers", {}
+            case "pace":
+                pace = self.status.pace
+                speed = "as fast as it goes" if pace > 50 else f"at most {pace:g} turn{'' if pace == 1 else 's'} a second"
+                keys = {"space": "step", "s": "skill", "+ -": "pace", "t": "take over", "?": "hint"}
+                return "thinking", f"{agent} plays, {speed}{hinted}", keys
+            case "paused":
+                keys = {"space": "ask the agent", "s": "skill", "a": "auto", "t": "take over", "?": "hint"}
+                return "waiting", f"before turn {at}{hinted}", keys
+            case "verdict":
+                keys = {"enter": "accept", "s": "skill", "e": "edit", "o": "another", "t": "take over", "?": "hint"}
+                return "proposed", f"{moment.proposal or ''}{' (the same again)' if self.status.repeated else ''}", keys
+            case "turn":
+                played = {_shown(key): key.about.lower() for key in self.game.world.keys}
+                acting = {"x": "act on the middle"} if self.game.world.keys else dict[str, str]()
+                return "yours", at, {**played, **acting, ":": "type a command", "g": "possible commands", "t": "hand back"}
+            case "failed":
+                keys = {"r": "try again", "m": "another model", "t": "take over"}
+                return "failed", self.status.failure or moment.failure or "", keys
+            case "over":
+                keys = {"p": "replay", "b": "to what was missed", "←": "rewind", "n": "next task"}
+                return "over", "the game is over", keys
+
+    def _not_running(self) -> str | None:
+        if self.status.waiting == "opening":
+            return "The world is still being opened."
+        if self.status.waiting == "closed":
+            return "There is no game here: r tries to open it again, q leaves."
+        over = self.status.waiting == "over"
+        return "The game is over: ← goes back into it, n plays another, q leaves." if over else None
+
+    def _not_watching(self) -> str | None:
+        if self.status.waiting == "over" or self.status.mode == "watch":
+            return None
+        later = "it is shown once the game is over" if self.game.agent == HUMAN else "a lets the agent play on while you watch"
+        return f"It would show you what is hidden: {later}."
+
 
 KEYS = named(
     "play",
-    (
-        Binding("space", "step", "Step", tooltip="Play one command, or ask for the next"),
-        Binding("a", "auto", "Auto", tooltip="Let the agent play on"),
-        Binding("s", "skill", "Skill", tooltip="Play on to the next skill"),
-        Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -", tooltip="Play faster"),
-        Binding("minus", "pace(-1)", "Slower", show=False, tooltip="Play slower"),
-        Binding("escape", "escape", "Back", key_display="esc", tooltip="Call off what is under way, or go back to the present"),
-        Binding("left", "back", "Rewind", key_display="← →", tooltip="Look back a turn"),
-        Binding("right", "forward", "Forward", show=False, tooltip="Look a turn further on"),
-        *VIEW_KEYS,
-        Binding("b", "branch", "Branch", tooltip="Play on from the turn that is looked at"),
-        Binding("B", "branches", "Branches", show=False, tooltip="Put the branches side by side"),
-        Binding("r", "retry", "Try again", tooltip="Try again what failed"),
-        Binding("p", "replay", "Replay", tooltip="See the game again"),
-        Binding("n", "next", "Next", tooltip="Play another task like it"),
-        Binding("colon", "line", "Type", key_display=":", tooltip="Type a command"),
-        Binding("g", "commands", "Possible", tooltip="List what is possible"),
-        Binding("R", "race", "Race", tooltip="Race the agent at this task"),
-        Binding("k", "teach", "Teach", tooltip="Make a rule of what just happened"),
-        Binding("m", "model", "Model", tooltip="Change the model"),
-        Binding("t", "take_over", "Take over", tooltip="Take over, or hand back"),
-        Binding("enter", "accept", "Accept", tooltip="Accept what is proposed"),
-        Binding("e", "edit", "Edit", tooltip="Edit what is proposed"),
-        Binding("o", "other", "Other", tooltip="Ask for another proposal"),
-        Binding("question_mark", "hint", "Hint", key_display="?", tooltip="Give the agent a hint"),
-        Binding("x", "interact", "Act", tooltip="Act on what is in the middle"),
-        Binding("X", "choose", "Act, choosing", show=False, tooltip="Act on it, choosing how"),
-        Binding("i", "end_guide", "End the guide", show=False, tooltip="End the guide of the first game"),
-        Binding("f", "fold", "Thoughts", tooltip="Fold or unfold all thoughts"),
-        *PANE_KEYS,
-        Binding("q", "leave", "Home", tooltip="Leave the game"),
+    Binding("space", "step", "Step", tooltip="Play one command, or ask for the next"),
+    Binding("a", "auto", "Auto", tooltip="Let the agent play on"),
+    Binding("s", "skill", "Skill", tooltip="Play on to the next skill"),
+    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -", tooltip="Play faster"),
+    Binding("minus", "pace(-1)", "Slower", show=False, tooltip="Play slower"),
+    Binding("escape", "escape", "Back", key_display="esc", tooltip="Call off what is under way, or go back to the present"),
+    Binding("left", "back", "Rewind", key_display="← →", tooltip="Look back a turn"),
+    Binding("right", "forward", "Forward", show=False, tooltip="Look a turn further on"),
+    *VIEW_KEYS,
+    Binding("b", "branch", "Branch", tooltip="Play on from the turn that is looked at"),
+    Binding("B", "branches", "Branches", show=False, tooltip="Put the branches side by side"),
+    Binding("r", "retry", "Try again", tooltip="Try again what failed"),
+    Binding("p", "replay", "Replay", tooltip="See the game again"),
+    Binding("n", "next", "Next", tooltip="Play another task like it"),
+    Binding("colon", "line", "Type", key_display=":", tooltip="Type a command"),
+    Binding("g", "commands", "Possible", tooltip="List what is possible"),
+    *(
+        Binding(mode.key, f"play_as('{mode.name}')", mode.title.capitalize(), tooltip=mode.again)
+        for mode in game_modes()
+        if mode.again
     ),
+    Binding("k", "teach", "Teach", tooltip="Make a rule of what just happened"),
+    Binding("m", "model", "Model", tooltip="Change the model"),
+    Binding("t", "take_over", "Take over", tooltip="Take over, or hand back"),
+    Binding("enter", "accept", "Accept", tooltip="Accept what is proposed"),
+    Binding("e", "edit", "Edit", tooltip="Edit what is proposed"),
+    Binding("o", "other", "Other", tooltip="Ask for another proposal"),
+    Binding("question_mark", "hint", "Hint", key_display="?", tooltip="Give the agent a hint"),
+    Binding("x", "interact(False)", "Act", tooltip="Act on what is in the middle"),
+    Binding("X", "interact(True)", "Act, choosing", show=False, tooltip="Act on it, choosing how"),
+    Binding("i", "end_guide", "End the guide", show=False, tooltip="End the guide of the first game"),
+    Binding("f", "fold", "Thoughts", tooltip="Fold or unfold all thoughts"),
+    *PANE_KEYS,
+    PALETTE_KEY,
+    Binding("q", "leave", "Home", tooltip="Leave the game"),
 )
 """In the order in which they are shown."""
 
@@ -191,17 +278,10 @@ def _shown(key: CommandKey) -> str:
     return "".join(names.get(part, part) for part in key.key.split("+"))
 
 
-_NO_MODEL = {
-    "hint": "The {} hears no hints, having no model: t takes over.",
-    "other": "The {} would propose the same again: e edits it, t takes over.",
-    "model": "The {} has no model to change. Agents are chosen at home.",
-}
 LONGEST_HEARD = 56
 """Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
 WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
 """What can be done before there is a game; other keys are letters of something that was typed too early."""
-
-_CHOOSE = "First choose a turn to go back to, with ← or a click on it."
 
 
 def end_of(heard: str, longest: int) -> str:
@@ -210,163 +290,44 @@ def end_of(heard: str, longest: int) -> str:
     return words if len(words) <= longest else f"…{words[-longest:]}"
 
 
-@dataclass(frozen=True, slots=True)
-class PlayState:
-    """A live game at one moment.
+_IN_GAME = "step auto skill pace accept edit other hint take_over line command commands interact"
+"""Actions for which a game has to go on."""
+_WITH_AGENT = "step auto skill pace hint take_over model"
+_NO_MODEL = {
+    "hint": "The {} hears no hints, having no model: t takes over.",
+    "other": "The {} would propose the same again: e edits it, t takes over.",
+    "model": "The {} has no model to change. Agents are chosen at home.",
+}
+"""What is said of an agent without a model, which these actions need."""
+_PROPOSED: _Need = lambda here: here.status.waiting == "verdict", "Nothing is proposed; space steps to the next proposal."
+_OVER: _Need = lambda here: here.status.waiting == "over", "The game goes on; q leaves it, and home takes it up again."
 
-    ``cursor`` is the event that the person looks back to, None at the present; ``missed`` the one before the turn at which a
-    game was lost; ``trouble`` what went wrong with a call that is being tried again; ``skills``: the agent shows its skills;
-    ``heard`` is what its model has said so far of a reply; ``shown`` the branch that they look at, if another than the
-    present one; ``rewound``: there are several; ``typing``: the line has the focus, so that letters are no keys.
-    """
-
-    game: GameConfig
-    status: SessionStatus
-    state: ViewState
-    cursor: int | None = None
-    missed: int | None = None
-    trouble: str = ""
-    skills: bool = False
-    heard: str = ""
-    shown: ViewState | None = None
-    rewound: bool = False
-    typing: bool = False
-
-    @property
-    def keys(self) -> tuple[CommandKey, ...]:
-        """The world's own keys."""
-        return self.game.world.keys
-
-    def refusal(self, action: str) -> str | None:
-        """Why ``action`` does nothing now, and what to do instead; None where it does something."""
-        waiting = self.status.waiting
-        if waiting == "opening" and action not in WHILE_OPENING:
-            return self._not_running()
-        match action:
-            case "step" | "auto" | "take_over":
-                return self._not_running() or self._no_agent()
-            case "skill":
-                other = None if self.skills else "Skills are shown of an agent by a camera alone; space is one command."
-                return self._not_running() or self._no_agent() or other
-            case "interact" | "choose":
-                return self._not_running() or (
-                    None if self.keys else "This world has no keys to act with: type after : instead."
-                )
-            case "pace":
-                watching = self.status.mode == "watch"
-                other = None if watching else "The pace is for watching: a lets the agent play on."
-                return self._not_running() or self._no_agent() or other
-            case "accept" | "edit" | "other":
-                proposed = None if waiting == "verdict" else "Nothing is proposed; space steps to the next proposal."
-                return self._not_running() or proposed or (self._no_model(action) if action == "other" else None)
-            case "line" | "command":
-                return self._not_running()
-            case "commands":
-                unlisted = "This world cannot list its commands; type after : what you mean."
-                return self._not_running() or (unlisted if self.status.possible is None else None)
-            case "hint":
-                return self._not_running() or self._no_agent() or self._no_model(action)
-            case "model":
-                return self._no_agent() or self._no_model(action)
-            case "back":
-                return None if self.state.moment.story else "Nothing was played yet that one could go back to."
-            case "teach":
-                return None if self.state.moment.story else "Nothing was played yet that a rule could be made of."
-            case "forward":
-                return None if self.cursor is not None else "This is the present; ← goes back."
-            case "branch":
-                chosen = self.cursor is not None or (waiting == "over" and self.missed is not None)
-                return (None if chosen else _CHOOSE) if self.status.playing else self._not_running()
-            case "branches":
-                return None if self.rewound else "The game was never rewound: it has one branch. ← and then b begin another."
-            case "escape":
-                busy = waiting == "deciding" and self.game.agent != HUMAN
-                return None if busy or self.cursor is not None else "There is nothing to call off."
-            case "retry":
-                return None if waiting in {"failed", "closed"} else "Nothing failed; o asks for another proposal."
-            case "true_state":
-                return None if waiting == "over" or self.status.mode == "watch" else self._not_watching()
-            case "fold":
-                return "You play alone: there are no thoughts to unfold." if self.game.agent == HUMAN else None
-            case "replay" | "next":
-                return None if waiting == "over" else "The game goes on; q leaves it, and home takes it up again."
-            case _:
-                return None
-
-    def prompt(self) -> PromptContent:
-        """What the prompt says now, with those of its keys that do something."""
-        kind, text, words = self._present() if self.cursor is None else self._past(self.cursor)
-        keys = hints((*KEYS, *world_keys(self.keys)), words)
-        held = [key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None]
-        if self.typing:
-            # In the line already: what leads there is left out.
-            kept = {"g", "t"} if kind == "yours" else {key.key for key in held} - {"e", "?"}
-            held = [*hints((), THEN), *(key for key in held if key.key in kept)]
-        return PromptContent(kind, text, tuple(held))
-
-    def _past(self, cursor: int) -> _Prompt:
-        shown = self.shown or self.state
-        at = f"{self.state.moments[cursor].turn} of {shown.moment.turn}"
-        at += "" if shown is self.state else " of another branch"
-        return "selected", at, {"← →": "move", "b": "play on from here", "B": "branches", "esc": "to the present"}
-
-    def _present(self) -> _Prompt:
-        moment, agent = self.state.moment, self.game.agent
-        at = f"{moment.turn + 1} of {moment.started.max_turns}" if moment.started else ""
-        hinted = "; your hint goes with the next turn" if self.status.hints else ""
-        match self.status.waiting:
-            case "opening":
-                return "thinking", "opening the world", {}
-            case "closed":
-                # Beside a story there is no other place to say why.
-                why = self.status.trouble if moment.story else ""
-                return "message", why or "there is no game to play here", {"r": "try again", "m": "another model"}
-            case "deciding":
-                doing = f"{agent} is deciding{hinted}"
-                if self.trouble:
-                    doing = f"{agent} tries again; the model {self.trouble}"
-                elif words := end_of(self.heard, LONGEST_HEARD):
-                    doing = f"{agent}: {words}"
-                return "thinking", doing, {"esc": "call it off", "t": "take over", "?": "hint"}
-            case "acting":
-                return "thinking", "the world answers", {}
-            case "pace":
-                pace = self.status.pace
-                speed = "as fast as it goes" if pace > 50 else f"at most {pace:g} turn{'' if pace == 1 else 's'} a second"
-                keys = {"space": "step", "s": "skill", "+ -": "pace", "t": "take over", "?": "hint"}
-                return "thinking", f"{agent} plays, {speed}{hinted}", keys
-            case "paused":
-                keys = {"space": "ask the agent", "s": "skill", "a": "auto", "t": "take over", "?": "hint"}
-                return "waiting", f"before turn {at}{hinted}", keys
-            case "verdict":
-                keys = {"enter": "accept", "s": "skill", "e": "edit", "o": "another", "t": "take over", "?": "hint"}
-                return "proposed", f"{moment.proposal or ''}{' (the same again)' if self.status.repeated else ''}", keys
-            case "turn":
-                played = {_shown(key): key.about.lower() for key in self.keys}
-                acting = {"x": "act on the middle"} if self.keys else dict[str, str]()
-                return "yours", at, {**played, **acting, ":": "type a command", "g": "possible commands", "t": "hand back"}
-            case "failed":
-                keys = {"r": "try again", "m": "another model", "t": "take over"}
-                return "failed", self.status.failure or moment.failure or "", keys
-            case "over":
-                keys = {"p": "replay", "b": "to what was missed", "←": "rewind", "n": "next task"}
-                return "over", "the game is over", keys
-
-    def _not_running(self) -> str | None:
-        if self.status.waiting == "opening":
-            return "The world is still being opened."
-        if self.status.waiting == "closed":
-            return "There is no game here: r tries to open it again, q leaves."
-        over = self.status.waiting == "over"
-        return "The game is over: ← goes back into it, n plays another, q leaves." if over else None
-
-    def _not_watching(self) -> str:
-        later = "it is shown once the game is over" if self.game.agent == HUMAN else "a lets the agent play on while you watch"
-        return f"It would show you what is hidden: {later}."
-
-    def _no_agent(self) -> str | None:
-        alone = self.game.agent == HUMAN
-        return "You play alone, with no agent: type after :. Agents are chosen at home." if alone else None
-
-    def _no_model(self, action: str) -> str | None:
-        return None if agent_spec(self.game.agent).needs_model else _NO_MODEL[action].format(self.game.agent)
+_NEEDS: Mapping[str, _Need] = {
+    "skill": (lambda here: here.session.glimpses, "Skills are shown of an agent by a camera alone; space is one command."),
+    "pace": (lambda here: here.status.mode == "watch", "The pace is for watching: a lets the agent play on."),
+    "accept": _PROPOSED,
+    "edit": _PROPOSED,
+    "other": _PROPOSED,
+    "interact": (lambda here: here.game.world.keys, "This world has no keys to act with: type after : instead."),
+    "commands": (
+        lambda here: here.status.possible is not None,
+        "This world cannot list its commands; type after : what you mean.",
+    ),
+    "back": (lambda here: here.state.moment.story, "Nothing was played yet that one could go back to."),
+    "teach": (lambda here: here.state.moment.story, "Nothing was played yet that a rule could be made of."),
+    "forward": (lambda here: here.cursor is not None, "This is the present; ← goes back."),
+    "branch": (
+        lambda here: here.cursor is not None or (here.status.waiting == "over" and here.missed is not None),
+        "First choose a turn to go back to, with ← or a click on it.",
+    ),
+    "branches": (lambda here: here.rewound, "The game was never rewound: it has one branch. ← and then b begin another."),
+    "escape": (
+        lambda here: here.cursor is not None or (here.status.waiting == "deciding" and here.game.agent != HUMAN),
+        "There is nothing to call off.",
+    ),
+    "retry": (lambda here: here.status.waiting in {"failed", "closed"}, "Nothing failed; o asks for another proposal."),
+    "fold": (lambda here: here.game.agent != HUMAN, "You play alone: there are no thoughts to unfold."),
+    "replay": _OVER,
+    "next": _OVER,
+}
+"""What has to hold for an action of a key, and what is said where it does not."""

@@ -25,7 +25,6 @@ PANE_KEYS = (
     Binding("z", "large", "Large", show=False, tooltip="Show one pane as large as the screen, or all of them again"),
     Binding("less_than_sign", "widen(-4)", "Narrower", show=False, key_display="<", tooltip="Give the Story more room"),
     Binding("greater_than_sign", "widen(4)", "Wider", show=False, key_display=">", tooltip="Give the House more room"),
-    Binding("slash", "app.command_palette", "Palette", key_display="/"),
 )
 
 _MODES: dict[str, ViewMode] = {mode: mode for mode in CAMERA_MODES}

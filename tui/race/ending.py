@@ -9,10 +9,9 @@ from textual.content import Content
 from housequest.agent.episodes.events import Ended
 from housequest.agent.evaluation.analysis.failures import Failure
 from housequest.agent.evaluation.analysis.paths import PathLengths
-from housequest.tui.episode.ending import Card, par_bars
+from housequest.tui.episode.ending import Bar, Card, bars, par_bars
 from housequest.tui.text import plural
 from housequest.tui.theme import role_style
-from housequest.tui.widgets.bars import Bar, bars
 from housequest.tui.widgets.lines import flat
 
 YOU = "you"

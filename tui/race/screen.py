@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, Literal
 
 from textual import events
@@ -11,12 +13,13 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
+from housequest.tui.episode.branches import OUTCOME_WORDS
 from housequest.tui.episode.header import GameHeader
 from housequest.tui.episode.house import HousePane
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewMode, ViewPane
-from housequest.tui.keymap import named
+from housequest.tui.keymap import EPISODE_GROUPS, PALETTE_KEY, named
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.live_screen import LiveScreen, with_explanations
 from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, hints
@@ -46,26 +49,22 @@ _THEIRS = "{name} plays one turn whenever you have played one; l lets it run at 
 
 KEYS = named(
     "race",
-    (
-        Binding("colon", "line", "Type", key_display=":"),
-        Binding("g", "commands", "Possible"),
-        Binding("l", "lockstep", "Turn for turn"),
-        Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
-        Binding("minus", "pace(-1)", "Slower", show=False),
-        Binding("h", "house", "House"),
-        *VIEW_KEYS,
-        Binding("r", "retry", "Try again"),
-        Binding("p", "replay('you')", "Replay yours"),
-        Binding("P", "replay('rival')", "Replay the other's"),
-        Binding("f", "fold", "Thoughts"),
-        Binding("tab", "next_pane", "Next region", show=False),
-        Binding("slash", "app.command_palette", "Palette", key_display="/"),
-        Binding("q", "leave", "Home"),
-    ),
+    Binding("colon", "line", "Type", key_display=":"),
+    Binding("g", "commands", "Possible"),
+    Binding("l", "lockstep", "Turn for turn"),
+    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
+    Binding("minus", "pace(-1)", "Slower", show=False),
+    Binding("h", "house", "House"),
+    *VIEW_KEYS,
+    Binding("r", "retry", "Try again"),
+    Binding("p", "replay('you')", "Replay yours"),
+    Binding("P", "replay('rival')", "Replay the other's"),
+    Binding("f", "fold", "Thoughts"),
+    Binding("tab", "next_pane", "Next region", show=False),
+    PALETTE_KEY,
+    Binding("q", "leave", "Home"),
 )
 """In the order in which they are shown."""
-
-_MARKS = {"won": "✦ won in", "lost": "○ lost after", "stopped": "▪ stopped after", "error": "! broke off after"}
 
 
 class RaceGame(LiveGame):
@@ -99,7 +98,7 @@ class RaceGame(LiveGame):
         refused = f" · {moment.refused} refused" if moment.refused else ""
         if moment.ended is None:
             return f"{name} · turn {moment.turn}{refused}"
-        return f"{name} · {_MARKS[moment.ended.outcome]} {moment.ended.turns}{refused}"
+        return f"{name} · {OUTCOME_WORDS[moment.ended.outcome]} {moment.ended.turns}{refused}"
 
     def activity(self, *, heard: bool) -> str:
         """What the agent is doing, in a word or two, or the end of what its model is saying where that may be ``heard``.
@@ -131,6 +130,13 @@ class RaceScreen(LiveScreen):
     """
 
     KEYS = KEYS
+    GROUP = "race"
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "commands": "line commands command",
+        "agent": "lockstep pace",
+        "games": "retry replay",
+        **EPISODE_GROUPS,
+    }
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "CommandLine"
     DEFAULT_CSS = """
@@ -162,7 +168,8 @@ class RaceScreen(LiveScreen):
     }
     """
 
-    def __init__(self, game: GameConfig) -> None:
+    def __init__(self, game: GameConfig, mode: str = "race", resume: Path | None = None) -> None:
+        del mode, resume  # there is one mode, and a race begins at the beginning
         super().__init__(game, hints=False)
         rival = game.agent if game.agent != HUMAN else DEFAULT_RIVAL
         name = f"the {rival}" if rival == DEFAULT_RIVAL else rival

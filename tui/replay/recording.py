@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from housequest.agent.episodes.events import CallTiming, Event, ModelCall, Started, Stepped, TurnSpent, branches
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall, Started
 from housequest.agent.episodes.record import read_clocks, read_episode
-from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.tui.episode.branches import GameBranch, game_branches
 from housequest.tui.episode.state import ViewState, replayed
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.options import Scalar
@@ -17,34 +17,6 @@ from housequest.worlds.options import Scalar
 EPISODES = "episodes"
 TIMING = "timing.jsonl"
 PART = ".part"
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayStop:
-    """A place to stop at: the moment after the event ``id``. Number 0 is the opening, each other one a turn that was spent.
-
-    ``lost``: it is the turn at which the episode was lost. ``event`` is the one that spent the turn,
-    where ``id`` is a later one.
-    """
-
-    id: int
-    refused: bool = False
-    replanned: bool = False
-    lost: bool = False
-    event: int | None = None
-
-    @property
-    def spent(self) -> int:
-        """The id of the event by which the turn was spent."""
-        return self.id if self.event is None else self.event
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayBranch:
-    """One way that an episode went: a stop for its opening and for each turn, and why it was not won."""
-
-    stops: tuple[ReplayStop, ...]
-    failure: Failure | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +28,8 @@ class Recording:
 
     path: Path
     state: ViewState
-    branches: tuple[ReplayBranch, ...]
-    faults: tuple[str, ...]
+    branches: tuple[GameBranch, ...] = ()
+    faults: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     options: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
 
@@ -86,8 +58,7 @@ def read_recording(path: Path) -> Recording:
         # A run keeps the clocks of every attempt at an episode: what was no call this time has none.
         if isinstance(event.body, ModelCall) and event.id in clocks:
             timed.append(clocks[event.id])
-    found = tuple(map(_branch, branches(events)))
-    return Recording(path, replayed(timed), found, tuple(faults), tuple(events), _options(path))
+    return Recording(path, replayed(timed), game_branches(events), tuple(faults), tuple(events), _options(path))
 
 
 def _options(path: Path) -> Mapping[str, Scalar]:
@@ -113,23 +84,6 @@ def _sound(path: Path, faults: list[str]) -> Iterator[Event]:
             yield event
     except ConfigurationError as error:
         faults.append(str(error).replace(str(path), path.name))
-
-
-def _branch(path: Sequence[Event]) -> ReplayBranch:
-    failure = failure_of(path)
-    lost = None if failure is None else failure.turn
-    stops: list[ReplayStop] = [ReplayStop(path[0].id, lost=lost == 0)]
-    replanned = False
-    for event in path:
-        replanned = replanned or event.body.kind == "planned"
-        if isinstance(event.body, Stepped | TurnSpent):
-            refused = isinstance(event.body, Stepped) and not event.body.accepted
-            stops.append(ReplayStop(event.id, refused, replanned, lost == len(stops)))
-            replanned = False
-    # The last one also shows how it ended, or what was being done when the record broke off.
-    if stops[-1].id != path[-1].id:
-        stops[-1] = replace(stops[-1], id=path[-1].id, event=stops[-1].id)
-    return ReplayBranch(tuple(stops), failure)
 
 
 def _clocks(path: Path, faults: list[str]) -> dict[int, CallTiming]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,15 +20,15 @@ from textual.widgets import Static
 
 from housequest.agent.evaluation.analysis.failures import Failure
 from housequest.tui.desk.teaching import teach
-from housequest.tui.episode.branches import game_branches
+from housequest.tui.episode.branches import ReplayStop
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import named
+from housequest.tui.keymap import EPISODE_GROUPS, LAST_KEYS, named
 from housequest.tui.play.status import DEFAULT_PACE, next_pace
 from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS, PaneScreen
-from housequest.tui.replay.recording import Recording, ReplayBranch, ReplayStop, read_recording
+from housequest.tui.replay.recording import Recording, read_recording
 from housequest.tui.text import cut, plural, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, Unsupported
@@ -146,36 +146,38 @@ class ReplayScreen(PaneScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "replay",
-            [
-                Binding("space", "play", "Play", priority=True),
-                Binding("left", "move(-1)", "Turn", key_display="← →", priority=True),
-                Binding("right", "move(1)", "On", show=False, priority=True),
-                *VIEW_KEYS,
-                Binding("n", "jump('refused', 1)", "Next refused"),
-                Binding("N", "jump('refused', -1)", "Refused before", show=False),
-                Binding("p", "jump('replanned', 1)", "Next plan"),
-                Binding("P", "jump('replanned', -1)", "Plan before", show=False),
-                Binding("s", "skill(1)", "Next skill"),
-                Binding("S", "skill(-1)", "Skill before", show=False),
-                Binding("w", "why", "Where lost"),
-                Binding("b", "branch", "Branch", tooltip="Show the next branch"),
-                Binding("B", "branches", "Branches", show=False, tooltip="Put the branches side by side"),
-                Binding("k", "teach", "Teach"),
-                Binding("f", "fold", "Thoughts"),
-                Binding("plus", "pace(1)", "Pace", key_display="+ -"),
-                Binding("equals_sign", "pace(1)", "Faster", show=False),
-                Binding("minus", "pace(-1)", "Slower", show=False),
-                Binding("home", "go(0)", "Beginning", show=False, priority=True),
-                Binding("end", "go(-1)", "End", show=False, priority=True),
-                Binding("shift+left,pageup", f"move(-{FAR})", "Far back", show=False, priority=True),
-                Binding("shift+right,pagedown", f"move({FAR})", "Far on", show=False, priority=True),
-                Binding("r", "read", "Read again", show=False),
-                *PANE_KEYS,
-                Binding("q", "leave", "Back"),
-                Binding("escape", "leave", "Back", show=False),
-            ],
+            Binding("space", "play", "Play", priority=True),
+            Binding("left", "move(-1)", "Turn", key_display="← →", priority=True),
+            Binding("right", "move(1)", "On", show=False, priority=True),
+            *VIEW_KEYS,
+            Binding("n", "jump('refused', 1)", "Next refused"),
+            Binding("N", "jump('refused', -1)", "Refused before", show=False),
+            Binding("p", "jump('replanned', 1)", "Next plan"),
+            Binding("P", "jump('replanned', -1)", "Plan before", show=False),
+            Binding("s", "skill(1)", "Next skill"),
+            Binding("S", "skill(-1)", "Skill before", show=False),
+            Binding("w", "why", "Where lost"),
+            Binding("b", "branch", "Branch", tooltip="Show the next branch"),
+            Binding("B", "branches", "Branches", show=False, tooltip="Put the branches side by side"),
+            Binding("k", "teach", "Teach"),
+            Binding("f", "fold", "Thoughts"),
+            Binding("plus", "pace(1)", "Pace", key_display="+ -"),
+            Binding("equals_sign", "pace(1)", "Faster", show=False),
+            Binding("minus", "pace(-1)", "Slower", show=False),
+            Binding("home", "go(0)", "Beginning", show=False, priority=True),
+            Binding("end", "go(-1)", "End", show=False, priority=True),
+            Binding("shift+left,pageup", f"move(-{FAR})", "Far back", show=False, priority=True),
+            Binding("shift+right,pagedown", f"move({FAR})", "Far on", show=False, priority=True),
+            Binding("r", "read", "Read again", show=False),
+            *PANE_KEYS,
+            *LAST_KEYS,
         )
     ]
+    GROUP = "replay"
+    GROUPS: ClassVar[Mapping[str, str]] = {
+        "turns": "play pace move go jump skill why branch branches read",
+        **EPISODE_GROUPS,
+    }
     AUTO_FOCUS = "Story"
 
     DEFAULT_CSS = """
@@ -193,7 +195,7 @@ class ReplayScreen(PaneScreen):
         self.panes = EpisodePanes(_TEACHING)
         self.place = 0
         """The turn that is shown; 0 is the opening."""
-        self._recording = Recording(path, ViewState(), (ReplayBranch((), None),), ())
+        self._recording = Recording(path, ViewState())
         self._branch = 0
         self._speed = speed or DEFAULT_PACE
         self._begins = playing and speed is not None
@@ -206,7 +208,7 @@ class ReplayScreen(PaneScreen):
         yield self.panes
         yield Static(id="replay-note")
         yield Timeline()
-        yield KeyBar(last=("app.command_palette", "leave"))
+        yield KeyBar()
 
     def on_mount(self) -> None:
         self.action_read()
@@ -223,11 +225,11 @@ class ReplayScreen(PaneScreen):
     @property
     def stops(self) -> tuple[ReplayStop, ...]:
         """The turns of the branch that is shown; none before the record has been read."""
-        return self._recording.branches[self._branch].stops
+        return self._recording.branches[self._branch].stops if self._recording.branches else ()
 
     @property
     def _failure(self) -> Failure | None:
-        return self._recording.branches[self._branch].failure
+        return self._recording.branches[self._branch].failure if self._recording.branches else None
 
     @property
     def _at_end(self) -> bool:
@@ -339,22 +341,21 @@ class ReplayScreen(PaneScreen):
     def action_jump(self, what: str, by: int) -> None:
         """Go to the next turn that was refused or changed the plan, or to the one before."""
         wanted = [place for place, stop in enumerate(self.stops) if (stop.refused if what == "refused" else stop.replanned)]
-        ahead = [place for place in wanted if (place - self.place) * by > 0]
-        if ahead:
-            self.action_go(ahead[0] if by > 0 else ahead[-1])
-        else:
-            name = "refused command" if what == "refused" else "change of the plan"
-            self.say(f"There is no {name} {'further on' if by > 0 else 'before this'}.")
+        self._jump(wanted, by, "refused command" if what == "refused" else "change of the plan")
 
     def action_skill(self, by: int) -> None:
         """Go to where the agent began its next skill, or the one before."""
         doing = [self.view.glimpses[stop.spent].doing if stop.spent in self.view.glimpses else "" for stop in self.stops]
         begun = [place for place, skill in enumerate(doing) if skill and (place == 0 or skill != doing[place - 1])]
-        ahead = [place for place in begun if (place - self.place) * by > 0]
+        self._jump(begun, by, "skill")
+
+    def _jump(self, places: Sequence[int], by: int, what: str) -> None:
+        """Go to the next of ``places`` from here, or to the one before."""
+        ahead = [place for place in places if (place - self.place) * by > 0]
         if ahead:
             self.action_go(ahead[0] if by > 0 else ahead[-1])
         else:
-            self.say(f"There is no skill {'further on' if by > 0 else 'before this'}.")
+            self.say(f"There is no {what} {'further on' if by > 0 else 'before this'}.")
 
     def action_why(self) -> None:
         if self._failure is None:
@@ -370,16 +371,15 @@ class ReplayScreen(PaneScreen):
         elif self.stops:
             self.say(ONE_BRANCH)
 
-    @work(group="branches", exclusive=True)
-    async def action_branches(self) -> None:
+    def action_branches(self) -> None:
         """Put the branches side by side, and go to the turn that is chosen there."""
-        if len(self._recording.branches) < 2:
+        branches = self._recording.branches
+        if len(branches) < 2:
             self.say(ONE_BRANCH)
             return
         self._pause()
         self._show_timeline()
-        found = await self.in_thread(partial(game_branches, self._recording.events))
-        dialog = BranchesDialog(found, self.stops[self.place].spent, does="go there")
+        dialog = BranchesDialog(branches, self.stops[self.place].spent, does="go there")
         self.app.push_screen(dialog, self._to_branch)  # pyright: ignore[reportUnknownMemberType]
 
     def _to_branch(self, chosen: BranchChoice | None) -> None:
@@ -429,7 +429,7 @@ class ReplayScreen(PaneScreen):
 
     def action_leave(self) -> None:
         self._pause()
-        self.post_message(self.Left())
+        super().action_leave()
 
 
 def _ending(moment: EpisodeMoment, failure: Failure | None) -> Content:

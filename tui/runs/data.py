@@ -207,12 +207,8 @@ class Flip:
         return self.first.task
 
 
-@dataclass(frozen=True, slots=True)
-class PairCounts:
-    """How two runs did on the same tasks."""
-
-    first: Figures
-    second: Figures
+PairCounts = tuple[Figures, Figures]
+"""How two runs did on the same tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,14 +231,14 @@ def pair_runs(first: RunSnapshot, second: RunSnapshot) -> RunPair:
     both = [(cell, others[cell.task.id]) for cell in first.cells if cell.task.id in others]
     left, right = _summary([cell for cell, _ in both]), _summary([cell for _, cell in both])
     kinds = dict.fromkeys([*left.by_type, *right.by_type])
-    by_type = {kind: PairCounts(left.by_type.get(kind, Figures()), right.by_type.get(kind, Figures())) for kind in kinds}
+    by_type = {kind: (left.by_type.get(kind, Figures()), right.by_type.get(kind, Figures())) for kind in kinds}
     finished = {"won", "lost", "error"}
     flips = [
         Flip(one, other)
         for one, other in both
         if {one.mark, other.mark} <= finished and (one.mark == "won") != (other.mark == "won")
     ]
-    return RunPair(first, second, len(both), PairCounts(left.overall, right.overall), by_type, tuple(flips))
+    return RunPair(first, second, len(both), (left.overall, right.overall), by_type, tuple(flips))
 
 
 def _summary(cells: Sequence[RunTask]) -> Summary:

@@ -108,10 +108,11 @@ def _table(pair: RunPair) -> list[Content]:
 
 
 def _row(name: str, sides: PairCounts) -> Content:
-    more = sides.second.won - sides.first.won
+    first, second = sides
+    more = second.won - first.won
     sign = f"{more:+d}" if more else "="
-    parts: list[Content | str | tuple[str, str]] = [f"{name[:NAME]:<{NAME}} {sides.first.episodes:>5}  "]
-    for side in (sides.first, sides.second):
+    parts: list[Content | str | tuple[str, str]] = [f"{name[:NAME]:<{NAME}} {first.episodes:>5}  "]
+    for side in sides:
         steps = side.mean_steps_won
         parts += [
             bar(side.success, BAR),

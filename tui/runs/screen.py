@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -16,8 +17,8 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, OptionList, Static
 
-from housequest.tui.base_screen import AppScreen
-from housequest.tui.keymap import named
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
+from housequest.tui.keymap import APP, LAST_KEYS, PALETTE_KEY, named
 from housequest.tui.runs.charts import Chart, StepsChart, SuccessChart
 from housequest.tui.runs.data import FileStates, RunSnapshot, UnreadableRun, file_states, pair_runs, read_overview, run_folders
 from housequest.tui.runs.matrix import Matrix
@@ -47,8 +48,7 @@ KEYS = (
     Binding("1", "pair_first", "In the first", tooltip="Replay it in the first run"),
     Binding("2", "pair_second", "In the second", tooltip="Replay it in the second run"),
     Binding("k", "rules", "Rules"),
-    Binding("slash", "app.command_palette", "Palette", key_display="/"),
-    Binding("q", "leave", "Back"),
+    *LAST_KEYS[:2],
 )
 """The keys of the three views as they are shown; each belongs to a widget of the view that its name begins with."""
 
@@ -62,14 +62,14 @@ class RunsScreen(AppScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
             "runs",
-            [
-                Binding("r", "look", "Look again", show=False),
-                Binding("k", "rules", "Rules"),
-                Binding("slash", "app.command_palette", "Palette", key_display="/"),
-                Binding("q,escape", "leave", "Back"),
-            ],
+            Binding("r", "look", "Look again", show=False),
+            Binding("k", "rules", "Rules"),
+            PALETTE_KEY,
+            Binding("q,escape", "leave", "Back"),
         )
     ]
+    GROUP = "runs"
+    GROUPS: ClassVar[Mapping[str, str]] = {"rules": "rules", APP: "leave"}
 
     DEFAULT_CSS = """
     RunsScreen {
@@ -87,7 +87,7 @@ class RunsScreen(AppScreen):
     }
     """
 
-    def __init__(self, folder: Path, *, poll: float | None = POLL) -> None:
+    def __init__(self, folder: Path = RUNS, *, poll: float | None = POLL) -> None:
         super().__init__()
         self._folder = folder
         self._poll = poll
@@ -108,7 +108,7 @@ class RunsScreen(AppScreen):
                 yield Horizontal(SuccessChart(), StepsChart(), id="runs-charts")
             yield RunView(id="run")
             yield PairView(id="pair")
-        yield KeyBar(KEYS, last=("app.command_palette", "leave"))
+        yield KeyBar(KEYS)
 
     def on_mount(self) -> None:
         self._title()
@@ -237,7 +237,7 @@ class RunsScreen(AppScreen):
     @on(Matrix.Opened)
     def _replay(self, event: Matrix.Opened) -> None:
         if event.cell.record is not None:
-            self.post_message(self.OpenReplay(event.cell.record))
+            self.post_message(OpenScreen("replay", (event.cell.record,)))
         else:
             self._say("This task has not been played yet: there is nothing to replay.")
 
@@ -269,10 +269,10 @@ class RunsScreen(AppScreen):
         self.run_worker(self._look, group="look", exclusive=True)
 
     def action_rules(self) -> None:
-        self.post_message(self.OpenRules())
+        self.post_message(OpenScreen("books"))
 
     def action_leave(self) -> None:
         if self._open:
             self._turn_to()
         else:
-            self.post_message(self.Left())
+            super().action_leave()

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-from housequest.tui.keymap import chosen_keys, name_of
+from housequest.tui.keymap import LEAVE, PALETTE_KEY, chosen_keys, name_of
 
 _GAP = "  "
 _MORE = " …"
@@ -33,7 +33,10 @@ class KeyBar(Widget):
     DEFAULT_CSS = "KeyBar { dock: bottom; height: 1; padding: 0 1; background: $background; color: $foreground; }"
 
     def __init__(
-        self, keys: Sequence[Binding] | None = None, last: Sequence[str] = (), line: Sequence[Binding] = (SEND,)
+        self,
+        keys: Sequence[Binding] | None = None,
+        last: Sequence[str] = (PALETTE_KEY.action, LEAVE),
+        line: Sequence[Binding] = (SEND,),
     ) -> None:
         super().__init__()
         self._keys = keys

@@ -128,6 +128,14 @@ def path_end(text: str, room: int) -> str:
     return text if len(text) <= room else f"…{text[1 - room :]}"
 
 
+def cut_lines(lines: Sequence[Content], most: int, width: int) -> list[Content]:
+    """At most ``most`` of ``lines``, the last of which says if there were more."""
+    kept = list(lines[:most])
+    if len(lines) > most:
+        kept[-1] = (kept[-1].rstrip() + Content(" …")).truncate(width, ellipsis=True)
+    return kept
+
+
 def hung(mark: Content, text: Content, width: int) -> list[Content]:
     """``text`` wrapped to ``width`` columns, with ``mark`` before its first line and as much room before the others."""
     indent = mark.cell_length

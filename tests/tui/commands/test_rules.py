@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from housequest.knowledge.rulebook import read_book
-from housequest.tui.desk.rule_text import today
 from housequest.worlds.paths import data_folder
 from tests.test_imports import HEAVY, command, loaded
 from tests.tui.conftest import Run
@@ -100,7 +100,7 @@ def test_a_damaged_record_does_not_end_a_check(book: Path, call: Run, played: st
 
 
 def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) -> None:
-    day = today()
+    day = date.today()
     assert call("rules", "accept", "book.yaml", "heat", "go").returncode == 0
     assert call("rules", "reject", "book.yaml", "go").returncode == 0
     assert call("rules", "edit", "book.yaml", "heat", "--statement", "it  heats", "--kind", "mechanic").returncode == 0
@@ -117,7 +117,7 @@ def test_rules_are_accepted_rejected_edited_and_merged(book: Path, call: Run) ->
         ("edited", "objects", "egg"),
         ("edited", "check", ""),
     ]
-    assert {edit.date for edit in rules.rule("heat").history} <= {day, today()}
+    assert {edit.date for edit in rules.rule("heat").history} <= {day, date.today()}
     assert (
         f"edited objects by a person on {rules.rule('heat').history[-1].date}, was egg"
         in call("rules", "show", "book.yaml", "heat").stdout

@@ -21,9 +21,11 @@ from housequest.tui.desk.screen import DeskScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.theme import DARK, LIGHT
 from tests.tui.recorded import play
-from tests.tui.screen import SIZES, USUAL, screen_text, showing, until
+from tests.tui.screen import OTHERS, USUAL, screen_text, showing, shows, until
 
 Compare = Callable[..., bool]
+
+pytestmark = pytest.mark.anyio
 
 RULES = (
     Rule(
@@ -101,14 +103,25 @@ VIEWS = {
     "list": (("down",) * 4, "41 for"),
     "pair": (("down", "down", "p"), "These two contradict"),
 }
+SEEN = {
+    "list": ("Desk", "7 rules", "any status", "Rules", "mugs", "41 for", "Witnesses", "a accept", "q quit"),
+    "pair": ("Desk", "two rules side by side", "no-key", "opens", "w this, not that", "q back"),
+}
+"""What is seen of each view in any size."""
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("view", ["list", "pair"])
-def test_the_desk(view: str, size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
+@pytest.mark.parametrize("view", VIEWS)
+def test_the_desk(view: str, book: Rulebook, snap_compare: Compare) -> None:
     app = showing(lambda: DeskScreen(book, Path("runs")))
-    assert snap_compare(app, terminal_size=size, run_before=after(*VIEWS[view]))
+    assert snap_compare(app, terminal_size=USUAL, run_before=after(*VIEWS[view]))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", OTHERS)
+@pytest.mark.parametrize("view", VIEWS)
+async def test_the_desk_in_other_sizes(view: str, size: tuple[int, int], book: Rulebook) -> None:
+    await shows(showing(lambda: DeskScreen(book, Path("runs"))), size, after(*VIEWS[view]), *SEEN[view])
 
 
 @pytest.mark.heavy
@@ -117,12 +130,25 @@ def test_the_desk_in_the_light(book: Rulebook, snap_compare: Compare) -> None:
     assert snap_compare(app, terminal_size=USUAL, run_before=after((*VIEWS["list"][0], "s", "s"), "of 7 rules", LIGHT))
 
 
+EDITED = after((*("down",) * 4, "e", "tab", "tab", "x", "tab", "tab", *"look", "enter"), "a check is COMMAND")
+
+
 @pytest.mark.heavy
-@pytest.mark.parametrize("size", SIZES)
-def test_a_rule_that_is_edited(size: tuple[int, int], book: Rulebook, snap_compare: Compare) -> None:
-    keys = (*("down",) * 4, "e", "tab", "tab", "x", "tab", "tab", *"look", "enter")
-    app = showing(lambda: DeskScreen(book, Path("runs")))
-    assert snap_compare(app, terminal_size=size, run_before=after(keys, "a check is COMMAND"))
+def test_a_rule_that_is_edited(book: Rulebook, snap_compare: Compare) -> None:
+    assert snap_compare(showing(lambda: DeskScreen(book, Path("runs"))), terminal_size=USUAL, run_before=EDITED)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", OTHERS)
+async def test_a_rule_that_is_edited_in_other_sizes(size: tuple[int, int], book: Rulebook) -> None:
+    seen = (
+        "Edit mugs",
+        "A mug is more often",
+        "is not a task type",
+        "a check is COMMAND",
+        "tab next field · enter save · esc leave",
+    )
+    await shows(showing(lambda: DeskScreen(book, Path("runs"))), size, EDITED, *seen)
 
 
 @pytest.mark.heavy
@@ -137,17 +163,34 @@ def test_a_rule_that_is_taught(book: Rulebook, snap_compare: Compare) -> None:
         await pilot.press("k")
         await until(pilot, lambda: "witness houses/" in screen_text(pilot.app) and "turn 1 of" in screen_text(pilot.app))
 
-    assert snap_compare(showing(lambda: ReplayScreen(record)), terminal_size=SIZES[0], run_before=taught)
+    assert snap_compare(showing(lambda: ReplayScreen(record)), terminal_size=(80, 24), run_before=taught)
+
+
+BOOKS = (
+    BookSummary("human", Path("human.yaml"), shipped=True, accepted=24),
+    BookSummary("learned", Path("learned.yaml"), shipped=True, accepted=118),
+    BookSummary("mine", Path("mine.yaml"), shipped=False, accepted=2, candidates=4, rejected=1),
+    BookSummary("spoilt", Path("spoilt.yaml"), shipped=False, fault="spoilt.yaml:1: this is not valid YAML."),
+)
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("size", SIZES)
-def test_the_books(size: tuple[int, int], snap_compare: Compare) -> None:
-    books = (
-        BookSummary("human", Path("human.yaml"), shipped=True, accepted=24),
-        BookSummary("learned", Path("learned.yaml"), shipped=True, accepted=118),
-        BookSummary("mine", Path("mine.yaml"), shipped=False, accepted=2, candidates=4, rejected=1),
-        BookSummary("spoilt", Path("spoilt.yaml"), shipped=False, fault="spoilt.yaml:1: this is not valid YAML."),
+def test_the_books(snap_compare: Compare) -> None:
+    app = showing(lambda: BooksScreen(lambda: BOOKS))
+    assert snap_compare(app, terminal_size=USUAL, run_before=after((), "to judge"))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", OTHERS)
+async def test_the_books_in_other_sizes(size: tuple[int, int]) -> None:
+    seen = (
+        "Rulebooks · 4 books",
+        "118 accepted",
+        "ships",
+        "yours",
+        "this is not valid YAML.",
+        "k makes a rule",
+        "⏎ open",
+        "q quit",
     )
-    app = showing(lambda: BooksScreen(lambda: books))
-    assert snap_compare(app, terminal_size=size, run_before=after((), "to judge"))
+    await shows(showing(lambda: BooksScreen(lambda: BOOKS)), size, after((), "to judge"), *seen)

@@ -8,10 +8,9 @@ from textual.content import Content
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.analysis.failures import Failure, FailureKind
 from housequest.agent.evaluation.analysis.paths import PathLengths
-from housequest.tui.episode.ending import Ending
+from housequest.tui.episode.ending import Bar, Ending, bars
 from housequest.tui.episode.state import ViewState
 from housequest.tui.race.ending import RaceEnding, RaceResult, faster, race_verdict
-from housequest.tui.widgets.bars import Bar, bars
 from tests.tui.episode.pane import Alone, after, started, step, text
 
 pytestmark = pytest.mark.anyio

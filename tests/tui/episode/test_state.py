@@ -223,7 +223,7 @@ def test_another_model_is_the_present_one() -> None:
 
 
 def turn(number: int) -> TurnEntry:
-    return TurnEntry(number, number, "look", "agent", "A room.", True, None, (), False)
+    return TurnEntry(number, number, command="look", observation="A room.")
 
 
 @given(st.lists(st.integers(0, 12), max_size=12))

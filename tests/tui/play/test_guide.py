@@ -47,7 +47,7 @@ async def test_it_can_be_left_and_does_not_come_again() -> None:
 
 @pytest.mark.heavy
 async def test_the_first_game_that_a_newcomer_watches_is_guided_and_no_other() -> None:
-    app = HousequestApp(lambda: HomeScreen(Settings(), speed=1000.0), newcomer=True)
+    app = HousequestApp(lambda: HomeScreen(Settings(), speed=1000.0, newcomer=True))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: told(pilot, f"plays {EGG} and you watch"))
         for guided in (True, False):

@@ -17,9 +17,10 @@ from housequest.agent.episodes.events import Ended, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.app import HousequestApp
 from housequest.tui.dialogs import PickDialog
-from housequest.tui.play.game import GameConfig, Mode
+from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.screen import PlayScreen
+from housequest.tui.play.status import PlayMode
 from housequest.tui.theme import DARK, LIGHT
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.paths import state_folder
@@ -29,6 +30,7 @@ from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, saying, serve, status
 from tests.tui.screen import (
     COIN,
+    OTHERS,
     SIZES,
     USUAL,
     game,
@@ -36,6 +38,7 @@ from tests.tui.screen import (
     running_text,
     screen_text,
     showing,
+    shows,
     type_in,
     until,
     waiting,
@@ -58,7 +61,7 @@ def server(running: Server) -> Server:
     return running
 
 
-def playing(game: GameConfig, mode: Mode = "step", resume: Path | None = None) -> HousequestApp:
+def playing(game: GameConfig, mode: PlayMode = "step", resume: Path | None = None) -> HousequestApp:
     return showing(lambda: PlayScreen(game, mode, resume))
 
 
@@ -570,18 +573,28 @@ async def test_every_key_is_in_the_palette() -> None:
         assert app.theme != theme
 
 
-@pytest.mark.parametrize(("look", "size"), [*((DARK, size) for size in SIZES), (LIGHT, USUAL)])
-def test_the_screen_looks_as_it_did(look: str, size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
-    app = playing(game())
+@pytest.mark.parametrize("look", [DARK, LIGHT])
+def test_the_screen_looks_as_it_did(look: str, snap_compare: Callable[..., bool]) -> None:
+    async def before(pilot: Pilot[Any]) -> None:
+        pilot.app.theme = look
+        await after_three_turns(pilot)
 
-    async def after_three_turns(pilot: Pilot[Any]) -> None:
-        app.theme = look
-        for turn in (1, 2, 3):
-            await proposed(pilot, turn)
-            await press(pilot, "space")
-        await proposed(pilot, 4)
+    assert snap_compare(playing(game()), terminal_size=USUAL, run_before=before)
 
-    assert snap_compare(app, terminal_size=size, run_before=after_three_turns)
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", OTHERS)
+async def test_the_screen_in_other_sizes(size: tuple[int, int]) -> None:
+    seen = ("STEP", "Story", "3 ", "▸ proposed", "enter accept", "/ palette", "q quit")
+    await shows(playing(game()), size, after_three_turns, *seen)
+
+
+async def after_three_turns(pilot: Pilot[Any]) -> None:
+    """Plays three turns, and waits for what is proposed then."""
+    for turn in (1, 2, 3):
+        await proposed(pilot, turn)
+        await press(pilot, "space")
+    await proposed(pilot, 4)
 
 
 @pytest.mark.heavy
@@ -598,12 +611,17 @@ def test_the_screen_looks_as_it_did_without_colours(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("size", SIZES)
-def test_the_end_looks_as_it_did(size: tuple[int, int], snap_compare: Callable[..., bool]) -> None:
-    app = playing(game(), "watch")
+def test_the_end_looks_as_it_did(snap_compare: Callable[..., bool]) -> None:
+    assert snap_compare(playing(game(), "watch"), terminal_size=USUAL, run_before=to_the_end)
 
-    async def to_the_end(pilot: Pilot[Any]) -> None:
-        # What the task can be done in is found out beside the screen.
-        await until(pilot, lambda: re.search(r"the shortest .* \d", screen_text(app)))
 
-    assert snap_compare(app, terminal_size=size, run_before=to_the_end)
+@pytest.mark.heavy
+@pytest.mark.parametrize("size", OTHERS)
+async def test_the_end_in_other_sizes(size: tuple[int, int]) -> None:
+    seen = ("OVER", "✦ Won", "In 10 turns.", "the shortest", "the game is over", "p replay", "q quit")
+    await shows(playing(game(), "watch"), size, to_the_end, *seen)
+
+
+async def to_the_end(pilot: Pilot[Any]) -> None:
+    """Waits for the end, and for what the task can be done in, which is found out beside the screen."""
+    await until(pilot, lambda: re.search(r"the shortest .* \d", screen_text(pilot.app)))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import get_args
+from types import SimpleNamespace
+from typing import Any, cast, get_args
 
 import pytest
 
 from housequest.agent.episodes.events import Event, ModelFailed, Proposed, Started, Stepped
 from housequest.tui.episode.state import ViewState, replayed
 from housequest.tui.play.screen import KEYS
-from housequest.tui.play.state import WHILE_OPENING, PlayState
+from housequest.tui.play.state import WHILE_OPENING, GameView
 from housequest.tui.play.status import PlayMode, SessionStatus, Waiting
 from tests.tui.screen import COIN, game
 
@@ -43,6 +43,14 @@ def played() -> ViewState:
     return replayed(Event(id=n, parent=n - 1 if n else None, body=body) for n, body in enumerate(bodies))
 
 
+def view(agent: str, status: SessionStatus, state: ViewState, cursor: int | None = None, **said: str) -> GameView:
+    """The game of ``agent`` in this state; ``said`` is what is heard of its model."""
+    session = SimpleNamespace(game=game(COIN, agent), status=status, glimpses={}, **{"heard": "", "trouble": "", **said})
+    found = GameView(cast("Any", session))
+    found.state, found.cursor = state, cursor
+    return found
+
+
 def names() -> list[str]:
     return [key.action.partition("(")[0] for key in KEYS]
 
@@ -55,7 +63,7 @@ def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: Play
     status = SessionStatus(seat, waiting, failure="it is gone" if waiting == "failed" else None)
     cursors = (None, 0, 1) if state.moments else (None,)
     for cursor in cursors:
-        here = PlayState(game(COIN, agent), status, state, cursor)
+        here = view(agent, status, state, cursor)
         cue = here.prompt()
         held = [key.action.removeprefix("screen.").partition("(")[0] for key in cue.keys]
         assert cue.text or not state.moments
@@ -67,18 +75,17 @@ def test_each_key_holds_or_says_why_not(agent: str, waiting: Waiting, seat: Play
 
 
 def test_what_a_model_says_is_shown_by_its_end_while_it_says_it() -> None:
-    here = PlayState(
-        game(COIN, "react"), SessionStatus("watch", "deciding"), played(), heard=f"Thought: I look\nfor {60 * 'x'}"
-    )
-    text = here.prompt().text
+    status = SessionStatus("watch", "deciding")
+    text = view("react", status, played(), heard=f"Thought: I look\nfor {60 * 'x'}").prompt().text
     assert text.startswith("react: …")
     assert text.endswith("x" * 56)
-    assert replace(here, heard="Thought:\nI see").prompt().text == "react: Thought: I see"
-    assert replace(here, trouble="is gone").prompt().text == "react tries again; the model is gone"
+    assert view("react", status, played(), heard="Thought:\nI see").prompt().text == "react: Thought: I see"
+    told = view("react", status, played(), heard="Thought:", trouble="is gone").prompt().text
+    assert told == "react tries again; the model is gone"
 
 
 def test_what_is_typed_while_the_world_is_opened_does_nothing() -> None:
-    here = PlayState(game(COIN, "react"), SessionStatus("watch", "opening"), ViewState())
+    here = view("react", SessionStatus("watch", "opening"), ViewState())
     free = {name for name in names() if here.refusal(name) is None}
     assert free <= WHILE_OPENING
-    assert not free & {"model", "race", "escape", "retry", "take_over"}
+    assert not free & {"model", "play_as", "escape", "retry", "take_over"}

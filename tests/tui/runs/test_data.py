@@ -163,8 +163,8 @@ def test_two_runs_side_by_side(expert: Path, tmp_path: Path) -> None:
         (1, "won", "lost"),
         (2, "won", "lost"),
     ]
-    assert (both.overall.first.won, both.overall.second.won) == (5, 4)
-    assert sum(sides.first.episodes for sides in both.by_type.values()) == 6
+    assert tuple(side.won for side in both.overall) == (5, 4)
+    assert sum(first.episodes for first, _ in both.by_type.values()) == 6
 
 
 def test_runs_of_different_tasks_share_nothing(expert: Path, tmp_path: Path) -> None:
