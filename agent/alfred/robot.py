@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from housequest.agent.agents.bodies.base import Told
 from housequest.agent.agents.spec import AgentParts
-from housequest.agent.alfred.seeing.impression import impression_of
+from housequest.agent.alfred.seeing.impression import Impression, impression_of
 from housequest.agent.alfred.seeing.narrate import found_kinds, held_kind, room_kind, seen_kinds
 from housequest.agent.alfred.seeing.oracle import sliced
 from housequest.agent.alfred.seeing.outcomes import before
@@ -26,7 +26,6 @@ from housequest.agent.alfred.seeing.registry import make_perception
 from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, SeeingState
 from housequest.agent.base import Emitter, Turn
 from housequest.agent.episodes import events
-from housequest.agent.impression import Impression
 from housequest.agent.roles.messages import emit_thought
 from housequest.agent.skills.controller import Execute, Failed, Outcome
 from housequest.agent.skills.naming import kinds_ending, resolve

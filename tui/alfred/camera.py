@@ -1,4 +1,4 @@
-"""The drawing of who plays by a camera: the picture with what is claimed to be in it, the map beside it, and what is done next.
+"""The view of who plays by a camera: the picture with what is claimed to be in it, the map beside it, and what is done next.
 
 The same in words is for screen readers, and for terminals without colours.
 """
@@ -14,9 +14,11 @@ from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 
+from housequest.agent.alfred.glimpses import glimpses
+from housequest.agent.alfred.seeing.impression import GroundMap, Impression, Sighting, sightings
 from housequest.agent.episodes.drawing import Scene
-from housequest.agent.impression import GroundMap, Impression, Sighting
-from housequest.tui.episode.labels import Label, LabelKind, Named, named_at
+from housequest.tui.episode.labels import Label, LabelKind, Named, labels, named_at
+from housequest.tui.episode.view_drawing import PicturedView, ViewWish, plan_lines
 from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach
@@ -294,8 +296,6 @@ def _planned(
     """Paint the plan of what pictures have shown, for who has no map of their own."""
     import numpy as np
 
-    from housequest.tui.episode.labels import labels
-
     frame = shown.scene.picture("plan", (2 * part.width, 2 * part.height), ASPECT)
     rgb = np.where(np.isinf(frame.depth)[..., None], np.asarray(paper, np.uint8), frame.rgb)
     canvas[2 * part.y : 2 * (part.y + part.height), 2 * part.x : 2 * (part.x + part.width)] = rgb
@@ -403,3 +403,20 @@ def _characters(shown: CameraScene, impression: Impression, seen: GroundMap, wid
     key = f"{key}; . floor, # in the way, o its way, {_TARGET} what it is after".removeprefix("; ")
     drawn = [Content("".join(row).rstrip()) for row in rows]
     return [*(line for line in drawn if line.plain), *hung(Content("  "), Content.styled(key, "$quiet"), width)]
+
+
+def _draw(scene: Scene, wish: ViewWish, reach: Reach | None) -> tuple[tuple[Strip, ...], tuple[Content, ...]]:
+    glimpse, camera = wish.glimpse, scene.camera
+    impression = None if glimpse is None else glimpse.look()
+    assert impression is None or isinstance(impression, Impression), "who plays by a camera makes these"
+    fresh = glimpse is not None and glimpse.at == wish.moment.anchor
+    found = sightings(impression, camera.frame(impression.size)) if impression and fresh and camera else None
+    plan, step = wish.moment.plan, wish.moment.step
+    shown = CameraScene(scene, impression, found, reach, plan[step] if step < len(plan) else "")
+    if wish.drawing == "camera":
+        return tuple(camera_picture(shown, wish.size, wish.depth, wish.styles, wish.paper)), ()
+    told = camera_text(shown, wish.size)
+    return (), told if impression else (*told, *plan_lines(scene, wish.size))
+
+
+CAMERA_VIEW = PicturedView(_draw, glimpses)
