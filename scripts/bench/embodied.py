@@ -18,6 +18,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 from housequest.worlds.alfred.conditions import conditions
+from housequest.worlds.alfred.episodes import read_trajectory
 from housequest.worlds.alfred.scenes import scene_at
 from housequest.worlds.alfred.simulator.base import Event, Scene, closest
 from housequest.worlds.alfred.simulator.boxes import Boxes
@@ -198,7 +199,7 @@ def replayed(path: Path, *, forced: bool) -> Iterator[tuple[str, Event]]:
     """Each annotated action of a trajectory with its event."""
     trial: dict[str, Any] = json.loads(path.read_bytes())
     annotated: Sequence[Mapping[str, str]] = [low["api_action"] for low in trial["plan"]["low_actions"]]
-    return _Replay(scene_at(path, trial)).steps(annotated, forced=forced)
+    return _Replay(scene_at(path, read_trajectory(path))).steps(annotated, forced=forced)
 
 
 def _share(part: int, of: int) -> str:

@@ -29,6 +29,7 @@ INTERACTIONS = (
 MOST_ACTIONS = 2_000
 """The longest annotated trajectory of train and valid_seen has 234."""
 _MOST_POSES = 400
+_MOST_DEGREES = 360
 _LONGEST_ID = 120
 
 
@@ -41,27 +42,19 @@ class LowAction:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A thing that can be carried off, where a trajectory begins: its kind, as AI2-THOR writes it, and its point."""
-
-    kind: str
-    point: Point
-
-
-@dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A task as annotated. ``floor_plan`` is the number of AI2-THOR's scene, ``start`` has the horizon as its pitch.
+    """A task as annotated. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch.
 
-    ``off`` are kinds of lamp that are off at the start, ``dirty`` says that whatever can be dirty is, and is empty.
+    ``height`` is the y of the agent where it starts. ``things`` are those that can be carried off, each its kind, as AI2-THOR
+    writes it, and its point; ``on`` are kinds of lamp that are on, ``dirty`` says that whatever can be dirty is, and is empty.
     """
 
-    id: str
-    split: str
     goal: AlfredGoal
-    floor_plan: int
+    floor_plan: str
     start: Pose
-    things: tuple[Placed, ...]
-    off: frozenset[str]
+    height: float
+    things: tuple[tuple[str, Point], ...]
+    on: frozenset[str]
     dirty: bool
     actions: tuple[LowAction, ...]
 
@@ -72,30 +65,30 @@ def read_trajectory(path: Path) -> Trajectory:
 
 
 def _trajectory(path: Path, content: Any) -> Trajectory:
+    del path
     scene: Any = content["scene"]
     first: Any = scene["init_action"]
     actions = cast("list[Any]", content["plan"]["low_actions"])
     poses = cast("list[Any]", scene["object_poses"])
     if not 0 < len(actions) <= MOST_ACTIONS or len(poses) > _MOST_POSES:
         raise ValueError(f"it has {len(actions)} low-level actions and {len(poses)} things")
-    toggles = cast("list[Any]", scene.get("object_toggles") or [])[:_MOST_POSES]
+    toggles = cast("list[Any]", scene["object_toggles"] or [])[:_MOST_POSES]
+    x, y, z = (_number(first[axis]) for axis in "xyz")
     return Trajectory(
-        id="/".join(path.parts[-4:-1]),
-        split=path.parts[-4],
         goal=goal_of(content),
-        floor_plan=int(scene["scene_num"]),
-        start=Pose(_metres(first["x"]), _metres(first["z"]), float(round(first["rotation"]) % 360), float(first["horizon"])),
-        things=tuple(_placed(pose) for pose in poses),
-        off=frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is False),
+        floor_plan=_text(scene["floor_plan"]),
+        start=Pose(x, z, _number(first["rotation"], _MOST_DEGREES) % 360, _number(first["horizon"], _MOST_DEGREES)),
+        height=y,
+        things=tuple(_thing(pose["objectName"], pose["position"]) for pose in poses),
+        on=frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is True),
         dirty=scene["dirty_and_empty"] is True,
         actions=tuple(_action(action["api_action"]) for action in actions),
     )
 
 
-def _placed(pose: Any) -> Placed:
-    at = pose["position"]
+def _thing(name: Any, at: Any) -> tuple[str, Point]:
     # "KeyChain_2197d4a8": what follows the kind differs from build to build.
-    return Placed(_text(pose["objectName"]).partition("_")[0], Point(_metres(at["x"]), _metres(at["y"]), _metres(at["z"])))
+    return _text(name).partition("_")[0], Point(*(_number(at[axis]) for axis in "xyz"))
 
 
 def _action(action: Any) -> LowAction:
@@ -107,9 +100,9 @@ def _action(action: Any) -> LowAction:
     return LowAction(name, _text(action["receptacleObjectId" if name == "PutObject" else "objectId"]))
 
 
-def _metres(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or abs(value) > FAR:
-        raise ValueError(f"{value!r} is not a coordinate of a room")
+def _number(value: Any, most: float = FAR) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or abs(value) > most:
+        raise ValueError(f"{value!r} is not a number of a room")
     return float(value)
 
 

@@ -20,7 +20,7 @@ from housequest.worlds.alfred.scenes import games_on, scene_at
 from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.skills import SkillEnv, demonstrated_skills
-from housequest.worlds.alfred.tasks import read_annotated, read_demonstration, splits
+from housequest.worlds.alfred.tasks import read_demonstration, splits
 from housequest.worlds.alfworld.data.tasks import (
     EVALUATED,
     EXAMPLE,
@@ -278,7 +278,7 @@ class AlfredWorld(World):
         if task.split in (EXAMPLE, GENERATED):
             return _of_house(self._houses, task)
         trajectory = self._trajectory(task)
-        return Episode(read_annotated(_source(task), scene_at), trajectory.goal, trajectory.actions)
+        return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
 
     def _commands(self, task: Task) -> tuple[str, ...]:
         if self.skills:

@@ -9,7 +9,8 @@ from housequest.agent.alfred.seeing.perception import Detection
 from housequest.agent.alfred.seeing.primitives import gerund
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
 from housequest.agent.alfred.seeing.state import SeeingState, Spot
-from housequest.agent.alfred.seeing.walking import BODIES, Ground, Stand, ground, way_to
+from housequest.agent.alfred.seeing.targets import Targets
+from housequest.agent.alfred.seeing.walking import Stand, way_to
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.household.belief import kind
 from housequest.worlds.rooms.frame import Frame
@@ -106,8 +107,8 @@ def _middle(mask: NDArray[bool_]) -> tuple[float, float]:
     return (float(columns[best]) + 0.5) / mask.shape[1], (float(rows[best]) + 0.5) / mask.shape[0]
 
 
-def impression_of(state: SeeingState, *, voted: bool, spot: Spot | None = None) -> Impression:
-    """The impression of ``state``; with ``voted``, its map is M' where that knows anything. ``spot`` is acted on next."""
+def impression_of(state: SeeingState, targets: Targets, spot: Spot | None = None) -> Impression:
+    """The impression of ``state``, whose map is M' where votes count and it knows anything. ``spot`` is acted on next."""
     aim = state.aim
     target = None if aim is None or aim.height is None else (aim.x, aim.z)
     if spot is not None:
@@ -115,11 +116,11 @@ def impression_of(state: SeeingState, *, voted: bool, spot: Spot | None = None) 
     return Impression(
         size=state.percept.depth.shape[::-1],
         claims=state.percept.detections,
-        map=_ground_map(state.map, voted=voted),
+        map=_ground_map(state.map, voted=targets.has.votes),
         skill=state.skill.text if state.skill else "",
         step=_step(state, acting=spot is not None),
         target=target,
-        path=() if aim is None or spot is not None else _path(state, aim.stand, voted=voted),
+        path=() if aim is None or spot is not None else _path(state, targets, aim.stand),
         held=state.held,
     )
 
@@ -139,15 +140,9 @@ def _step(state: SeeingState, *, acting: bool) -> str:
     return gerund(step) + (f", {way}" if way else "")
 
 
-def _path(state: SeeingState, goal: Stand, *, voted: bool) -> tuple[Place, ...]:
-    def around(body: float) -> Ground:
-        bumped = state.bumped | state.suspected if body > BODIES[-1] else state.bumped
-        return ground(state.map, state.stand, state.stood, bumped, voted=voted, body=body)
-
-    # Lazily: mostly the first will do.
-    found = next((one for one in map(around, BODIES[:-1]) if one.reached(goal)), None) or around(BODIES[-1])
+def _path(state: SeeingState, targets: Targets, goal: Stand) -> tuple[Place, ...]:
     origin = state.map.origin
-    return tuple((origin.x + x * GRID, origin.z + z * GRID) for x, z in way_to(found, goal))
+    return tuple((origin.x + x * GRID, origin.z + z * GRID) for x, z in way_to(targets.ground(state, goal), goal))
 
 
 def _ground_map(seen: SemanticMap, *, voted: bool) -> GroundMap:

@@ -5,7 +5,7 @@ Moves are a quarter metre along the axes, so ways lead over a grid of *stands*, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from math import atan2, degrees
 from typing import TYPE_CHECKING, Any
@@ -161,20 +161,10 @@ def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
 
     A goal that is not free is walked at all the same.
     """
-    import numpy as np
-
     if goal == around.at:
         return None
-    free = around.free.copy()
-    x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
-    free[x, z] = True
-    left = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
-    row, column = around.at[0] + REACH + 1, around.at[1] + REACH + 1
-    costs = {
-        turn: float(left[row + AHEAD[side][0], column + AHEAD[side][1]]) + _TURN * abs((turn + 1) % 4 - 1)
-        for turn in (0, 1, 3, 2)
-        for side in ((quarter + turn) % 4,)
-    }
+    left = _left(around, goal)
+    costs = {turn: left(around.at, AHEAD[(quarter + turn) % 4]) + _TURN * abs((turn + 1) % 4 - 1) for turn in (0, 1, 3, 2)}
     best = min(costs, key=lambda turn: costs[turn])
     return turned(best) or "MoveAhead" if costs[best] < float("inf") else None
 
@@ -184,21 +174,29 @@ def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
 
     A goal that is not free is walked at all the same.
     """
+    left = _left(around, goal)
+    way = [around.at]
+    while left(way[-1]):
+        side = min(AHEAD, key=lambda side: left(way[-1], side))
+        if left(way[-1], side) >= left(way[-1]):
+            break
+        way.append((way[-1][0] + side[0], way[-1][1] + side[1]))
+    return tuple(way)
+
+
+def _left(around: Ground, goal: Stand) -> Callable[..., float]:
+    """How far ``goal`` is from a stand, or from the one beside it: in steps, infinite where no way leads there."""
     import numpy as np
 
     free = around.free.copy()
     x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
     free[x, z] = True
-    left = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
-    way = [around.at]
-    while way[-1] != (x - REACH, z - REACH):
-        at_x, at_z = way[-1]
-        costs = {(at_x + dx, at_z + dz): float(left[at_x + dx + REACH + 1, at_z + dz + REACH + 1]) for dx, dz in AHEAD}
-        best = min(costs, key=lambda stand: costs[stand])
-        if costs[best] >= float(left[at_x + REACH + 1, at_z + REACH + 1]):
-            break
-        way.append(best)
-    return tuple(way)
+    far = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
+
+    def left(stand: Stand, beside: tuple[int, int] = (0, 0)) -> float:
+        return float(far[stand[0] + beside[0] + REACH + 1, stand[1] + beside[1] + REACH + 1])
+
+    return left
 
 
 def turned(quarters: int) -> str | None:

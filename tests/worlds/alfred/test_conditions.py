@@ -24,14 +24,8 @@ UNTREATED = Treated()
 class Seen:
     """A view of objects that are all there is."""
 
-    things: tuple[SimulatedObject, ...]
-    ids: frozenset[str] = field(default_factory=frozenset[str])
-
-    def objects(self) -> tuple[SimulatedObject, ...]:
-        return self.things
-
-    def visible(self) -> frozenset[str]:
-        return self.ids
+    objects: tuple[SimulatedObject, ...]
+    visible: frozenset[str] = field(default_factory=frozenset[str])
 
     def frame(self, size: Size, field: float) -> Frame:
         raise NotImplementedError

@@ -132,8 +132,10 @@ def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Tre
 class View(Protocol):
     """Hidden: what there is after an action; each part is made when it is asked for."""
 
+    @property
     def objects(self) -> tuple[SimulatedObject, ...]: ...
 
+    @property
     def visible(self) -> frozenset[str]: ...
 
     def frame(self, size: Size, field: float) -> Frame: ...
@@ -158,7 +160,7 @@ class Event:
     @property
     def objects(self) -> tuple[SimulatedObject, ...]:
         """Hidden: all objects, by their ids."""
-        return self.view.objects()
+        return self.view.objects
 
     def object(self, id: str) -> SimulatedObject | None:
         """Hidden: the object with this id."""
@@ -166,7 +168,7 @@ class Event:
 
     def visible(self) -> frozenset[str]:
         """Hidden: the ids of what stands in ALFRED's picture and is near enough to be acted on. Draws no frame."""
-        return self.view.visible()
+        return self.view.visible
 
     def frame(self, size: Size = SIZE, field: float = FIELD) -> Frame:
         """What the camera sees: colours, depth along its axis, and whose each pixel is; names are AI2-THOR's ids."""

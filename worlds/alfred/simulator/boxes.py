@@ -1,7 +1,7 @@
 """The stand-in: AI2-THOR's actions carried out in a room of boxes, without Unity.
 
-`perform` is a pure function over an immutable `State`; `Boxes` is the `Simulator` around it. What is refused is refused in the
-style of AI2-THOR's messages. Not simulated: physics, liquids, things that break, and what bumps into what is held.
+Each action is a pure function over an immutable `State`; `Boxes` is the `Simulator` around them. What is refused is refused in
+the style of AI2-THOR's messages. Not simulated: physics, liquids, things that break, and what bumps into what is held.
 """
 
 from __future__ import annotations
@@ -29,28 +29,8 @@ _SLICE = 0.04
 Arguments = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of an action: whether it was carried out, why not, and what it was asked for."""
-
-    ok: bool = True
-    message: str = ""
-    returned: object = None
-
-
 class _Refused(Exception):
     """An action that is not possible; its text is the message."""
-
-
-def perform(scene: Scene, state: State, action: str, arguments: Arguments) -> tuple[State, Outcome]:
-    """Carry out an action; what is refused changes nothing. Raises ``ValueError`` for an action that is not known."""
-    if action not in ACTIONS:
-        raise ValueError(f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{nearest(action, tuple(ACTIONS))}")
-    try:
-        after = ACTIONS[action](_Asked(scene, state, arguments))
-    except _Refused as refused:
-        return state, Outcome(False, str(refused))
-    return after if isinstance(after, tuple) else (after, Outcome())
 
 
 class Boxes:
@@ -66,17 +46,23 @@ class Boxes:
 
     def begin(self, scene: Scene, /) -> Event:
         self._scene, self._state = scene, begun(scene)
-        return self._event("Initialize", Outcome())
+        return self._event("Initialize")
 
     def act(self, action: str, /, **arguments: object) -> Event:
         scene, state = self._now()
+        if action not in ACTIONS:
+            unknown = f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{nearest(action, tuple(ACTIONS))}"
+            raise WorldError(f"boxes: {action}: {unknown}")
         if action in ("LookUp", "LookDown"):
             arguments = {"degrees": self._look, **arguments}
         try:
-            self._state, outcome = perform(scene, state, action, arguments)
+            done = ACTIONS[action](_Asked(scene, state, arguments))
+        except _Refused as refused:
+            return self._event(action, str(refused), ok=False)
         except (TypeError, ValueError) as error:
             raise WorldError(f"boxes: {action}: {error}") from error
-        return self._event(action, outcome)
+        self._state, returned = done if isinstance(done, tuple) else (done, None)
+        return self._event(action, returned=returned)
 
     @property
     def state(self) -> State:
@@ -96,18 +82,9 @@ class Boxes:
             raise WorldError("boxes: no scene has begun.")
         return self._scene, self._state
 
-    def _event(self, action: str, outcome: Outcome) -> Event:
+    def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> Event:
         scene, state = self._now()
-        return Event(
-            action,
-            outcome.ok,
-            outcome.message,
-            state.pose,
-            state.layout.held,
-            Sight(scene, state),
-            outcome.returned,
-            state.treated,
-        )
+        return Event(action, ok, message, state.pose, state.layout.held, Sight(scene, state), returned, state.treated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +112,7 @@ class _Asked:
         value = self.arguments.get(name)
         if not isinstance(value, str):
             raise TypeError(f"{name} is the id of an object, not {value!r}")
-        if value not in self.layout.thing and all(id != value for id, _ in fixtures(self.scene)):
+        if value not in self.every():
             raise _Refused(f"{value} is not the objectId on any object in the scene")
         return value
 
@@ -149,8 +126,18 @@ class _Asked:
         """The state with a layout in which some sets are others."""
         return replace(self.state, layout=replace(self.layout, **changes))  # type: ignore[arg-type]
 
+    def treating(self, action: str, id: str, layout: Layout, inside: tuple[str, ...]) -> State:
+        """The state with this layout, in which the action has treated what the object held ``inside``."""
+        return replace(self.state, layout=layout, treated=grown(self.state.treated, action, id, inside))
 
-_Done = State | tuple[State, Outcome]
+    def every(self) -> Iterator[str]:
+        """The ids of all objects."""
+        yield from self.layout.thing
+        yield from (id for id, _ in fixtures(self.scene))
+
+
+_Done = State | tuple[State, object]
+"""The state after an action, with what it was asked for, if there is something."""
 
 
 def _moved(quarters: int) -> Callable[[_Asked], _Done]:
@@ -221,12 +208,8 @@ def _teleport(asked: _Asked) -> _Done:
 
 
 def _positions(asked: _Asked) -> _Done:
-    return asked.state, Outcome(returned=reachable(asked.scene))
-
-
-def reachable(scene: Scene) -> list[dict[str, float]]:
-    """AI2-THOR's answer to GetReachablePositions: the points on the floor, in metres."""
-    return [{"x": x * GRID, "y": HEIGHT, "z": z * GRID} for x, z in sorted(scene.room.floor)]
+    """The points on the floor, in metres."""
+    return asked.state, [{"x": x * GRID, "y": HEIGHT, "z": z * GRID} for x, z in sorted(asked.scene.room.floor)]
 
 
 def _poses(asked: _Asked) -> _Done:
@@ -240,7 +223,7 @@ def _poses(asked: _Asked) -> _Done:
                     found.append(
                         {"x": x * GRID, "y": HEIGHT, "z": z * GRID, "rotation": 90.0 * turn, "horizon": pitch, "standing": True}
                     )
-    return asked.state, Outcome(returned=found)
+    return asked.state, found
 
 
 def _pick_up(asked: _Asked) -> _Done:
@@ -302,9 +285,7 @@ def _drop(asked: _Asked) -> _Done:
 
 
 def _open(asked: _Asked) -> _Done:
-    id = asked.id()
-    if id not in asked.scene.openable:
-        raise _Refused(f"{id} is not an Openable object")
+    id = _openable(asked)
     if id in asked.layout.open:
         raise _Refused("object is already open")
     if id in asked.layout.on and kind_in(id) == "Microwave":
@@ -314,22 +295,26 @@ def _open(asked: _Asked) -> _Done:
 
 
 def _close(asked: _Asked) -> _Done:
-    id = asked.id()
-    if id not in asked.scene.openable:
-        raise _Refused(f"{id} is not an Openable object")
+    id = _openable(asked)
     if id not in asked.layout.open:
         raise _Refused("object is already closed")
     asked.reached(id)
     layout = replace(asked.layout, open=asked.layout.open - {id})
-    treated = asked.state.treated
     if kind_in(id) == "Fridge":
         inside = frozenset(layout.within(id))
         layout = replace(layout, cold=layout.cold | inside, hot=layout.hot - inside)
-    return replace(asked.state, layout=layout, treated=grown(treated, "CloseObject", id, layout.contents.get(id, ())))
+    return asked.treating("CloseObject", id, layout, layout.contents.get(id, ()))
+
+
+def _openable(asked: _Asked) -> str:
+    id = asked.id()
+    if id not in asked.scene.openable:
+        raise _Refused(f"{id} is not an Openable object")
+    return id
 
 
 def _on(asked: _Asked) -> _Done:
-    id = _switch(asked)
+    id = _toggleable(asked)
     if id in asked.layout.on:
         raise _Refused("can't toggle object on if it's already on!")
     if id in asked.layout.open and kind_in(id) == "Microwave":
@@ -344,18 +329,18 @@ def _on(asked: _Asked) -> _Done:
     elif kind_in(id) == "Faucet" and (basin := basin_of(asked.scene, id)) is not None:
         inside = layout.contents.get(basin, ())
         layout = replace(layout, dirty=layout.dirty - frozenset(layout.within(basin)))
-    return replace(asked.state, layout=layout, treated=grown(asked.state.treated, "ToggleObjectOn", id, inside))
+    return asked.treating("ToggleObjectOn", id, layout, inside)
 
 
 def _off(asked: _Asked) -> _Done:
-    id = _switch(asked)
+    id = _toggleable(asked)
     if id not in asked.layout.on:
         raise _Refused("can't toggle object off if it's already off!")
     asked.reached(id)
     return asked.after(on=asked.layout.on - {id})
 
 
-def _switch(asked: _Asked) -> str:
+def _toggleable(asked: _Asked) -> str:
     id = asked.id()
     if kind_in(id) not in TOGGLEABLE:
         raise _Refused("object is not toggleable")
@@ -422,15 +407,13 @@ def _all_set(asked: _Asked) -> _Done:
     """ALFRED's way to make a room dirty: SetStateOfAllObjects with ``CanBeDirty``; liquids are not simulated."""
     if asked.arguments.get("StateChange") != "CanBeDirty":
         return asked.state
-    every = {*asked.layout.thing, *(id for id, _ in fixtures(asked.scene))}
-    return asked.after(dirty=frozenset(id for id in every if kind_in(id) in DIRTYABLE))
+    return asked.after(dirty=frozenset(id for id in asked.every() if kind_in(id) in DIRTYABLE))
 
 
 def _toggles_set(asked: _Asked) -> _Done:
     on = asked.layout.on
-    every = {*asked.layout.thing, *(id for id, _ in fixtures(asked.scene))}
     for one in cast("list[Mapping[str, object]]", asked.arguments.get("objectToggles") or []):
-        those = {id for id in every if kind_in(id) == one["objectType"]}
+        those = {id for id in asked.every() if kind_in(id) == one["objectType"]}
         on = on | those if one["isOn"] else on - those
     return asked.after(on=on)
 

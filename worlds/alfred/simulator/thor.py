@@ -49,18 +49,12 @@ _IMAGES = {"rgb": 3, "depth": 4, "ids": 3}
 class _Said:
     """What AI2-THOR said of an action: a `View` of its metadata and images."""
 
-    listed: tuple[SimulatedObject, ...]
-    seen: frozenset[str]
+    objects: tuple[SimulatedObject, ...]
+    visible: frozenset[str]
     images: Mapping[str, bytes]
     colours: Mapping[tuple[int, int, int], str]
     size: Size
     field: float
-
-    def objects(self) -> tuple[SimulatedObject, ...]:
-        return self.listed
-
-    def visible(self) -> frozenset[str]:
-        return self.seen
 
     def frame(self, size: Size, field: float) -> Frame:
         """The images that were sent, in this size.
