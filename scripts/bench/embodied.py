@@ -18,12 +18,11 @@ from time import perf_counter, process_time
 from typing import Any
 
 from housequest.worlds.alfred.conditions import conditions
-from housequest.worlds.alfred.episodes import read_trajectory
 from housequest.worlds.alfred.scenes import scene_at
 from housequest.worlds.alfred.simulator.base import Event, Scene, closest
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.simulator.embodied import EnactedEnv
-from housequest.worlds.alfred.tasks import goal_of
+from housequest.worlds.alfred.tasks import goal_of, read_trajectory
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.rooms.poses import GRID
 from housequest.worlds.rooms.room import AHEAD

@@ -29,6 +29,9 @@ from housequest.worlds.rooms.view import Drawing, text_plan
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from numpy import uint8
+    from numpy.typing import NDArray
+
     from housequest.agent.episodes.events import Event, Started
 
 _LEAST = (12, 5)
@@ -146,7 +149,7 @@ class ViewArtist:
         episode, before = self._drawing_of(wish.moment), wish.moment.before
         assert before is not None and wish.drawing not in (None, "camera"), "only pictures of what is believed move"
         scene = episode.moving_scene(_turns(wish.moment), before, move, true=wish.true)
-        return Drawn(tuple(_picture(scene, wish.drawing, wish)), (), (words,), scene.true)
+        return Drawn(_picture(scene, wish.drawing, wish), (), (words,), scene.true)
 
     def _drawn(self, wish: ViewWish) -> Drawn:
         scene, remarks = _scene(self._drawing_of(wish.moment), wish)
@@ -164,7 +167,7 @@ class ViewArtist:
         elif wish.drawing is None:
             text = plan_lines(scene, wish.size)
         else:
-            picture = tuple(_picture(scene, wish.drawing, wish))
+            picture = _picture(scene, wish.drawing, wish)
         return Drawn(picture, text, remarks, scene.true, reach)
 
     def _drawing_of(self, moment: EpisodeMoment) -> EpisodeDrawing:
@@ -195,16 +198,20 @@ def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[Scene, tuple[str, .
     return scene, ()
 
 
-def _picture(scene: Scene, drawing: Drawing, wish: ViewWish) -> list[Strip]:
+def _picture(scene: Scene, drawing: Drawing, wish: ViewWish) -> tuple[Strip, ...]:
+    rgb, overlays = painted(scene, drawing, wish.size, wish)
+    return tuple(block_lines(rgb, wish.depth, overlays, wish.paper))
+
+
+def painted(scene: Scene, drawing: Drawing, size: tuple[int, int], wish: ViewWish) -> tuple[NDArray[uint8], list[Overlay]]:
+    """The ``drawing`` of a scene in so many cells, and the names on it, in the colours of ``wish``."""
     import numpy as np
 
-    width, height = wish.size
-    frame = scene.picture(drawing, (2 * width, 2 * height), ASPECT)
+    frame = scene.picture(drawing, (2 * size[0], 2 * size[1]), ASPECT)
     rgb = np.where(np.isinf(frame.depth)[..., None], np.asarray(wish.paper, np.uint8), frame.rgb)
     cells = {name: (column // 2, row // 2) for name, (column, row) in frame.spots().items()}
-    named = labels(scene, cells, wish.size, hidden=drawing != "eyes")
-    overlays = [Overlay(one.x, one.y, one.text, wish.styles[one.kind]) for one in named]
-    return block_lines(rgb, wish.depth, overlays, wish.paper)
+    named = labels(scene, cells, size, hidden=drawing != "eyes")
+    return rgb, [Overlay(one.x, one.y, one.text, wish.styles[one.kind]) for one in named]
 
 
 def _sentence(text: str, wish: ViewWish) -> Drawn:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from housequest.worlds.alfred.episodes import INTERACTIONS, MOVES, LowAction
 from housequest.worlds.alfred.simulator.affordances import KNIVES, SLICES, kind_in
 from housequest.worlds.alfred.simulator.base import Event, Scene, SimulatedObject
+from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, LowAction
 
 _COMMAND = re.compile(r"([A-Za-z]{1,20})(?: ([A-Za-z]{1,40} [0-9]{1,4}))?", re.ASCII)
 _ID = re.compile(r"[A-Za-z]{1,40}(?:\|[+-]?[0-9.]{1,8}){3}(?:\|\w{1,40})?", re.ASCII)

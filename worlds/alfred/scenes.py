@@ -12,12 +12,12 @@ from itertools import islice
 from math import hypot
 from pathlib import Path
 
-from housequest.worlds.alfred.episodes import Trajectory
 from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, ENCLOSING, OPEN_AT_FIRST, OPENABLE, kind_in
 from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
 from housequest.worlds.alfred.simulator.placing import holder
 from housequest.worlds.alfred.simulator.reshaping import reshaped
 from housequest.worlds.alfred.simulator.scene import scene_of, written
+from housequest.worlds.alfred.tasks import Trajectory
 from housequest.worlds.alfworld.engine.game import read_game
 from housequest.worlds.errors import GameError
 from housequest.worlds.rooms.floor import with_way

@@ -71,12 +71,10 @@ class SkillEnv(AlfredEnv):
         return other
 
     def _can(self, skill: NamedSkill) -> bool:
-        event, _ = self._running()
         one = self._nearest(skill)
         if one is None or skill.verb == "find":
             return one is not None
-        held = event.object(event.held) if event.held else None
-        ready = (held is not None) == (skill.verb == "put down") or skill.verb not in ("pick up", "put down")
+        ready = (self._held() is not None) == (skill.verb == "put down") or skill.verb not in ("pick up", "put down")
         return ready and self.copy()._carry_out(skill) is None
 
     def _carry_out(self, skill: NamedSkill) -> str | None:
@@ -115,18 +113,15 @@ class SkillEnv(AlfredEnv):
         event, simulator = self._running()
         place = event.object(self._found) if self._found else None
         if place is not None and place.receptacle and place.id != held.id:
-            if self._do("PutObject", place):
+            elsewhere = islice(self._stands(place), WIGGLES)
+            if self._do("PutObject", place) or any(self._do("PutObject", place) for _ in elsewhere):
                 return None
-            for _ in islice(self._stands(place), WIGGLES):
-                if self._do("PutObject", place):
-                    return None
         self._event = simulator.act("DropHandObject")
         where = "the floor" if place is None else _word(place)
         return "put down failed" if self._event.ok else f"Putting the object on {where} failed"
 
     def _held(self) -> SimulatedObject | None:
-        event, _ = self._running()
-        return event.object(event.held) if event.held else None
+        return self._now.object(self._now.held) if self._now.held else None
 
     def _do(self, action: str, one: SimulatedObject) -> bool:
         _, simulator = self._running()
@@ -135,7 +130,7 @@ class SkillEnv(AlfredEnv):
 
     def _nearest(self, skill: NamedSkill) -> SimulatedObject | None:
         """The thing that a skill means: the nearest, but those in closed receptacles and those out of sight last."""
-        event, _ = self._running()
+        event = self._now
         seen = event.visible()
         kinds = (one for one in event.objects if whole(one.kind).lower() == skill.kind and one.id != event.held)
         alike = [one for one in kinds if skill.verb != "slice" or not one.sliced]
@@ -149,8 +144,7 @@ class SkillEnv(AlfredEnv):
 
     def _shut_around(self, one: SimulatedObject) -> SimulatedObject | None:
         """The closed receptacle in which something lies."""
-        event, _ = self._running()
-        around = (event.object(id) for id in one.parents)
+        around = (self._now.object(id) for id in one.parents)
         return next((other for other in around if other and other.openable and not other.open), None)
 
     def _approach(self, one: SimulatedObject) -> bool:
@@ -158,8 +152,7 @@ class SkillEnv(AlfredEnv):
         sought = self._shut_around(one) or one
         first = None
         for at in islice(self._stands(sought), TRIES):
-            event, _ = self._running()
-            if sought.id in event.visible():
+            if sought.id in self._now.visible():
                 return True
             first = first or at
         if first is None:

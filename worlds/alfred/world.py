@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from housequest.worlds.alfred.commands import MANUAL, demonstrated
 from housequest.worlds.alfred.env import AlfredEnv, Episode, opening
-from housequest.worlds.alfred.episodes import Trajectory, read_trajectory
 from housequest.worlds.alfred.expert import AlfredExpert
-from housequest.worlds.alfred.listing import ListedTrajectory, listed
 from housequest.worlds.alfred.metrics import MEAN_CONDITIONS, METRICS, UNWEIGHTED
 from housequest.worlds.alfred.scenes import games_on, scene_at
 from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.skills import SkillEnv, demonstrated_skills
-from housequest.worlds.alfred.tasks import read_demonstration, splits
+from housequest.worlds.alfred.tasks import ListedTrajectory, listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld.data.tasks import (
     EVALUATED,
     EXAMPLE,
@@ -210,7 +208,7 @@ class AlfredWorld(World):
 
         if task.split in (EXAMPLE, GENERATED):
             return None
-        trajectory = self._trajectory(task)
+        trajectory = self._read(_source(task))
         return Annotated(len(self._shown(task) if self.skills else trajectory.actions), trajectory.goal.total)
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
@@ -270,14 +268,11 @@ class AlfredWorld(World):
             source = self._data / LAYOUT / trial / TRAJECTORY_FILE
             yield Task(id, _NAME, split, 0, trajectory.type, sentence, self._goals.wording(annotator), source)
 
-    def _trajectory(self, task: Task) -> Trajectory:
-        return self._read(_source(task))
-
     def _episode(self, task: Task) -> Episode:
         """Hidden: what ``task`` is. Raises ``GameError``."""
         if task.split in (EXAMPLE, GENERATED):
             return _of_house(self._houses, task)
-        trajectory = self._trajectory(task)
+        trajectory = self._read(_source(task))
         return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
 
     def _commands(self, task: Task) -> tuple[str, ...]:

@@ -16,14 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from housequest.agent.alfred.seeing.looking import looked, looks_at, walking
 from housequest.agent.alfred.seeing.outcomes import carried_out, played
 from housequest.agent.alfred.seeing.perception import Percept, Perception
 from housequest.agent.alfred.seeing.primitives import ACTIONS, OPENABLE, PolicyStep, gerund, impossible, steps_of
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
 from housequest.agent.alfred.seeing.state import ErrorMode, Heuristics, LowLevelAction, SeeingState, Spot
 from housequest.agent.alfred.seeing.targets import APART, NEARLY, SAME, Targets
-from housequest.agent.alfred.seeing.walking import Aim, Stand, corners, next_move
+from housequest.agent.alfred.seeing.walking import Aim, Stand, corners, looked, looks_at, next_move, walking
 from housequest.agent.skills.controller import Done, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.rooms.frame import Frame
@@ -52,13 +51,13 @@ class ActionPolicy:
     def __init__(
         self,
         perception: Perception,
-        heuristics: Heuristics | None = None,
-        chance: Chance | None = None,
+        heuristics: Heuristics,
+        chance: Chance,
         *,
         seed: int = 0,
     ) -> None:
-        self._perception, self._has = perception, heuristics or Heuristics()
-        self._chance, self._seed = chance or _unknown, seed
+        self._perception, self._has = perception, heuristics
+        self._chance, self._seed = chance, seed
         self.targets = Targets(self._has)
 
     # What happened.
@@ -292,9 +291,3 @@ class ActionPolicy:
         """Whether there is still something to open: in the picture, or on the map."""
         there = self.targets.in_reach(state, step, unopened) or self.targets.claims(state, step.kind, unopened)
         return state.aim is not None or bool(state.turns) or bool(there)
-
-
-def _unknown(thing: str, receptacle: str) -> float:
-    """The prior of somebody who does not know where things are."""
-    del thing, receptacle
-    return 0.0

@@ -213,13 +213,17 @@ def closest(ids: Collection[str], id: str) -> str | None:
     point = _point(id)
     if id in ids or point is None:
         return id if id in ids else None
+    return nearest(point, {other: _point(other) for other in sorted(ids) if kind_in(other) == kind_in(id)})
 
-    def far(other: str) -> float:
-        there = _point(other)
+
+def nearest(point: Point, others: Mapping[str, Point | None]) -> str | None:
+    """The name of the nearest of ``others``, of equal ones the first; those without a point are farthest. None for none."""
+
+    def far(name: str) -> float:
+        there = others[name]
         return float("inf") if there is None else sum((a - b) ** 2 for a, b in zip(point, there, strict=True))
 
-    alike = sorted(other for other in ids if kind_in(other) == kind_in(id))
-    return min(alike, key=far, default=None)
+    return min(others, key=far, default=None)
 
 
 def _point(id: str) -> Point | None:

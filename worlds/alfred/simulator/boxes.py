@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Self, cast
 
 from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, ENCLOSING, KNIVES, MOVABLE, SLICES, TOGGLEABLE, kind_in
-from housequest.worlds.alfred.simulator.base import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown
+from housequest.worlds.alfred.simulator.base import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown, nearest
 from housequest.worlds.alfred.simulator.layout import HAND, Layout, State, begun, box_at, fixtures
 from housequest.worlds.alfred.simulator.placing import deepest, settled, spots
 from housequest.worlds.alfred.simulator.sight import Sight, unhidden, visible
-from housequest.worlds.errors import WorldError, nearest
+from housequest.worlds.errors import WorldError
+from housequest.worlds.errors import nearest as hint
 from housequest.worlds.rooms.kinds import kind_of
 from housequest.worlds.rooms.poses import GRID, Point, Pose
 from housequest.worlds.rooms.room import AHEAD
@@ -51,7 +52,7 @@ class Boxes:
     def act(self, action: str, /, **arguments: object) -> Event:
         scene, state = self._now()
         if action not in ACTIONS:
-            unknown = f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{nearest(action, tuple(ACTIONS))}"
+            unknown = f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{hint(action, tuple(ACTIONS))}"
             raise WorldError(f"boxes: {action}: {unknown}")
         if action in ("LookUp", "LookDown"):
             arguments = {"degrees": self._look, **arguments}
@@ -350,12 +351,9 @@ def _toggleable(asked: _Asked) -> str:
 def basin_of(scene: Scene, faucet: str) -> str | None:
     """The id of the basin that is nearest to a faucet, as ALFRED finds it."""
     tap = next((one.box.centre for id, one in fixtures(scene) if id == faucet), None)
-    basins = [
-        (scene.ids[one.name], one.box.centre) for one in scene.room.fixtures if kind_in(scene.ids[one.name]) == "SinkBasin"
-    ]
-    if tap is None or not basins:
-        return None
-    return min(basins, key=lambda basin: sum((a - b) ** 2 for a, b in zip(basin[1], tap, strict=True)))[0]
+    every = {scene.ids[one.name]: one.box.centre for one in scene.room.fixtures}
+    basins = {id: middle for id, middle in every.items() if kind_in(id) == "SinkBasin"}
+    return tap and nearest(tap, basins)
 
 
 def _slice(asked: _Asked) -> _Done:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from math import prod
 from statistics import median
 
 from housequest.worlds.alfred.simulator.affordances import KNIVES, MOVABLE, OPEN_AT_FIRST, OPENABLE, SLICES, kind_named
@@ -81,7 +82,10 @@ def _floor(ids: Mapping[str, str]) -> float:
 
 def accepted() -> Mapping[str, frozenset[str]]:
     """The kinds that each kind of receptacle takes, by AI2-THOR's names, slices among them."""
-    table = {kind_named(word): frozenset(_with_slices(map(kind_named, kinds))) for word, kinds in load_counts().accepts.items()}
+    table: dict[str, frozenset[str]] = {}
+    for word, kinds in load_counts().accepts.items():
+        wholes = frozenset(map(kind_named, kinds))
+        table[kind_named(word)] = wholes | {SLICES[kind][0] for kind in wholes & SLICES.keys()}
     knives = {kind: table[kind] | KNIVES for kind in _LEFT_BEHIND}
     return {**table, **knives, **MOVABLE}
 
@@ -107,13 +111,6 @@ def _kind(name: str) -> str:
 
 def _metres(found: re.Match[str]) -> str:
     return f"{_SIGNS[found['sign']]}{found['whole']}.{found['rest']}"
-
-
-def _with_slices(kinds: Iterable[str]) -> Iterator[str]:
-    for kind in kinds:
-        yield kind
-        if kind in SLICES:
-            yield SLICES[kind][0]
 
 
 def _middle(room: Room, name: str) -> Point:
@@ -176,11 +173,10 @@ def _things(
 ) -> Iterator[Lying]:
     """What lies in the room, lamps too; what stands in two receptacles belongs to the smaller one."""
     holders: dict[int, str] = {}
-    sizes = {one.name: one.box.spans(0) for one in room.fixtures}
-    order = sorted(range(len(game.receptacles)), key=lambda number: -_area(sizes.get(game.receptacles[number], (0.0, 0.0))))
-    for number in order:
-        if game.receptacles[number] in sizes:
-            holders.update(dict.fromkeys(state.contents[number], ids[game.receptacles[number]]))
+    areas = {one.name: prod(one.box.spans(0)) for one in room.fixtures}
+    standing = [(number, name) for number, name in enumerate(game.receptacles) if name in areas]
+    for number, name in sorted(standing, key=lambda one: -areas[one[1]]):
+        holders.update(dict.fromkeys(state.contents[number], ids[name]))
     for outer, inner in game.inside.items():
         takes = MOVABLE.get(_kind(game.objects[outer]), frozenset[str]())
         for thing in inner:
@@ -190,7 +186,3 @@ def _things(
         point = points.get(name)
         if point and name not in built and not name.startswith(_HIDING) and (number in holders or not kind_of(name).scenery):
             yield Lying(ids[name], name, holders.get(number, FLOOR), point, number in game.pickupable)
-
-
-def _area(size: tuple[float, float]) -> float:
-    return size[0] * size[1]

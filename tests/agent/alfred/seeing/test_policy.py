@@ -63,7 +63,7 @@ def robot(seeing: str = "truth", heuristics: Heuristics | None = None, house: st
     env = world.open(world.task(house))
     env.reset()
     assert isinstance(env, Pictured)
-    policy = ActionPolicy(make_perception(seeing), heuristics, lambda _, place: float(place == "fridge"))
+    policy = ActionPolicy(make_perception(seeing), heuristics or Heuristics(), lambda _, place: float(place == "fridge"))
     return Robot(policy, env, policy.begin(env.frame(SIZE), env.pose()))
 
 
