@@ -56,10 +56,10 @@ class CameraScene:
     """
 
     scene: Scene
-    impression: Impression | None = None
-    sightings: tuple[Sighting, ...] | None = None
-    reach: Reach | None = None
-    subgoal: str = ""
+    impression: Impression | None
+    sightings: tuple[Sighting, ...] | None
+    reach: Reach | None
+    subgoal: str
 
     @property
     def pose(self) -> Pose:
@@ -103,8 +103,8 @@ def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
     canvas[:] = wish.paper
     overlays = list(_seen(shown, parts.picture, canvas, styles))
     if parts.map is not None:
-        if shown.impression is not None and shown.impression.map is not None:
-            overlays += _mapped(shown, shown.impression, shown.impression.map, parts.map, canvas, styles)
+        if shown.impression is not None:
+            overlays += _mapped(shown, shown.impression, parts.map, canvas, styles)
         else:
             overlays += _planned(shown, parts.map, canvas, wish)
     overlays += _written(shown, parts.words, styles)
@@ -175,10 +175,11 @@ class _Frame:
         return floor((x - self.x0) / (self.row * ASPECT)), floor((self.z1 - z) / self.row)
 
 
-def _framed(seen: GroundMap, shown: Impression, pose: Pose, columns: int, rows: int) -> _Frame:
+def _framed(shown: Impression, pose: Pose, columns: int, rows: int) -> _Frame:
     """What was explored, with a margin, in whole steps of half a metre, so that a map seldom jumps."""
     import numpy as np
 
+    seen = shown.map
     xs, zs = np.nonzero(seen.explored)
     points = [(pose.x, pose.z), *shown.path, *([shown.target] if shown.target else [])]
     if len(xs):
@@ -203,18 +204,13 @@ def _cells(seen: GroundMap, frame: _Frame, columns: int, rows: int) -> tuple[NDA
 
 
 def _mapped(
-    shown: CameraScene,
-    impression: Impression,
-    seen: GroundMap,
-    part: Region,
-    canvas: NDArray[uint8],
-    styles: Mapping[LabelKind, Style],
+    shown: CameraScene, impression: Impression, part: Region, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]
 ) -> Iterator[Overlay]:
     """Paint the map, and yield the names on it, the robot and what it is after."""
     import numpy as np
 
-    columns, rows = 2 * part.width, 2 * part.height
-    frame = _framed(seen, impression, shown.pose, columns, rows)
+    seen, columns, rows = impression.map, 2 * part.width, 2 * part.height
+    frame = _framed(impression, shown.pose, columns, rows)
     x, z, inside = _cells(seen, frame, columns, rows)
     picture = canvas[2 * part.y : 2 * part.y + rows, 2 * part.x : 2 * part.x + columns]
     floor_colour = np.array(_FLOOR, np.float32)
@@ -334,8 +330,8 @@ def camera_text(shown: CameraScene, size: tuple[int, int]) -> tuple[Content, ...
     if impression is None and camera is not None:
         names = [f"{flat(name)} {_where(column, row)}" for name, (column, row) in camera.frame((99, 99)).spots().items()]
         lines += hung(Content("sees  "), Content(", ".join(names) or "nothing"), width)
-    if impression is not None and impression.map is not None:
-        lines += _characters(shown, impression, impression.map, width, max(8, height - len(lines) - 3))
+    if impression is not None:
+        lines += _characters(shown, impression, width, max(8, height - len(lines) - 3))
     return tuple(lines)
 
 
@@ -345,9 +341,9 @@ def _where(column: int, row: int) -> str:
     return " ".join(filter(None, (down, across))) or "in the middle"
 
 
-def _characters(shown: CameraScene, impression: Impression, seen: GroundMap, width: int, height: int) -> list[Content]:
+def _characters(shown: CameraScene, impression: Impression, width: int, height: int) -> list[Content]:
     """The map in characters, each with twice the height of its width, and what the letters mean."""
-    frame = _framed(seen, impression, shown.pose, width, height)
+    seen, frame = impression.map, _framed(impression, shown.pose, width, height)
     x, z, inside = _cells(seen, frame, width, height)
     letters = dict(zip(seen.names, _LETTERS, strict=False))
 

@@ -31,6 +31,10 @@ class PlanTask:
     def type(self) -> str:
         return self.demonstration.type
 
+    @property
+    def goal(self) -> str:
+        return self.instruction.goal
+
 
 def plan_tasks(demonstrations: Iterable[Demonstration]) -> tuple[PlanTask, ...]:
     """Every instruction of every demonstration."""

@@ -53,12 +53,12 @@ class Impression:
 
     size: tuple[int, int]
     claims: tuple[Detection, ...]
-    map: GroundMap | None = None
-    skill: str = ""
-    step: str = ""
-    target: Place | None = None
-    path: tuple[Place, ...] = ()
-    held: str | None = None
+    map: GroundMap
+    skill: str
+    step: str
+    target: Place | None
+    path: tuple[Place, ...]
+    held: str | None
 
 
 @dataclass(frozen=True, slots=True)

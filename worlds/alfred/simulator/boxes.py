@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, ENCLOSING, KNIVES, MOVABLE, SLICES, TOGGLEABLE, kind_in
 from housequest.worlds.alfred.simulator.base import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown, nearest
@@ -17,7 +17,7 @@ from housequest.worlds.alfred.simulator.placing import deepest, settled, spots
 from housequest.worlds.alfred.simulator.sight import Sight, unhidden, visible
 from housequest.worlds.errors import WorldError
 from housequest.worlds.errors import nearest as hint
-from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.rooms.contents import pivot
 from housequest.worlds.rooms.poses import GRID, Point, Pose
 from housequest.worlds.rooms.room import AHEAD
 
@@ -85,7 +85,8 @@ class Boxes:
 
     def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> Event:
         scene, state = self._now()
-        return Event(action, ok, message, state.pose, state.layout.held, Sight(scene, state), returned, state.treated)
+        view: Any = Sight(scene, state)  # whose cached properties pyright takes for no properties
+        return Event(action, ok, message, state.pose, state.layout.held, view, returned, state.treated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,7 @@ def _barring(scene: Scene, cell: tuple[int, int]) -> str:
     """What stands where somebody would go."""
     x, z = cell[0] * GRID, cell[1] * GRID
     for one in scene.room.fixtures:
-        if any(box.grown(0.01).over(x, z) for box in one.pieces or (one.box,)):
+        if any(box.grown(0.01).over(x, z) for box in one.boxes):
             return scene.ids[one.name]
     return "StructureObject"
 
@@ -272,15 +273,9 @@ def _drop(asked: _Asked) -> _Done:
     if held is None:
         raise _Refused("Agent isn't holding anything")
     dx, dz = AHEAD[pose.quarter]
-    kind = kind_of(layout.thing[held].name)
     x, z = pose.x + 0.4 * dx, pose.z + 0.4 * dz
-    below = [
-        box.y1
-        for one in asked.scene.room.fixtures
-        for box in one.pieces or (one.box,)
-        if box.over(x, z) and box.y1 < asked.scene.eye
-    ]
-    point = Point(x, max([0.0, *below]) + kind.pivot * kind.height, z)
+    below = [box.y1 for one in asked.scene.room.fixtures for box in one.boxes if box.over(x, z) and box.y1 < asked.scene.eye]
+    point = pivot(layout.thing[held].name, x, max([0.0, *below]), z)
     at = settled(asked.scene, layout.thing[held], point).at if below else FLOOR
     return replace(asked.state, layout=layout.moved(held, at, point))
 
@@ -383,7 +378,7 @@ def _pieces(layout: Layout, whole: Lying, pose: Pose) -> Iterator[Lying]:
         name = f"{kind.lower()} {there + piece + 1}"
         aside = (piece + 0.5 - number / 2) * _SLICE
         x, z = (aside, 0.0) if pose.quarter % 2 == 0 else (0.0, aside)
-        point = Point(whole.point.x + x, low + kind_of(name).pivot * kind_of(name).height, whole.point.z + z)
+        point = pivot(name, whole.point.x + x, low, whole.point.z + z)
         yield Lying(f"{whole.id}|{kind}_{piece + 1}", name, whole.at, point)
 
 

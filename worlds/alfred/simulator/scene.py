@@ -16,7 +16,7 @@ from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.engine.game import Game, State, numbered
 from housequest.worlds.alfworld.engine.pddl import parse_problem
 from housequest.worlds.alfworld.room import room_of, situation
-from housequest.worlds.rooms.contents import laid_in
+from housequest.worlds.rooms.contents import laid_in, pivot
 from housequest.worlds.rooms.kinds import kind_of
 from housequest.worlds.rooms.poses import EYE, Point, read_point
 from housequest.worlds.rooms.room import Box, Fixture, Room
@@ -126,18 +126,13 @@ def _planned(room: Room, game: Game) -> tuple[dict[str, str], dict[str, Point | 
     for fixture in room.fixtures:
         points[fixture.name] = fixture.box.centre
         for name, box in laid_in(room, fixture, known[fixture.name], now):
-            points.setdefault(name, _pivot(name, box))
+            points.setdefault(name, pivot(name, box.centre.x, box.y0, box.centre.z))
     for name, point in points.items():
         kind = _kind(name)
         # What would have the id of another is a centimetre beside it.
         beside = (written(kind, point._replace(x=point.x + 0.01 * number)) for number in count() if point)
         ids[name] = next(id for id in beside if id not in ids.values())
     return ids, points
-
-
-def _pivot(name: str, box: Box) -> Point:
-    middle = box.centre
-    return middle._replace(y=box.y0 + kind_of(name).pivot * kind_of(name).height)
 
 
 def _with_faucets(room: Room, faucets: list[tuple[str, Point]]) -> Room:
