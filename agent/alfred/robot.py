@@ -21,7 +21,7 @@ from housequest.agent.alfred.seeing.oracle import sliced
 from housequest.agent.alfred.seeing.outcomes import before
 from housequest.agent.alfred.seeing.perception import Percept, kind_in
 from housequest.agent.alfred.seeing.policy import ActionPolicy
-from housequest.agent.alfred.seeing.primitives import ACTIONS, UNRECOGNISED
+from housequest.agent.alfred.seeing.primitives import UNRECOGNISED
 from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, SeeingState
 from housequest.agent.base import Emitter, Turn
 from housequest.agent.episodes import events
@@ -31,6 +31,7 @@ from housequest.agent.skills.controller import Execute, Failed, Outcome
 from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Skill
 from housequest.knowledge.rules import Rule
+from housequest.worlds.alfred.commands import NAMES
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import Unsupported, shown
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _NOTHING_HAPPENED = "Nothing happened yet."
 _NO_ACTION = "a command that is no action"
-_NAMES = {name.lower(): name for name in (*ACTIONS.values(), "MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")}
 _SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)
 """Words by which people and models call a slice."""
 
@@ -247,7 +247,7 @@ def _poses(transitions: Sequence[Transition], end: Pose) -> list[Pose]:
 def _read(command: str) -> tuple[str, str]:
     """The action of a command, and the kind of thing that it is about."""
     name, _, thing = " ".join(command.split()).partition(" ")
-    return (_NAMES[name.lower()], kind_in(thing)) if name.lower() in _NAMES else (_NO_ACTION, "")
+    return (NAMES[name.lower()], kind_in(thing)) if name.lower() in NAMES else (_NO_ACTION, "")
 
 
 def _recognised(state: RobotState) -> RobotState:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from housequest.worlds.alfred.scoring import AlfredGoal
-from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Treated
+from housequest.worlds.alfred.simulator.base import Event, SimulatedObject
+from housequest.worlds.household.goals import TYPES
 
 
 def conditions(goal: AlfredGoal, event: Event) -> tuple[int, int]:
@@ -38,8 +39,10 @@ def _met(goal: AlfredGoal, event: Event) -> int:
             there = [one for one in movables if any(_in(one, place) for place in receptacles)]
             filled = any(_in(one, movable) for one in mine for movable in movables)
             return sliced + filled + bool(there) + any(_in(one, movable) for one in mine for movable in there)
-        case treatment:
-            treated = {one.id for one in mine} & _treated(treatment, event.treated)
+        case type:
+            cleaned, heated, cooled = event.treated.cleaned, event.treated.heated, event.treated.cooled
+            ever: dict[str, frozenset[str]] = {TYPES["clean"]: cleaned, TYPES["heat"]: heated, TYPES["cool"]: cooled}
+            treated = {one.id for one in mine} & ever[type]
             return sliced + bool(placed) + bool(treated) + bool(placed & treated)
 
 
@@ -49,13 +52,3 @@ def _of_kind(kind: str | None, objects: Iterable[SimulatedObject]) -> list[Simul
 
 def _in(one: SimulatedObject, receptacle: SimulatedObject) -> bool:
     return receptacle.id in one.parents
-
-
-def _treated(type: str, treated: Treated) -> frozenset[str]:
-    match type:
-        case "pick_clean_then_place_in_recep":
-            return treated.cleaned
-        case "pick_heat_then_place_in_recep":
-            return treated.heated
-        case _:
-            return treated.cooled

@@ -12,12 +12,11 @@ from math import atan2, degrees, hypot
 from typing import cast
 
 from housequest.worlds.alfred.env import AlfredEnv
-from housequest.worlds.alfred.plans import Plan
+from housequest.worlds.alfred.plans import TREATMENTS, Plan
 from housequest.worlds.alfred.simulator.affordances import ENCLOSING, whole
 from housequest.worlds.alfred.simulator.base import SimulatedObject
 from housequest.worlds.base import Step
 from housequest.worlds.errors import Unsupported
-from housequest.worlds.household.goals import Treatment
 from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
 from housequest.worlds.rooms.poses import EYE, Point
 from housequest.worlds.rooms.room import AHEAD
@@ -28,7 +27,6 @@ WIGGLES = 14
 """Other places from which something is put down that could not be put down from the first."""
 TURNS = 50
 """Skills until an episode is lost."""
-_TREATED: Mapping[str, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 _FARTHEST = 1e5
 _UNSEEN = 1e3
 _OCCUPIED = 1e4
@@ -204,7 +202,7 @@ def demonstrated_skills(plan: Plan) -> tuple[str, ...]:
             case "ToggleObject":
                 skills += [NamedSkill("find", step.thing), NamedSkill("turn on", step.thing)]
             case treatment:
-                skills += treating(_TREATED[treatment], step.thing)
+                skills += treating(TREATMENTS[treatment], step.thing)
     return tuple(map(str, skills))
 
 

@@ -32,6 +32,7 @@ from housequest.worlds.alfworld.data.tasks import (
 from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.base import CommandKey, Env, Policy, Task, World
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.skills import named_skills
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file
@@ -82,12 +83,7 @@ class AlfredWorld(World):
     metrics = METRICS
     max_turns = TURNS
     task_types: ClassVar[Mapping[str, str]] = {
-        "pick_and_place_simple": "place",
-        "look_at_obj_in_light": "light",
-        "pick_clean_then_place_in_recep": "clean",
-        "pick_heat_then_place_in_recep": "heat",
-        "pick_cool_then_place_in_recep": "cool",
-        "pick_two_obj_and_place": "two",
+        **{type: form for form, type in TYPES.items()},
         "pick_and_place_with_movable_recep": "stack",
     }
     published_splits = PUBLISHED

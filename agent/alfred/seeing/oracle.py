@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from housequest.agent.skills.skill import Skill, Verb
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.alfred.plans import TREATMENTS
 
-_TREATMENTS: dict[str, Verb] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 SLICED = {"egg": "eggcracked"}
 """What a kind is called when it was sliced, if it is not the kind with ``sliced`` after it."""
 
@@ -44,6 +44,6 @@ def skills_of(plan: Sequence[tuple[str, ...]]) -> tuple[Skill, ...]:
             case "ToggleObject":
                 skills.append(Skill("use", thing))
             case _:
-                skills.append(Skill(_TREATMENTS[action], named))
+                skills.append(Skill(TREATMENTS[action], named))
         place = None
     return tuple(skills)

@@ -18,13 +18,14 @@ from dataclasses import replace
 
 from housequest.agent.alfred.seeing.outcomes import carried_out, played
 from housequest.agent.alfred.seeing.perception import Percept, Perception
-from housequest.agent.alfred.seeing.primitives import ACTIONS, OPENABLE, PolicyStep, gerund, impossible, steps_of
+from housequest.agent.alfred.seeing.primitives import ACTIONS, PolicyStep, gerund, impossible, steps_of
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
 from housequest.agent.alfred.seeing.state import ErrorMode, Heuristics, LowLevelAction, SeeingState, Spot
 from housequest.agent.alfred.seeing.targets import APART, NEARLY, SAME, Targets
 from housequest.agent.alfred.seeing.walking import Aim, Stand, corners, looked, looks_at, next_move, walking
 from housequest.agent.skills.controller import Done, Failed
 from housequest.agent.skills.skill import Skill
+from housequest.worlds.household.skills import CONTAINERS
 from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.poses import Pose
 
@@ -224,7 +225,7 @@ class ActionPolicy:
         if self._has.peek and not search.peeked:
             state = replace(state, search=replace(search, peeked=True))
             least = 0.0 if step.primitive == "pick" else LIKELY
-            kinds = [kind for kind in state.map.found if kind in OPENABLE and self._chance(step.kind, kind) >= least]
+            kinds = [kind for kind in state.map.found if kind in CONTAINERS and self._chance(step.kind, kind) >= least]
             likely = sorted(kinds, key=lambda kind: (-self._chance(step.kind, kind), kind))
             return None, replace(state, steps=(*(PolicyStep("peek", kind) for kind in likely), *state.steps))
         if search.wandered < MOST_WANDERED:

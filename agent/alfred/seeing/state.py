@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from housequest.agent.alfred.seeing.perception import Percept
-from housequest.agent.alfred.seeing.primitives import OPENABLE, PolicyStep
+from housequest.agent.alfred.seeing.primitives import PolicyStep
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
 from housequest.agent.alfred.seeing.walking import Aim, Stand, stand_of
 from housequest.agent.skills.skill import Skill
+from housequest.worlds.household.skills import CONTAINERS
 from housequest.worlds.options import option
 from housequest.worlds.rooms.poses import Pose
 from housequest.worlds.rooms.room import AHEAD
@@ -131,7 +132,7 @@ class SeeingState:
     def unopened(self) -> tuple[str, ...]:
         """The kinds of closed receptacle that were found, of which none was opened."""
         opened = {spot.kind for spot in (*self.peeked, *self.opened)}
-        return tuple(kind for kind in self.map.found if kind in OPENABLE and kind not in opened)
+        return tuple(kind for kind in self.map.found if kind in CONTAINERS and kind not in opened)
 
     def erred(self, mode: ErrorMode) -> SeeingState:
         """The state with one more error."""

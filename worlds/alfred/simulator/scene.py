@@ -9,6 +9,7 @@ from itertools import count
 from math import prod
 from statistics import median
 
+from housequest.worlds.alfred.model import KNIVES_LEFT
 from housequest.worlds.alfred.simulator.affordances import KNIVES, MOVABLE, OPEN_AT_FIRST, OPENABLE, SLICES, kind_named
 from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
 from housequest.worlds.alfred.simulator.reshaping import reshaped
@@ -27,8 +28,6 @@ _STANDING = ("Fridge|", "GarbageCan|")
 _NEAR = 1.0
 _TAP = 0.17
 _HIDING = ("sink ", "bathtub ", "curtains ", "blinds ")
-_LEFT_BEHIND = frozenset({"Cabinet", "Fridge", "GarbageCan", "Microwave"})
-"""What holds no knife in any game, but in which annotated plans leave theirs after slicing."""
 
 
 def scene_of(problem: str, game: Game) -> Scene:
@@ -86,7 +85,7 @@ def accepted() -> Mapping[str, frozenset[str]]:
     for word, kinds in load_counts().accepts.items():
         wholes = frozenset(map(kind_named, kinds))
         table[kind_named(word)] = wholes | {SLICES[kind][0] for kind in wholes & SLICES.keys()}
-    knives = {kind: table[kind] | KNIVES for kind in _LEFT_BEHIND}
+    knives = {kind: table[kind] | KNIVES for kind in map(kind_named, KNIVES_LEFT)}
     return {**table, **knives, **MOVABLE}
 
 
