@@ -18,7 +18,7 @@ from housequest.agent.agents.spec import AgentParts
 from housequest.agent.alfred.seeing.detector import make_perception
 from housequest.agent.alfred.seeing.impression import Impression, impression_of
 from housequest.agent.alfred.seeing.oracle import sliced
-from housequest.agent.alfred.seeing.outcomes import before
+from housequest.agent.alfred.seeing.outcomes import before, carried_out, played
 from housequest.agent.alfred.seeing.perception import Percept, kind_in
 from housequest.agent.alfred.seeing.policy import ActionPolicy
 from housequest.agent.alfred.seeing.primitives import UNRECOGNISED
@@ -136,7 +136,7 @@ class RobotBody:
             accepted = transition.observation.accepted
             if number == 0 and state.given is not None and transition.command == state.command:
                 action = state.given
-                seen = self._policy.carried_out(seen, action, accepted=accepted)
+                seen = carried_out(seen, action, self._policy.targets, accepted=accepted)
                 log = (*log, (action.name, action.spot.kind if action.spot is not None else "", accepted))
                 continue
             name, kind = _read(transition.command)
@@ -145,7 +145,7 @@ class RobotBody:
             if name == "PickupObject" and not known:
                 # Whoever played may know what perception has not reported, and prompts tell what is in the hand and was done.
                 thing, nameless = UNRECOGNISED, kind
-            seen = self._policy.played(replace(seen, pose=stood), name, thing, accepted=accepted)
+            seen = played(replace(seen, pose=stood), name, thing, self._policy.targets, accepted=accepted)
             log = (*log, (name, kind if known else "", accepted))
         return replace(state, seen=seen, log=log, nameless=nameless)
 

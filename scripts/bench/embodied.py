@@ -17,8 +17,8 @@ from random import Random
 from time import perf_counter, process_time
 from typing import Any
 
-from housequest.worlds.alfred.conditions import conditions
 from housequest.worlds.alfred.scenes import scene_at
+from housequest.worlds.alfred.scoring import conditions
 from housequest.worlds.alfred.simulator.base import Event, Scene, closest
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.simulator.embodied import EnactedEnv

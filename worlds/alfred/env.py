@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from housequest.worlds.alfred.commands import MANUAL, interactions, possible, read_command, without_ids, written_command
-from housequest.worlds.alfred.conditions import conditions
-from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.scoring import AlfredGoal, conditions
 from housequest.worlds.alfred.simulator.base import SIZE, Event, Scene, Simulator
 from housequest.worlds.alfred.tasks import MOVES, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task

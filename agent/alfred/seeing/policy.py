@@ -7,7 +7,7 @@ place. Every method is a pure function of state::
     state = policy.begin(frame, pose)
     state = policy.start(state, Skill("pick", "mug"))
     outcome, state = policy.next(state)                    # a LowLevelAction, Done(...) or Failed(...)
-    state = policy.carried_out(state, outcome, accepted=True)
+    state = carried_out(state, outcome, policy.targets, accepted=True)    # of `housequest.agent.alfred.seeing.outcomes`
     state = policy.perceived(state, policy.perceive(state, frame), pose)
 """
 
@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from housequest.agent.alfred.seeing.outcomes import carried_out, played
 from housequest.agent.alfred.seeing.perception import Percept, Perception
 from housequest.agent.alfred.seeing.primitives import ACTIONS, PolicyStep, gerund, impossible, steps_of
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
@@ -68,14 +67,6 @@ class ActionPolicy:
         percept = self._perception.see(frame, 0)
         state = SeeingState(SemanticMap.empty(pose).seen(percept, pose), percept, pose)
         return replace(state, stood=frozenset({state.stand}))
-
-    def carried_out(self, state: SeeingState, action: LowLevelAction, *, accepted: bool) -> SeeingState:
-        """The state after ``action`` was carried out, or was not ``accepted``."""
-        return carried_out(state, action, self.targets, accepted=accepted)
-
-    def played(self, state: SeeingState, name: str, kind: str, *, accepted: bool) -> SeeingState:
-        """The state after somebody else did the action ``name`` on a thing of this ``kind``, or was not ``accepted``."""
-        return played(state, name, kind, self.targets, accepted=accepted)
 
     def perceive(self, state: SeeingState, frame: Frame) -> Percept:
         """What is perceived in the next frame."""

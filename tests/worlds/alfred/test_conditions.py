@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.worlds.alfred.conditions import conditions
-from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.scoring import AlfredGoal, conditions
 from housequest.worlds.alfred.simulator.affordances import kind_in
 from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Size, Treated
 from housequest.worlds.rooms.frame import Frame

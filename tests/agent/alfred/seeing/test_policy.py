@@ -8,6 +8,7 @@ import pytest
 
 from housequest.agent.alfred.seeing.detector import make_perception
 from housequest.agent.alfred.seeing.oracle import skills_of
+from housequest.agent.alfred.seeing.outcomes import carried_out
 from housequest.agent.alfred.seeing.policy import ActionPolicy
 from housequest.agent.alfred.seeing.primitives import PolicyStep, steps_of
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
@@ -54,7 +55,7 @@ class Robot:
         self.actions += (name,)
         self.refused += not step.observation.accepted
         frame, pose = self.env.frame(SIZE), self.env.pose()
-        self.state = self.policy.carried_out(self.state, action, accepted=step.observation.accepted)
+        self.state = carried_out(self.state, action, self.policy.targets, accepted=step.observation.accepted)
         self.state = self.policy.perceived(self.state, self.policy.perceive(self.state, frame), pose)
 
 
