@@ -146,7 +146,7 @@ def test_a_thing_that_is_nowhere_is_looked_for_and_given_up() -> None:
 def test_a_refused_move_blocks_a_stand_and_a_refused_action_is_tried_from_elsewhere() -> None:
     played = robot()
     ahead = LowLevelAction("MoveAhead")
-    bumped = played.policy.carried_out(played.state, ahead, accepted=False)
+    bumped = carried_out(played.state, ahead, played.policy.targets, accepted=False)
     x, z = played.state.stand
     side = played.state.pose.quarter
     assert bumped.bumped == {(x + (0, 1, 0, -1)[side], z + (1, 0, -1, 0)[side])}
