@@ -78,7 +78,7 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
             if is_out(group, name)
             else f"There is no {what} named {shown(name)}"
         )
-        raise ConfigurationError(f"{gone}; known: {', '.join(known)}.{nearest(name, tuple(known))}")
+        raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, tuple(known))}")
     point, *others = _declared(group)[name]
     for other in others:
         if other.value != point.value:

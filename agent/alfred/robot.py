@@ -8,30 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from housequest.agent.agents.bodies.base import Told
 from housequest.agent.agents.spec import AgentParts
-from housequest.agent.alfred.seeing.impression import impression_of
-from housequest.agent.alfred.seeing.narrate import found_kinds, held_kind, room_kind, seen_kinds
+from housequest.agent.alfred.seeing.detector import make_perception
+from housequest.agent.alfred.seeing.impression import Impression, impression_of
 from housequest.agent.alfred.seeing.oracle import sliced
-from housequest.agent.alfred.seeing.outcomes import before
+from housequest.agent.alfred.seeing.outcomes import before, carried_out, played
 from housequest.agent.alfred.seeing.perception import Percept, kind_in
 from housequest.agent.alfred.seeing.policy import ActionPolicy
-from housequest.agent.alfred.seeing.primitives import ACTIONS, OPENABLE, UNRECOGNISED
-from housequest.agent.alfred.seeing.registry import make_perception
+from housequest.agent.alfred.seeing.primitives import UNRECOGNISED
 from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, SeeingState
 from housequest.agent.base import Emitter, Turn
 from housequest.agent.episodes import events
-from housequest.agent.impression import Impression
+from housequest.agent.roles.household import NOTHING
 from housequest.agent.roles.messages import emit_thought
 from housequest.agent.skills.controller import Execute, Failed, Outcome
 from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Skill
 from housequest.knowledge.rules import Rule
+from housequest.worlds.alfred.commands import NAMES
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import Unsupported, shown
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _NOTHING_HAPPENED = "Nothing happened yet."
 _NO_ACTION = "a command that is no action"
-_NAMES = {name.lower(): name for name in (*ACTIONS.values(), "MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")}
 _SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)
 """Words by which people and models call a slice."""
 
@@ -91,11 +90,11 @@ class RobotBody:
         things = frozenset(self._counts.objects())
         self._fixed = self._receptacles - things
         self._kinds = things | self._receptacles | {sliced(kind) for kind in things} | {"faucet"}
-        self._heuristics = Heuristics(**{one.name: getattr(settings, one.name) for one in fields(Heuristics)})
+        heuristics = Heuristics(**{one.name: getattr(settings, one.name) for one in fields(Heuristics)})
         perception = make_perception(settings.seeing, pictures=parts.world.engine)
         self.picture_size = perception.size
         self._looked: tuple[RobotState | None, Frame | None, RobotState | None] = None, None, None
-        self._policy = ActionPolicy(perception, self._heuristics, self._chance, seed=parts.seed)
+        self._policy = ActionPolicy(perception, heuristics, self._chance, seed=parts.seed)
 
     def _chance(self, thing: str, receptacle: str) -> float:
         """How likely a receptacle of this kind holds the thing, in the rooms that have such receptacles."""
@@ -137,7 +136,7 @@ class RobotBody:
             accepted = transition.observation.accepted
             if number == 0 and state.given is not None and transition.command == state.command:
                 action = state.given
-                seen = self._policy.carried_out(seen, action, accepted=accepted)
+                seen = carried_out(seen, action, self._policy.targets, accepted=accepted)
                 log = (*log, (action.name, action.spot.kind if action.spot is not None else "", accepted))
                 continue
             name, kind = _read(transition.command)
@@ -146,7 +145,7 @@ class RobotBody:
             if name == "PickupObject" and not known:
                 # Whoever played may know what perception has not reported, and prompts tell what is in the hand and was done.
                 thing, nameless = UNRECOGNISED, kind
-            seen = self._policy.played(replace(seen, pose=stood), name, thing, accepted=accepted)
+            seen = played(replace(seen, pose=stood), name, thing, self._policy.targets, accepted=accepted)
             log = (*log, (name, kind if known else "", accepted))
         return replace(state, seen=seen, log=log, nameless=nameless)
 
@@ -195,17 +194,19 @@ class RobotBody:
 
     def impression(self, state: RobotState) -> Impression | None:
         spot = None if state.given is None else state.given.spot
-        return None if state.seen is None else impression_of(state.seen, voted=self._heuristics.votes, spot=spot)
+        return None if state.seen is None else impression_of(state.seen, self._policy.targets, spot)
 
     def told(self, state: RobotState) -> Told:
-        seen = state.knowledge
+        seen, found = state.knowledge, state.knowledge.map.found
+        # First what more than one viewpoint saw.
+        sure = [kind for kind in found if len(seen.map.points(kind, voted=True))]
         return Told(
-            found=found_kinds(seen),
-            here=seen_kinds(seen),
-            held=held_kind(seen),
-            room=room_kind(seen, self._counts),
-            places=tuple(kind for kind in seen.map.found if kind in self._receptacles),
-            seen=seen.map.found,
+            found=_listed([*sure, *(f"{kind} (seen once)" for kind in found if kind not in sure)]),
+            here=_listed(seen.percept.kinds),
+            held=seen.held or NOTHING,
+            room=self._counts.room_of(found).replace("livingroom", "living room"),
+            places=tuple(kind for kind in found if kind in self._receptacles),
+            seen=found,
             holding=seen.held or "",
         )
 
@@ -216,20 +217,22 @@ class RobotBody:
 
     def caption(self, state: RobotState, text: str) -> str:
         del text
-        return f"{seen_kinds(state.knowledge)}. The robot holds {held_kind(state.knowledge)}."
+        return f"{_listed(state.knowledge.percept.kinds)}. The robot holds {state.knowledge.held or NOTHING}."
 
     def was_seen(self, state: RobotState, said: str) -> bool:
         found = state.knowledge.map.found
         return _kind(said, found, found) is not None
 
     def unsearched(self, state: RobotState) -> tuple[str, ...]:
-        seen = state.knowledge
-        opened = {spot.kind for spot in (*seen.peeked, *seen.opened)}
-        return tuple(kind for kind in seen.map.found if kind in OPENABLE and kind not in opened) if seen.search.looked else ()
+        return state.knowledge.unopened if state.knowledge.search.looked else ()
 
     def known(self, state: RobotState) -> Hashable:
         seen = state.knowledge
         return seen.map.found, seen.held, seen.placed, seen.opened, seen.peeked, seen.sliced
+
+
+def _listed(kinds: Iterable[str]) -> str:
+    return ", ".join(kinds) or NOTHING
 
 
 def _poses(transitions: Sequence[Transition], end: Pose) -> list[Pose]:
@@ -244,7 +247,7 @@ def _poses(transitions: Sequence[Transition], end: Pose) -> list[Pose]:
 def _read(command: str) -> tuple[str, str]:
     """The action of a command, and the kind of thing that it is about."""
     name, _, thing = " ".join(command.split()).partition(" ")
-    return (_NAMES[name.lower()], kind_in(thing)) if name.lower() in _NAMES else (_NO_ACTION, "")
+    return (NAMES[name.lower()], kind_in(thing)) if name.lower() in NAMES else (_NO_ACTION, "")
 
 
 def _recognised(state: RobotState) -> RobotState:

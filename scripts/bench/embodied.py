@@ -17,13 +17,13 @@ from random import Random
 from time import perf_counter, process_time
 from typing import Any
 
-from housequest.worlds.alfred.conditions import conditions
 from housequest.worlds.alfred.engine import scene_in
 from housequest.worlds.alfred.scenes import scene_at
+from housequest.worlds.alfred.scoring import conditions
 from housequest.worlds.alfred.simulator.base import Event, Scene, closest
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.simulator.embodied import EnactedEnv
-from housequest.worlds.alfred.tasks import goal_of
+from housequest.worlds.alfred.tasks import goal_of, read_trajectory
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.rooms.poses import GRID
 from housequest.worlds.rooms.room import AHEAD
@@ -199,7 +199,7 @@ def replayed(path: Path, *, forced: bool) -> Iterator[tuple[str, Event]]:
     """Each annotated action of a trajectory with its event."""
     trial: dict[str, Any] = json.loads(path.read_bytes())
     annotated: Sequence[Mapping[str, str]] = [low["api_action"] for low in trial["plan"]["low_actions"]]
-    return _Replay(scene_at(path, trial)).steps(annotated, forced=forced)
+    return _Replay(scene_at(path, read_trajectory(path))).steps(annotated, forced=forced)
 
 
 def _share(part: int, of: int) -> str:

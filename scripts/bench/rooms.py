@@ -30,7 +30,7 @@ from housequest.worlds.rooms.poses import EYE, Point, Pose
 from housequest.worlds.rooms.render import Camera, field, render
 from housequest.worlds.rooms.room import AHEAD, Cell, Room, Situation
 from housequest.worlds.rooms.stage import furniture, inner
-from housequest.worlds.rooms.view import dolls_house, draw, gaze
+from housequest.worlds.rooms.view import draw, gaze, picture
 from scripts.bench.view import view
 
 SIZE = (300, 300)
@@ -81,7 +81,7 @@ def frames(data: Path | None) -> Iterator[str]:
         if room is None or now is None:
             continue
         poses = [one.place for one in room.fixtures if one.place]
-        house = _timed([partial(dolls_house, room, replace(now, pose=pose), (160, 96)) for pose in poses])
+        house = _timed([partial(picture, "house", room, replace(now, pose=pose), (160, 96)) for pose in poses])
         yield f"{reference}: a frame of 300 x 300 {_timed([partial(draw, room, now, pose, SIZE) for pose in poses])} ({wanted})"
         yield f"{reference}: a doll's house of 80 x 24 cells {house}"
     if data is None:
@@ -256,7 +256,7 @@ def opened(now: Situation, name: str) -> Situation:
 
 
 def _as_eyes(room: Room, now: Situation, name: str) -> Frame:
-    return draw(room, now, gaze(room, now, name), SIZE, held=False)
+    return draw(room, replace(now, held=None), gaze(room, replace(now, at=name)), SIZE)
 
 
 def _as_alfred(room: Room, now: Situation, name: str) -> Frame:

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from housequest.agent.alfred.seeing.oracle import skills_of
-from housequest.agent.alfred.seeing.primitives import APPLIANCES
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.plans import Plan, PlanStep
 from housequest.worlds.alfred.skills import demonstrated_skills
 from housequest.worlds.alfred.tasks import read_demonstration
 from housequest.worlds.base import Task
+from housequest.worlds.household.goals import APPLIANCES
 from tests.backends import prompts
 from tests.backends.opex import opex
 from tests.backends.planners import NAVIGATION, PAIR, TASK, TRIPLE, Doing, advice, told_line, without

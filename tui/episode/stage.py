@@ -235,12 +235,8 @@ class EpisodePanes(Vertical):
 
     def _fold(self) -> None:
         # A changed class costs a layout of everything.
-        if (
-            self.has_class("-narrow")
-            or self.has_class("-middling")
-            or (self.has_class("-drawn") and not self.has_class("-wide"))
-            or self.has_class("-alone")
-        ):
+        drawn = self.has_class("-drawn") and not self.has_class("-wide")
+        if drawn or any(map(self.has_class, ("-narrow", "-middling", "-alone"))):
             for one in PANES:
                 self.set_class(one == self.pane, f"-{one}")
             self._tabs.pane = self.pane

@@ -13,23 +13,26 @@ from textual.strip import Strip
 
 from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode
 from housequest.agent.episodes.ending import fault
-from housequest.agent.impression import Glimpse, sightings
-from housequest.tui.episode.camera import CameraScene, camera_picture, camera_text
+from housequest.agent.impression import Glimpse
 from housequest.tui.episode.labels import LabelKind, labels
 from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.text import printable
 from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Observation, Reach, Reaching, Task, Transition, World
-from housequest.worlds.errors import HousequestError, Unsupported
+from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported
 from housequest.worlds.household.enacted import Move, moves_in_words
 from housequest.worlds.options import Scalar
+from housequest.worlds.plugins import load_plugin
 from housequest.worlds.rooms.view import Drawing, text_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from housequest.agent.episodes.events import Started
+    from numpy import uint8
+    from numpy.typing import NDArray
+
+    from housequest.agent.episodes.events import Event, Started
 
 _LEAST = (12, 5)
 """Cells of the smallest drawing."""
@@ -86,6 +89,23 @@ class Drawn:
     reach: Reach | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PicturedView:
+    """How an episode in a world of pictures is shown: what the group ``housequest.views`` names ``camera``.
+
+    ``draw`` makes the drawing "camera" and what stands in its place in text, as lines of a picture and of text; ``glimpses``
+    finds out from a record what the agent made of its pictures, by events, and raises ``Unsupported`` where it cannot.
+    """
+
+    draw: Callable[[Scene, ViewWish, Reach | None], tuple[tuple[Strip, ...], tuple[Content, ...]]]
+    glimpses: Callable[[Sequence[Event]], Mapping[int, Glimpse]]
+
+
+def pictured_view() -> PicturedView:
+    """The view of a world of pictures. Raises ``ConfigurationError`` where none is installed."""
+    return load_plugin("housequest.views", "camera", "view")
+
+
 class ViewArtist:
     """Draws the moments of episodes, each episode in one room. ``game`` is what is played; a record says what was, and its run
     with which ``options`` of the world."""
@@ -110,7 +130,7 @@ class ViewArtist:
         try:
             with self._busy:
                 return self._drawn(wish)
-        except Unsupported as error:
+        except (Unsupported, ConfigurationError) as error:
             return _sentence(str(error), wish)
         except Exception as error:  # noqa: BLE001 (the world may be another package's, and the game goes on without its drawing)
             return _sentence(f"The house cannot be drawn, because of a fault in the code: {fault(error)}", wish)
@@ -129,7 +149,7 @@ class ViewArtist:
         episode, before = self._drawing_of(wish.moment), wish.moment.before
         assert before is not None and wish.drawing not in (None, "camera"), "only pictures of what is believed move"
         scene = episode.moving_scene(_turns(wish.moment), before, move, true=wish.true)
-        return Drawn(tuple(_picture(scene, wish.drawing, wish)), (), (words,), scene.true)
+        return Drawn(_picture(scene, wish.drawing, wish), (), (words,), scene.true)
 
     def _drawn(self, wish: ViewWish) -> Drawn:
         scene, remarks = _scene(self._drawing_of(wish.moment), wish)
@@ -137,30 +157,18 @@ class ViewArtist:
             remarks = (*remarks, f"enacted: {scene.enacted.count}")
         if scene.room.made_up:
             remarks = ("made-up plan", *remarks)
-        if scene.camera is not None:
-            return self._by_camera(scene, remarks, wish)
-        if wish.drawing == "camera":
+        reach = scene.camera.reach() if wish.acting and isinstance(scene.camera, Reaching) else None
+        picture: tuple[Strip, ...] = ()
+        text: tuple[Content, ...] = ()
+        if scene.camera is not None and wish.drawing in ("camera", None):
+            picture, text = pictured_view().draw(scene, wish, reach)
+        elif wish.drawing == "camera":
             raise Unsupported("There is no camera in this game; v shows other drawings.")
-        text = _plan(scene, wish.size) if wish.drawing is None else ()
-        picture = () if wish.drawing is None else tuple(_picture(scene, wish.drawing, wish))
-        return Drawn(picture, text, remarks, scene.true)
-
-    def _by_camera(self, scene: Scene, remarks: tuple[str, ...], wish: ViewWish) -> Drawn:
-        """The drawing of a player by a camera."""
-        impression = None if wish.glimpse is None else wish.glimpse.look()
-        fresh = wish.glimpse is not None and wish.glimpse.at == wish.moment.anchor
-        camera = scene.camera
-        found = sightings(impression, camera.frame(impression.size)) if impression and fresh and camera else None
-        reach = camera.reach() if wish.acting and isinstance(camera, Reaching) else None
-        plan, step = wish.moment.plan, wish.moment.step
-        shown = CameraScene(scene, impression, found, reach, plan[step] if step < len(plan) else "")
-        if wish.drawing == "camera":
-            picture = camera_picture(shown, wish.size, wish.depth, wish.styles, wish.paper)
-            return Drawn(tuple(picture), (), remarks, scene.true, reach)
-        if wish.drawing is None:
-            told = camera_text(shown, wish.size)
-            return Drawn((), told if impression else (*told, *_plan(scene, wish.size)), remarks, scene.true, reach)
-        return Drawn(tuple(_picture(scene, wish.drawing, wish)), (), remarks, scene.true, reach)
+        elif wish.drawing is None:
+            text = plan_lines(scene, wish.size)
+        else:
+            picture = _picture(scene, wish.drawing, wish)
+        return Drawn(picture, text, remarks, scene.true, reach)
 
     def _drawing_of(self, moment: EpisodeMoment) -> EpisodeDrawing:
         if moment.started is None:
@@ -190,23 +198,27 @@ def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[Scene, tuple[str, .
     return scene, ()
 
 
-def _picture(scene: Scene, drawing: Drawing, wish: ViewWish) -> list[Strip]:
+def _picture(scene: Scene, drawing: Drawing, wish: ViewWish) -> tuple[Strip, ...]:
+    rgb, overlays = painted(scene, drawing, wish.size, wish)
+    return tuple(block_lines(rgb, wish.depth, overlays, wish.paper))
+
+
+def painted(scene: Scene, drawing: Drawing, size: tuple[int, int], wish: ViewWish) -> tuple[NDArray[uint8], list[Overlay]]:
+    """The ``drawing`` of a scene in so many cells, and the names on it, in the colours of ``wish``."""
     import numpy as np
 
-    width, height = wish.size
-    frame = scene.picture(drawing, (2 * width, 2 * height), ASPECT)
+    frame = scene.picture(drawing, (2 * size[0], 2 * size[1]), ASPECT)
     rgb = np.where(np.isinf(frame.depth)[..., None], np.asarray(wish.paper, np.uint8), frame.rgb)
     cells = {name: (column // 2, row // 2) for name, (column, row) in frame.spots().items()}
-    named = labels(scene, cells, wish.size, hidden=drawing != "eyes")
-    overlays = [Overlay(one.x, one.y, one.text, wish.styles[one.kind]) for one in named]
-    return block_lines(rgb, wish.depth, overlays, wish.paper)
+    named = labels(scene, cells, size, hidden=drawing != "eyes")
+    return rgb, [Overlay(one.x, one.y, one.text, wish.styles[one.kind]) for one in named]
 
 
 def _sentence(text: str, wish: ViewWish) -> Drawn:
     return Drawn(text=tuple(Content.styled(printable(text), "$quiet").wrap(max(1, wish.size[0]))))
 
 
-def _plan(scene: Scene, size: tuple[int, int]) -> tuple[Content, ...]:
+def plan_lines(scene: Scene, size: tuple[int, int]) -> tuple[Content, ...]:
     """The plan in characters: first where one stands, then the plan, then what is known of each receptacle."""
     width, height = size
     now = scene.situation

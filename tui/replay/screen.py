@@ -275,11 +275,11 @@ class ReplayScreen(PaneScreen):
     @work(group="glimpses", exclusive=True)
     async def _look_again(self, recording: Recording) -> None:
         """Find out what an agent by a camera made of its pictures."""
-        from housequest.agent.episodes.impressions import glimpses
+        from housequest.tui.episode.view_drawing import pictured_view
 
         try:
-            self.view.glimpses = await self.in_thread(partial(glimpses, recording.events))
-        except Unsupported as error:
+            self.view.glimpses = await self.in_thread(lambda: pictured_view().glimpses(recording.events))
+        except (Unsupported, ConfigurationError) as error:
             self._recording = replace(recording, faults=(*recording.faults, str(error)))
         self.refresh_bindings()
         self._show(self.place)

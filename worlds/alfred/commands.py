@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from housequest.worlds.alfred.episodes import INTERACTIONS, MOVES, LowAction
 from housequest.worlds.alfred.simulator.affordances import KNIVES, SLICES, kind_in
 from housequest.worlds.alfred.simulator.base import Event, Scene, SimulatedObject
+from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, LowAction
 
 _COMMAND = re.compile(r"([A-Za-z]{1,20})(?: ([A-Za-z]{1,40} [0-9]{1,4}))?", re.ASCII)
 _ID = re.compile(r"[A-Za-z]{1,40}(?:\|[+-]?[0-9.]{1,8}){3}(?:\|\w{1,40})?", re.ASCII)
-_NAMES = {name.lower(): name for name in (*MOVES, *INTERACTIONS)}
+NAMES = {name.lower(): name for name in (*MOVES, *INTERACTIONS)}
+"""The actions by their names in lower case."""
 _SAME = 0.03
 
 MANUAL = "\n".join(
@@ -28,7 +29,7 @@ MANUAL = "\n".join(
 def read_command(text: str) -> LowAction | None:
     """The action that a command names, with the name of its target; None if it is none."""
     found = _COMMAND.fullmatch(" ".join(text.split())) if len(text) < 200 else None
-    name = _NAMES.get(found[1].lower()) if found else None
+    name = NAMES.get(found[1].lower()) if found else None
     if found is None or name is None or (found[2] is None) != (name in MOVES):
         return None
     return LowAction(name, found[2] and found[2].lower())

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from housequest.worlds.alfred.commands import MANUAL, interactions, possible, read_command, without_ids, written_command
-from housequest.worlds.alfred.conditions import conditions
-from housequest.worlds.alfred.episodes import MOVES, LowAction
-from housequest.worlds.alfred.scoring import AlfredGoal
-from housequest.worlds.alfred.simulator.base import SIZE, Event, Scene, SimulatedObject, Simulator
+from housequest.worlds.alfred.scoring import AlfredGoal, conditions
+from housequest.worlds.alfred.simulator.base import SIZE, Event, Scene, Simulator
+from housequest.worlds.alfred.tasks import MOVES, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task
 from housequest.worlds.errors import OrderError, Unsupported
 from housequest.worlds.rooms.frame import Frame
@@ -71,11 +70,11 @@ class AlfredEnv:
         return Step(Observation(opening(self.task, self.episode)))
 
     def step(self, command: str) -> Step:
-        before, simulator = self._running()
+        _, simulator = self._running()
         action = read_command(command)
         if action is None:
             return self._answer(_NO_ACTION, accepted=False)
-        event = self._act(simulator, before, action)
+        event = self._act(simulator, action)
         if event is None:
             self._failed += 1
             return self._answer(f"The action failed: {UNSEEN}", accepted=False)
@@ -88,53 +87,53 @@ class AlfredEnv:
     def admissible_commands(self) -> tuple[str, ...] | None:
         event, simulator = self._running()
         try:
-            return tuple(sorted(written_command(action) for action in possible(event) if self._tried(simulator, event, action)))
+            tried = ((action, self._act(simulator.copy(), action)) for action in possible(event))
+            return tuple(sorted(written_command(action) for action, after in tried if after is not None and after.ok))
         except Unsupported:
             return None
 
     def goal_conditions(self) -> tuple[int, int]:
-        event, _ = self._running()
-        return conditions(self.episode.goal, event)
+        return conditions(self.episode.goal, self._now)
 
     def frame(self, size: tuple[int, int] = SIZE) -> Frame:
         """What ALFRED's camera sees, 60 degrees from top to bottom; things have the names that commands take."""
-        event, _ = self._running()
+        event = self._now
         frame = event.frame(size)
         names = {one.id: one.name for one in event.objects}
         return replace(frame, names=tuple(names.get(id, id.partition("|")[0].lower()) for id in frame.names))
 
     def pose(self) -> Pose:
         """Where the robot stands and looks."""
-        event, _ = self._running()
-        return event.pose
+        return self._now.pose
 
     def reach(self) -> Reach:
         """What can be done with what is near the middle of the picture: what is carried off before what it lies on."""
-        event, _ = self._running()
+        event = self._now
         frame, seen = self.frame(_GLANCE), event.visible()
         objects = {one.name: one for one in event.objects}
         apart = _from_the_middle(frame)
-        there = sorted((away - _FAVOUR * self._takes(objects[name]), name) for name, away in apart.items() if name in objects)
         held = event.held
+
+        def order(name: str) -> tuple[float, str]:
+            one = objects[name]
+            # First of all what the hand, as it is, has a use for.
+            return apart[name] - _FAVOUR * (one.pickupable if held is None else one.receptacle), name
+
+        there = sorted((name for name in apart if name in objects), key=order)
         commands = [
             written_command(LowAction(action, name))
-            for _, name in there
+            for name in there
             if objects[name].id in seen and objects[name].id != held
             for action in interactions(objects[name], held)
         ]
         if commands:
             return Reach(tuple(commands))
-        far = next((name for _, name in there if objects[name].id not in seen), None)
+        far = next((name for name in there if objects[name].id not in seen), None)
         return Reach((), f"the {far} is too far away" if far else "nothing is in the middle that one could act on")
-
-    def _takes(self, one: SimulatedObject) -> bool:
-        """Whether the hand, as it is, has a use for this first of all."""
-        event, _ = self._running()
-        return one.pickupable if event.held is None else one.receptacle
 
     def situation(self, room: Room) -> Situation:
         """Hidden: all that is so now, as it is drawn for people who watch."""
-        event, _ = self._running()
+        event = self._now
         objects = {one.id: one for one in event.objects}
         ids = self.episode.scene.ids
         holders: list[Holder] = []
@@ -161,30 +160,29 @@ class AlfredEnv:
             self._simulator.close()
         self._simulator = self._event = None
 
+    @property
+    def _now(self) -> Event:
+        """What there is, by the last action. Raises ``OrderError`` before the first reset."""
+        return self._running()[0]
+
     def _running(self) -> tuple[Event, Simulator]:
         if self._event is None or self._simulator is None:
             raise OrderError("This env was used before its first reset; call reset() first.")
         return self._event, self._simulator
 
-    def _act(self, simulator: Simulator, before: Event, action: LowAction) -> Event | None:
+    def _act(self, simulator: Simulator, action: LowAction) -> Event | None:
         """The answer to an action; None where its target is not in sight, of which nothing more is told."""
         if action.name in ("LookUp", "LookDown"):
             return simulator.act(action.name, degrees=TILT)
         if action.name in MOVES:
             return simulator.act(action.name)
-        target = next((one.id for one in before.objects if one.name == action.target), None)
-        if target is None or target not in before.visible():
+        target = next((one.id for one in self._now.objects if one.name == action.target), None)
+        if target is None or target not in self._now.visible():
             return None
         return simulator.act(action.name, objectId=target)
 
-    def _tried(self, simulator: Simulator, before: Event, action: LowAction) -> bool:
-        copy = simulator.copy()
-        event = self._act(copy, before, action)
-        return event is not None and event.ok
-
     def _answer(self, text: str, *, accepted: bool) -> Step:
-        event, _ = self._running()
-        met, total = conditions(self.episode.goal, event)
+        met, total = self.goal_conditions()
         over = 0 < self._limit <= self._failed
         return Step(
             Observation(self._told(text), accepted), won=met == total, terminated=met == total, truncated=over and met < total
@@ -192,12 +190,10 @@ class AlfredEnv:
 
     def _told(self, text: str) -> str:
         """The text of an observation: what came of the action, and what a robot knows of itself."""
-        event, _ = self._running()
-        return f"{text} {told_where(event.pose, self._name(event.held))}".strip()
+        return f"{text} {told_where(self._now.pose, self._name(self._now.held))}".strip()
 
     def _name(self, id: str | None) -> str | None:
-        event = self._event
-        one = event.object(id) if event is not None and id is not None else None
+        one = None if id is None else self._now.object(id)
         return one and one.name
 
 

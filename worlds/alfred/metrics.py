@@ -8,7 +8,11 @@ weight; the plain means have names of their own here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from housequest.worlds.metrics import Metric, Played
+
+Terms = Callable[[Played], tuple[float, float] | None]
 
 
 def path_weight(played: Played) -> float | None:
@@ -23,52 +27,42 @@ def share_met(played: Played) -> float | None:
     return None if not played.conditions else played.met / played.conditions
 
 
-def _success(played: Played) -> tuple[float, float]:
-    return float(played.won), 1.0
+def _won(played: Played) -> float:
+    return float(played.won)
 
 
 def _conditions(played: Played) -> tuple[float, float] | None:
     return None if not played.conditions else (float(played.met), float(played.conditions))
 
 
-def _success_by_length(played: Played) -> tuple[float, float] | None:
-    return _by_length(played, float(played.won))
+def _mean(share: Callable[[Played], float | None], *, by_path: bool = False) -> Terms:
+    """The mean of tasks, of which each counts alike; ``by_path``: times the path weight."""
+
+    def terms(played: Played) -> tuple[float, float] | None:
+        value, weight = share(played), path_weight(played) if by_path else 1.0
+        return None if value is None or weight is None else (value * weight, 1.0)
+
+    return terms
 
 
-def _conditions_by_length(played: Played) -> tuple[float, float] | None:
-    return _by_length(played, share_met(played))
+def _by_length(share: Callable[[Played], float | None]) -> Terms:
+    """The mean of tasks, times the path weight, of which each counts by its annotated length."""
 
+    def terms(played: Played) -> tuple[float, float] | None:
+        value, weight, length = share(played), path_weight(played), played.annotated
+        return None if value is None or weight is None or length is None else (value * weight * length, float(length))
 
-def _by_length(played: Played, value: float | None) -> tuple[float, float] | None:
-    weight = path_weight(played)
-    if value is None or weight is None or played.annotated is None:
-        return None
-    return value * weight * played.annotated, float(played.annotated)
-
-
-def _mean_conditions(played: Played) -> tuple[float, float] | None:
-    share = share_met(played)
-    return None if share is None else (share, 1.0)
-
-
-def _mean_success_by_path(played: Played) -> tuple[float, float] | None:
-    weight = path_weight(played)
-    return None if weight is None else (float(played.won) * weight, 1.0)
-
-
-def _mean_conditions_by_path(played: Played) -> tuple[float, float] | None:
-    share, weight = share_met(played), path_weight(played)
-    return None if share is None or weight is None else (share * weight, 1.0)
+    return terms
 
 
 UNWEIGHTED = (
-    Metric("sr", "SR", "SR: the share of tasks won.", _success),
+    Metric("sr", "SR", "SR: the share of tasks won.", _mean(_won)),
     Metric("gc", "GC", "GC: all conditions met, over all conditions: a ratio of sums, as ALFRED computes it.", _conditions),
 )
 """What does not depend on how many actions were taken."""
 
 MEAN_CONDITIONS = Metric(
-    "mean_gc", "GC, mean of tasks", "GC, mean of tasks: each task counts alike.", _mean_conditions, main=False
+    "mean_gc", "GC, mean of tasks", "GC, mean of tasks: each task counts alike.", _mean(share_met), main=False
 )
 
 METRICS = (
@@ -77,16 +71,16 @@ METRICS = (
         "plwsr",
         "PLWSR",
         "PLWSR: SR, each task times min(1, L/t) and weighted by L, the annotated demonstration's actions; t are those taken.",
-        _success_by_length,
+        _by_length(_won),
     ),
-    Metric("plwgc", "PLWGC", "PLWGC: the share of conditions met, weighted in the same way.", _conditions_by_length),
+    Metric("plwgc", "PLWGC", "PLWGC: the share of conditions met, weighted in the same way.", _by_length(share_met)),
     MEAN_CONDITIONS,
     Metric(
         "mean_sr_by_path",
         "SR/path, mean of tasks",
         "SR/path and GC/path, means of tasks: times min(1, L/t), and each task counts alike.",
-        _mean_success_by_path,
+        _mean(_won, by_path=True),
         main=False,
     ),
-    Metric("mean_gc_by_path", "GC/path, mean of tasks", "", _mean_conditions_by_path, main=False),
+    Metric("mean_gc_by_path", "GC/path, mean of tasks", "", _mean(share_met, by_path=True), main=False),
 )

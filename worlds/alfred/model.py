@@ -22,7 +22,7 @@ from housequest.worlds.household.goals import KNIVES
 
 Property = Literal["sliced", "clean", "hot", "cold", "on"]
 
-_KNIVES_LEFT = frozenset({"cabinet", "fridge", "garbagecan", "microwave"})
+KNIVES_LEFT = frozenset({"cabinet", "fridge", "garbagecan", "microwave"})
 """Receptacles that hold no knife in any game, but in which annotated plans of ``train`` leave theirs after slicing."""
 
 _ROOMS = {0: "kitchen", 2: "livingroom", 3: "bedroom", 4: "bathroom"}
@@ -106,7 +106,7 @@ def accepts(receptacle: str, kind: str) -> bool:
     """Whether the receptacle takes this kind; a movable one takes what can be picked up and is not one itself."""
     if able(receptacle, "isreceptacleobject"):
         return able(kind, "pickupable") and not able(kind, "isreceptacleobject")
-    return kind in load_counts().accepts.get(receptacle, ()) or (kind in KNIVES and receptacle in _KNIVES_LEFT)
+    return kind in load_counts().accepts.get(receptacle, ()) or (kind in KNIVES and receptacle in KNIVES_LEFT)
 
 
 def known(kind: str) -> bool:

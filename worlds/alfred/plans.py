@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, cast, get_args
 
 from housequest.worlds.errors import nearest, shown
+from housequest.worlds.household.goals import Treatment
 
 ActionName = Literal[
     "GotoLocation",
@@ -25,6 +26,9 @@ ActionName = Literal[
 
 ARGUMENTS: dict[ActionName, int] = {**dict.fromkeys(get_args(ActionName), 1), "PutObject": 2}
 """How many names each action takes: the thing, and for ``PutObject`` the receptacle."""
+
+TREATMENTS: dict[str, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
+"""The actions that clean, heat and cool."""
 
 NOTHING = "NoOp"
 

@@ -14,11 +14,13 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from housequest.worlds.alfred.engine import scene_in
-from housequest.worlds.alfred.simulator.base import Event, Scene, SimulatedObject
+from housequest.worlds.alfred.simulator.base import Event, SimulatedObject
 from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
 from housequest.worlds.alfred.simulator.metadata import written
 from housequest.worlds.alfred.simulator.protocol import (
@@ -55,12 +57,11 @@ class Player:
         self._field = FIELD_OF_VIEW
         self._images: tuple[int, ...] = (RGB,)
         self._boxes = Boxes(look=LOOK)
-        self._name, self._scene = "", self._open(next(iter(tasks)))
-        self._event = self._boxes.begin(self._scene)
+        self._begin(next(iter(tasks)))
 
-    def _open(self, name: str) -> Scene:
-        self._name = name
-        return scene_in(self._world, self._tasks[name])
+    def _begin(self, name: str) -> None:
+        self._name, self._scene = name, scene_in(self._world, self._tasks[name])
+        self._event = self._boxes.begin(self._scene)
 
     def first(self) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
         """What is sent before any action came."""
@@ -73,11 +74,8 @@ class Player:
         code, draw = "", action.get("renderImage", True) is not False
         try:
             self._event = self._done(name, arguments)
-        except _Wrong as wrong:
-            code = wrong.code
-            self._event = self._same(name, ok=False, message=str(wrong))
-        except HousequestError as error:
-            code = "InvalidArgument"
+        except (_Wrong, HousequestError) as error:
+            code = error.code if isinstance(error, _Wrong) else "InvalidArgument"
             self._event = self._same(name, ok=False, message=str(error))
         return self._answer(self._event, number, code, draw=draw)
 
@@ -89,8 +87,7 @@ class Player:
                 scene = str(arguments.get("sceneName"))
                 if scene not in self._tasks:
                     raise _Wrong("InvalidArgument", f"{scene} is not a scene of this player")
-                self._scene = self._open(scene)
-                self._event = self._boxes.begin(self._scene)
+                self._begin(scene)
                 return self._same(name)
             case "Initialize":
                 self._field = float(arguments.get("fieldOfView") or FIELD_OF_VIEW)
@@ -109,8 +106,7 @@ class Player:
 
     def _same(self, action: str, *, ok: bool = True, message: str = "", returned: object = None) -> Event:
         """An event after which all is as before."""
-        now = self._event
-        return Event(action, ok, message, now.pose, now.held, now.view, returned, now.treated)
+        return replace(self._event, action=action, ok=ok, message=message, returned=returned)
 
     def _answer(
         self, event: Event, number: int, code: str, *, draw: bool = True
@@ -185,9 +181,8 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m housequest.worlds.alfred.player", description=__doc__)
     parser.add_argument("--world", default="alfworld", help="whose tasks are the scenes")
     parser.add_argument("task", nargs="*", help="a task to offer beside the examples and the floor plans")
-    # A client adds Unity's own options, such as -screen-width 300.
-    known, rest = parser.parse_known_args(_without_unity(arguments))
-    del rest
+    # A client adds Unity's own options, such as -screen-width 300, which have one dash.
+    known, _ = parser.parse_known_args(takewhile(lambda one: one.startswith("--") or not one.startswith("-"), arguments))
     paths = os.environ.get(SERVER_PIPE), os.environ.get(CLIENT_PIPE)
     if None in paths:
         print(
@@ -208,16 +203,6 @@ def main(arguments: list[str]) -> int:
             except BrokenPipeError:
                 os._exit(0)
     return 0
-
-
-def _without_unity(arguments: list[str]) -> list[str]:
-    """The arguments up to the first that Unity takes, which has one dash."""
-    kept: list[str] = []
-    for argument in arguments:
-        if argument.startswith("-") and not argument.startswith("--"):
-            break
-        kept.append(argument)
-    return kept
 
 
 if __name__ == "__main__":

@@ -11,17 +11,17 @@ from functools import lru_cache
 from itertools import islice
 from math import hypot
 from pathlib import Path
-from typing import Any
 
 from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, ENCLOSING, OPEN_AT_FIRST, OPENABLE, kind_in
 from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
 from housequest.worlds.alfred.simulator.placing import holder
 from housequest.worlds.alfred.simulator.reshaping import reshaped
 from housequest.worlds.alfred.simulator.scene import scene_of, written
+from housequest.worlds.alfred.tasks import Trajectory
 from housequest.worlds.alfworld.engine.game import read_game
 from housequest.worlds.errors import GameError
 from housequest.worlds.rooms.floor import with_way
-from housequest.worlds.rooms.poses import Point, Pose
+from housequest.worlds.rooms.poses import Point
 
 GAME = "game.tw-pddl"
 _WITNESSES = 6
@@ -30,20 +30,19 @@ _LEVEL = 0.04
 _CLOSE = 0.3
 
 
-def scene_at(path: Path, trial: Mapping[str, Any]) -> Scene:
-    """The scene of the trajectory in the file ``path``, whose content is ``trial``.
+def scene_at(path: Path, trajectory: Trajectory) -> Scene:
+    """The scene of the ``trajectory`` in the file ``path``.
 
     Raises ``GameError`` if neither it nor any other of its floor plan in its data has a game beside it.
     """
-    floor_plan = trial["scene"]["floor_plan"]
-    others = games_on(path.parents[2], floor_plan)
+    others = games_on(path.parents[2], trajectory.floor_plan)
     beside = path.with_name(GAME)
     if not beside.is_file() and not others:
         raise GameError(
-            f"{path}: there is no game of {floor_plan} beside it or elsewhere in its data, so its room is not known."
+            f"{path}: there is no game of {trajectory.floor_plan} beside it or elsewhere in its data, so its room is not known."
         )
     base = base_scene(beside if beside.is_file() else others[0])
-    return arranged(base, trial["scene"], [base, *map(base_scene, others)])
+    return arranged(base, trajectory, [base, *map(base_scene, others)])
 
 
 @lru_cache(maxsize=512)
@@ -62,46 +61,38 @@ def base_scene(path: Path) -> Scene:
     return scene_of(file.problem, file.game(str(path)))
 
 
-def arranged(base: Scene, given: Mapping[str, Any], witnesses: Sequence[Scene] = ()) -> Scene:
-    """``base`` with the things, the marks and the start of the ``scene`` of a trajectory.
+def arranged(base: Scene, given: Trajectory, witnesses: Sequence[Scene] = ()) -> Scene:
+    """``base`` with the things, the marks and the start of a trajectory.
 
     The ``witnesses`` are scenes of the same room: what lies where something lay in one of them is in the same receptacle.
     """
-    first = given["init_action"]
-    kinds = [(one["objectName"].rpartition("_")[0], one["position"]) for one in given["object_poses"]]
-    points = {written(kind, point): point for kind, at in kinds for point in (Point(at["x"], at["y"], at["z"]),)}
-    known = {one.id: one for one in base.things}
+    points = {written(kind, point): point for kind, point in given.things}
+    known = {one.id: one.at for one in base.things}
     there = frozenset(base.ids.values()) | {FLOOR}
     seen = {one.point: one.at for witness in witnesses for one in witness.things if one.pickupable and one.at in there}
     fixed = tuple(one for one in base.things if not one.pickupable)
     names = numbered_names([*points, *(one.id for one in fixed)])
     things: list[Lying] = []
     for id, point in points.items():
-        at = known[id].at if id in known else _witnessed(base, seen, id.partition("|")[0], point)
+        at = known.get(id)
+        # What lay in something that is elsewhere in this trajectory lies below it.
+        if at is None or (at not in there and at not in points):
+            at = _witnessed(base, seen, id.partition("|")[0], point)
         things.append(Lying(id, names[id], at, point))
-    # What lay in something that is elsewhere in this trajectory lies below it.
-    settled = [
-        one
-        if one.at in there or one.at in points
-        else replace(one, at=_witnessed(base, seen, one.id.partition("|")[0], one.point))
-        for one in things
-    ]
-    every = [*(one.id for one in settled), *base.ids.values()]
-    start = Pose(first["x"], first["z"], first["rotation"] % 360, first["horizon"])
-    on = {kind for one in given["object_toggles"] if one["isOn"] for kind in (one["objectType"],)}
+    every = [*points, *base.ids.values()]
     scene = replace(
         base,
         # The games beside it began elsewhere.
-        room=replace(base.room, floor=with_way(base.room.floor, base.room.walls, start.cell)),
-        things=(*settled, *(replace(one, name=names[one.id]) for one in fixed)),
+        room=replace(base.room, floor=with_way(base.room.floor, base.room.walls, given.start.cell)),
+        things=(*things, *(replace(one, name=names[one.id]) for one in fixed)),
         # Annotations open what no game calls openable.
         openable=frozenset(id for id in every if kind_in(id) in ENCLOSING | OPENABLE),
-        start=start,
+        start=given.start,
         open=frozenset(id for id in every if id.partition("|")[0] in OPEN_AT_FIRST),
-        on=frozenset(id for id in (*every, *(one.id for one in fixed)) if id.partition("|")[0] in on),
-        dirty=frozenset(id for id in every if id.partition("|")[0] in DIRTYABLE) if given["dirty_and_empty"] else frozenset(),
-        eye=first["y"] + _NECK,
-        floor_plan=given["floor_plan"],
+        on=frozenset(id for id in (*every, *(one.id for one in fixed)) if id.partition("|")[0] in given.on),
+        dirty=frozenset(id for id in every if id.partition("|")[0] in DIRTYABLE) if given.dirty else frozenset(),
+        eye=given.height + _NECK,
+        floor_plan=given.floor_plan,
     )
     return reshaped(scene, [*scene.things, *(one for witness in witnesses for one in witness.things)])
 

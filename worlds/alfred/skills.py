@@ -12,12 +12,11 @@ from math import atan2, degrees, hypot
 from typing import cast
 
 from housequest.worlds.alfred.env import AlfredEnv
-from housequest.worlds.alfred.plans import Plan
+from housequest.worlds.alfred.plans import TREATMENTS, Plan
 from housequest.worlds.alfred.simulator.affordances import ENCLOSING, whole
 from housequest.worlds.alfred.simulator.base import SimulatedObject
 from housequest.worlds.base import Step
 from housequest.worlds.errors import Unsupported
-from housequest.worlds.household.goals import Treatment
 from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
 from housequest.worlds.rooms.poses import EYE, Point
 from housequest.worlds.rooms.room import AHEAD
@@ -28,7 +27,6 @@ WIGGLES = 14
 """Other places from which something is put down that could not be put down from the first."""
 TURNS = 50
 """Skills until an episode is lost."""
-_TREATED: Mapping[str, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 _FARTHEST = 1e5
 _UNSEEN = 1e3
 _OCCUPIED = 1e4
@@ -71,12 +69,10 @@ class SkillEnv(AlfredEnv):
         return other
 
     def _can(self, skill: NamedSkill) -> bool:
-        event, _ = self._running()
         one = self._nearest(skill)
         if one is None or skill.verb == "find":
             return one is not None
-        held = event.object(event.held) if event.held else None
-        ready = (held is not None) == (skill.verb == "put down") or skill.verb not in ("pick up", "put down")
+        ready = (self._held() is not None) == (skill.verb == "put down") or skill.verb not in ("pick up", "put down")
         return ready and self.copy()._carry_out(skill) is None
 
     def _carry_out(self, skill: NamedSkill) -> str | None:
@@ -115,18 +111,15 @@ class SkillEnv(AlfredEnv):
         event, simulator = self._running()
         place = event.object(self._found) if self._found else None
         if place is not None and place.receptacle and place.id != held.id:
-            if self._do("PutObject", place):
+            elsewhere = islice(self._stands(place), WIGGLES)
+            if self._do("PutObject", place) or any(self._do("PutObject", place) for _ in elsewhere):
                 return None
-            for _ in islice(self._stands(place), WIGGLES):
-                if self._do("PutObject", place):
-                    return None
         self._event = simulator.act("DropHandObject")
         where = "the floor" if place is None else _word(place)
         return "put down failed" if self._event.ok else f"Putting the object on {where} failed"
 
     def _held(self) -> SimulatedObject | None:
-        event, _ = self._running()
-        return event.object(event.held) if event.held else None
+        return self._now.object(self._now.held) if self._now.held else None
 
     def _do(self, action: str, one: SimulatedObject) -> bool:
         _, simulator = self._running()
@@ -135,7 +128,7 @@ class SkillEnv(AlfredEnv):
 
     def _nearest(self, skill: NamedSkill) -> SimulatedObject | None:
         """The thing that a skill means: the nearest, but those in closed receptacles and those out of sight last."""
-        event, _ = self._running()
+        event = self._now
         seen = event.visible()
         kinds = (one for one in event.objects if whole(one.kind).lower() == skill.kind and one.id != event.held)
         alike = [one for one in kinds if skill.verb != "slice" or not one.sliced]
@@ -149,8 +142,7 @@ class SkillEnv(AlfredEnv):
 
     def _shut_around(self, one: SimulatedObject) -> SimulatedObject | None:
         """The closed receptacle in which something lies."""
-        event, _ = self._running()
-        around = (event.object(id) for id in one.parents)
+        around = (self._now.object(id) for id in one.parents)
         return next((other for other in around if other and other.openable and not other.open), None)
 
     def _approach(self, one: SimulatedObject) -> bool:
@@ -158,8 +150,7 @@ class SkillEnv(AlfredEnv):
         sought = self._shut_around(one) or one
         first = None
         for at in islice(self._stands(sought), TRIES):
-            event, _ = self._running()
-            if sought.id in event.visible():
+            if sought.id in self._now.visible():
                 return True
             first = first or at
         if first is None:
@@ -211,7 +202,7 @@ def demonstrated_skills(plan: Plan) -> tuple[str, ...]:
             case "ToggleObject":
                 skills += [NamedSkill("find", step.thing), NamedSkill("turn on", step.thing)]
             case treatment:
-                skills += treating(_TREATED[treatment], step.thing)
+                skills += treating(TREATMENTS[treatment], step.thing)
     return tuple(map(str, skills))
 
 

@@ -1,16 +1,24 @@
-"""ALFRED's annotated demonstrations, read from ``traj_data.json``: people's instructions, the plan, the goal and the room.
+"""ALFRED's annotations, read from ``traj_data.json``.
+
+A `Demonstration` has people's instructions, the plan, the goal and the room in symbols; a `Trajectory` is where a task begins
+in a simulator, and what people did there. A `ListedTrajectory` is what a list of tasks needs of one.
 
 The files are in ALFWorld's layout, ``json_2.1.1/<split>/<task>/<trial>/traj_data.json``, with or without a game beside them; a
-demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted.
+demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted. What is listed is cached like ALFWorld's games
+(`housequest.worlds.alfworld.data.index`), by path, size and modification time, so that files are opened only once.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import astuple, dataclass
+from math import isfinite
+from os import stat_result
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -19,14 +27,33 @@ from housequest.worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanErro
 from housequest.worlds.alfred.scoring import TASK_TYPES, AlfredGoal
 from housequest.worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
 from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
-from housequest.worlds.paths import alfworld_data, read_file
-from housequest.worlds.tasks import plain_sentence
+from housequest.worlds.paths import alfworld_data, atomic_write, cache_folder, read_file
+from housequest.worlds.rooms.poses import FAR, Point, Pose
+from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 T = TypeVar("T")
 
+MOVES = ("MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")
+INTERACTIONS = (
+    "PickupObject",
+    "PutObject",
+    "OpenObject",
+    "CloseObject",
+    "ToggleObjectOn",
+    "ToggleObjectOff",
+    "SliceObject",
+)
+"""ALFRED's low-level actions (Shridhar et al. 2020, section 3.1)."""
+
+MOST_ACTIONS = 2_000
+"""The longest annotated trajectory of train and valid_seen has 234."""
 _MOST_ANNOTATIONS = 20
 _MOST_POSES = 400
+_MOST_DEGREES = 360
+_LONGEST_ID = 120
 _KIND = re.compile(r"[A-Za-z]{1,40}", re.ASCII)
+_VERSION = 1
+_COLUMNS = (str, int, int, str, list)
 _TARGETS = {"receptacle": "parent", "movable": "mrecep", "lamp": "toggle"}
 
 
@@ -66,8 +93,7 @@ def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...
     if split not in there:
         known = f"there are {', '.join(there)}" if there else f"{shown(str(root), 400)} has none"
         raise TaskNotFound(f"There is no split {shown(split)} with annotations; {known}.{nearest(split, there)} {GET_DATA}")
-    paths = sorted(root.joinpath(split).glob(f"*/*/{TRAJECTORY_FILE}"), key=lambda path: path.parts[-3:-1])
-    return tuple(read_demonstration(path) for path in paths)
+    return tuple(read_demonstration(path) for path in _files(root / split))
 
 
 def splits(data: Path | None = None) -> tuple[str, ...]:
@@ -116,16 +142,7 @@ def _demonstration(path: Path, content: Any) -> Demonstration:
 
 def goal_of(content: Any) -> AlfredGoal:
     """The goal in the content of a ``traj_data.json``."""
-    return _goal(content["task_type"], content["pddl_params"])
-
-
-def instructions_of(content: Any, *, steps: bool = True) -> tuple[Instruction, ...]:
-    """The annotators' goals and, if wanted, ``steps`` in the content of a ``traj_data.json``."""
-    annotations = enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1)
-    return tuple(_instruction(number, one, steps=steps) for number, one in annotations)
-
-
-def _goal(name: Any, parameters: Any) -> AlfredGoal:
+    name, parameters = content["task_type"], content["pddl_params"]
     if name not in TASK_TYPES:
         raise ValueError(f"no task type {name!r}")
     named = {field: parameters[f"{key}_target"] for field, key in _TARGETS.items()}
@@ -137,10 +154,15 @@ def _goal(name: Any, parameters: Any) -> AlfredGoal:
     )
 
 
-def _instruction(annotator: int, annotation: Any, *, steps: bool) -> Instruction:
-    told = cast("list[Any]", annotation["high_descs"])[: LONGEST_PLAN if steps else 0]
-    return Instruction(
-        annotator, plain_sentence(_word(annotation["task_desc"])), tuple(plain_sentence(_word(step)) for step in told)
+def instructions_of(content: Any, *, steps: bool = True) -> tuple[Instruction, ...]:
+    """The annotators' goals and, if wanted, ``steps`` in the content of a ``traj_data.json``."""
+    return tuple(
+        Instruction(
+            annotator,
+            plain_sentence(_word(one["task_desc"])),
+            tuple(plain_sentence(_word(step)) for step in one["high_descs"][: LONGEST_PLAN if steps else 0]),
+        )
+        for annotator, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1)
     )
 
 
@@ -191,3 +213,144 @@ def _kind(value: Any) -> str:
     if not isinstance(value, str) or not _KIND.fullmatch(value):
         raise ValueError(f"{shown(value)} is not the name of a kind")
     return value.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class LowAction:
+    """An annotated action; ``target`` is what it acts on, for ``PutObject`` the receptacle, and None for a move."""
+
+    name: str
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A task as annotated. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch.
+
+    ``height`` is the y of the agent where it starts. ``things`` are those that can be carried off, each its kind, as AI2-THOR
+    writes it, and its point; ``on`` are kinds of lamp that are on, ``dirty`` says that whatever can be dirty is, and is empty.
+    """
+
+    goal: AlfredGoal
+    floor_plan: str
+    start: Pose
+    height: float
+    things: tuple[tuple[str, Point], ...]
+    on: frozenset[str]
+    dirty: bool
+    actions: tuple[LowAction, ...]
+
+
+def read_trajectory(path: Path) -> Trajectory:
+    """Read a ``traj_data.json``. Raises ``GameError`` naming the file and what is wrong with it."""
+    return read_annotated(path, _trajectory)
+
+
+def _trajectory(path: Path, content: Any) -> Trajectory:
+    del path
+    scene: Any = content["scene"]
+    first: Any = scene["init_action"]
+    actions = cast("list[Any]", content["plan"]["low_actions"])
+    poses = cast("list[Any]", scene["object_poses"])
+    if not 0 < len(actions) <= MOST_ACTIONS or len(poses) > _MOST_POSES:
+        raise ValueError(f"it has {len(actions)} low-level actions and {len(poses)} things")
+    toggles = cast("list[Any]", scene["object_toggles"] or [])[:_MOST_POSES]
+    x, y, z = (_number(first[axis]) for axis in "xyz")
+    return Trajectory(
+        goal=goal_of(content),
+        floor_plan=_text(scene["floor_plan"]),
+        start=Pose(x, z, _number(first["rotation"], _MOST_DEGREES) % 360, _number(first["horizon"], _MOST_DEGREES)),
+        height=y,
+        things=tuple(_thing(pose["objectName"], pose["position"]) for pose in poses),
+        on=frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is True),
+        dirty=scene["dirty_and_empty"] is True,
+        actions=tuple(_action(action["api_action"]) for action in actions),
+    )
+
+
+def _thing(name: Any, at: Any) -> tuple[str, Point]:
+    # "KeyChain_2197d4a8": what follows the kind differs from build to build.
+    return _text(name).partition("_")[0], Point(*(_number(at[axis]) for axis in "xyz"))
+
+
+def _action(action: Any) -> LowAction:
+    name = action["action"]
+    if name in MOVES:
+        return LowAction(name)
+    if name not in INTERACTIONS:
+        raise ValueError(f"no low-level action {name!r}")
+    return LowAction(name, _text(action["receptacleObjectId" if name == "PutObject" else "objectId"]))
+
+
+def _number(value: Any, most: float = FAR) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or abs(value) > most:
+        raise ValueError(f"{value!r} is not a number of a room")
+    return float(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_ID or not value.isprintable():
+        raise ValueError(f"{value!r} is not a name")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTrajectory:
+    """A trajectory in a list: its place under the split, ``<task>/<trial>``, and what each annotator wrote; it may be empty."""
+
+    trial: str
+    size: int
+    changed: int
+    type: str
+    sentences: tuple[str, ...]
+
+
+def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]:
+    """The trajectories in a split's ``folder``, sorted by trial; with ``steps``, instructions follow each goal.
+
+    Raises ``GameError`` naming a damaged file.
+    """
+    key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
+    file = cache_folder() / "alfred" / f"{key[:24]}{'-steps' if steps else ''}.json"
+    known = _load(file)
+    found = [_listed(path, path.stat(), known, steps=steps) for path in _files(folder)]
+    if found != list(known.values()):
+        with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
+            atomic_write(file, json.dumps({"version": _VERSION, "trajectories": [astuple(one) for one in found]}).encode())
+    return tuple(found)
+
+
+def _files(folder: Path) -> list[Path]:
+    """The annotations of a split, sorted by trial."""
+    return sorted(folder.glob(f"*/*/{TRAJECTORY_FILE}"), key=lambda path: path.parts[-3:-1])
+
+
+def _listed(path: Path, status: stat_result, known: Mapping[str, ListedTrajectory], *, steps: bool) -> ListedTrajectory:
+    trial = "/".join(path.parts[-3:-1])
+    before = known.get(trial)
+    if before is not None and (before.size, before.changed) == (status.st_size, status.st_mtime_ns):
+        return before
+
+    def make(_: Path, content: Any) -> ListedTrajectory:
+        told = instructions_of(content, steps=steps)
+        sentences = tuple(joined_sentences((one.goal, *one.steps)) if steps and one.goal else one.goal for one in told)
+        return ListedTrajectory(trial, status.st_size, status.st_mtime_ns, goal_of(content).type, sentences)
+
+    return read_annotated(path, make)
+
+
+def _load(file: Path) -> dict[str, ListedTrajectory]:
+    """The trajectories of a cache file by trial; none if any of it is damaged."""
+    found: dict[str, ListedTrajectory] = {}
+    try:
+        content: Any = json.loads(read_file(file))
+        if content["version"] != _VERSION:
+            return {}
+        for row in cast("list[list[Any]]", content["trajectories"]):
+            trial, size, changed, kind, sentences = row
+            if tuple(map(type, row)) != _COLUMNS or not all(isinstance(one, str) for one in sentences):
+                return {}
+            found[trial] = ListedTrajectory(trial, size, changed, kind, tuple(sentences))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return {}
+    return found

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from housequest.worlds.alfred.commands import MANUAL, demonstrated
 from housequest.worlds.alfred.env import AlfredEnv, Episode, opening
-from housequest.worlds.alfred.episodes import Trajectory, read_trajectory
 from housequest.worlds.alfred.expert import AlfredExpert
-from housequest.worlds.alfred.listing import ListedTrajectory, listed
 from housequest.worlds.alfred.metrics import MEAN_CONDITIONS, METRICS, UNWEIGHTED
 from housequest.worlds.alfred.scenes import games_on, scene_at
 from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.skills import SkillEnv, demonstrated_skills
-from housequest.worlds.alfred.tasks import read_annotated, read_demonstration, splits
+from housequest.worlds.alfred.tasks import ListedTrajectory, listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld.data.tasks import (
     EVALUATED,
     EXAMPLE,
@@ -34,6 +32,7 @@ from housequest.worlds.alfworld.data.tasks import (
 from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.base import CommandKey, Env, Policy, Task, World
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
+from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.skills import named_skills
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file
@@ -84,12 +83,7 @@ class AlfredWorld(World):
     metrics = METRICS
     max_turns = TURNS
     task_types: ClassVar[Mapping[str, str]] = {
-        "pick_and_place_simple": "place",
-        "look_at_obj_in_light": "light",
-        "pick_clean_then_place_in_recep": "clean",
-        "pick_heat_then_place_in_recep": "heat",
-        "pick_cool_then_place_in_recep": "cool",
-        "pick_two_obj_and_place": "two",
+        **{type: form for form, type in TYPES.items()},
         "pick_and_place_with_movable_recep": "stack",
     }
     published_splits = PUBLISHED
@@ -210,7 +204,7 @@ class AlfredWorld(World):
 
         if task.split in (EXAMPLE, GENERATED):
             return None
-        trajectory = self._trajectory(task)
+        trajectory = self._read(_source(task))
         return Annotated(len(self._shown(task) if self.skills else trajectory.actions), trajectory.goal.total)
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
@@ -270,15 +264,12 @@ class AlfredWorld(World):
             source = self._data / LAYOUT / trial / TRAJECTORY_FILE
             yield Task(id, _NAME, split, 0, trajectory.type, sentence, self._goals.wording(annotator), source)
 
-    def _trajectory(self, task: Task) -> Trajectory:
-        return self._read(_source(task))
-
     def _episode(self, task: Task) -> Episode:
         """Hidden: what ``task`` is. Raises ``GameError``."""
         if task.split in (EXAMPLE, GENERATED):
             return _of_house(self._houses, task)
-        trajectory = self._trajectory(task)
-        return Episode(read_annotated(_source(task), scene_at), trajectory.goal, trajectory.actions)
+        trajectory = self._read(_source(task))
+        return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
 
     def _commands(self, task: Task) -> tuple[str, ...]:
         if self.skills:

@@ -51,11 +51,8 @@ def as_known(room: Room, belief: Belief) -> Room:
 
 def apartment(rooms: Sequence[Furnished]) -> Room:
     """The plan of an apartment. Rooms and furniture in another order have the same plan."""
-    return _planned(tuple(sorted((Furnished(name, tuple(sorted(has, key=_by_name))) for name, has in rooms), key=_room_name)))
-
-
-def _room_name(one: Furnished) -> tuple[str, int, str]:
-    return _by_name(one.name)
+    furnished = (Furnished(name, tuple(sorted(has, key=_by_name))) for name, has in rooms)
+    return _planned(tuple(sorted(furnished, key=lambda one: _by_name(one.name))))
 
 
 def _by_name(name: str) -> tuple[str, int, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from housequest.worlds.rooms.kinds import Kind, kind_of
+from housequest.worlds.rooms.poses import Point
 from housequest.worlds.rooms.room import Box, Fixture, Holder, Room, Situation
 
 MAX_CONTENTS = 200
@@ -32,8 +33,7 @@ def laid_in(room: Room, fixture: Fixture, holder: Holder, situation: Situation) 
         if home is None:
             moved.append(name)
             continue
-        box = box_of(kind_of(name)).moved(home.x, home.y - kind_of(name).pivot * kind_of(name).height, home.z)
-        laid.append(_inside(_raised(box, fixture), room.walls))
+        laid.append(_inside(_raised(box_at(name, home), fixture), room.walls))
         yield name, laid[-1]
     for name in moved:
         box = _inside(_raised(_spot(fixture, box_of(kind_of(name)), laid), fixture), room.walls)
@@ -45,6 +45,18 @@ def box_of(kind: Kind) -> Box:
     """A thing at the origin, never too thin to be seen."""
     width, height, depth = (max(_THINNEST, size) for size in (kind.width, kind.height, kind.depth))
     return Box(-width / 2, 0.0, -depth / 2, width / 2, height, depth / 2)
+
+
+def box_at(name: str, point: Point) -> Box:
+    """The box of a thing of this name, whose id has this point."""
+    kind = kind_of(name)
+    return box_of(kind).moved(point.x, point.y - kind.pivot * kind.height, point.z)
+
+
+def pivot(name: str, x: float, low: float, z: float) -> Point:
+    """The point in the id of a thing of this name that lies at (x, z), ``low`` at its bottom."""
+    kind = kind_of(name)
+    return Point(x, low + kind.pivot * kind.height, z)
 
 
 def _raised(box: Box, fixture: Fixture) -> Box:

@@ -111,7 +111,7 @@ def _apart(one: Box, other: Box) -> float:
 
 def _protruding(fixtures: list[Fixture]) -> list[Fixture]:
     """Drawers and doors reach just out of the furniture in which they are."""
-    solid = [box for one in fixtures if one.kind.form in ("solid", "counter", "table") for box in (one.pieces or (one.box,))]
+    solid = [box for one in fixtures if one.kind.form in ("solid", "counter", "table") for box in one.boxes]
     found: list[Fixture] = []
     for one in fixtures:
         box = one.box

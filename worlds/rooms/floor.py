@@ -35,7 +35,7 @@ def uncovered(reach: Box, fixtures: Iterable[Fixture]) -> set[Cell]:
     """The cells in ``reach`` where no furniture stands. Boxes are a little too large, so nothing is added for a body."""
     covered: set[Cell] = set()
     for one in fixtures:
-        for box in one.pieces or (one.box,):
+        for box in one.boxes:
             if box.y0 < LOW and box.y1 > _FLAT:
                 covered.update(_cells(box))
     return set(_cells(reach)) - covered

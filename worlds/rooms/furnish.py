@@ -98,9 +98,21 @@ def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozen
     elif kind.stands == "floor" and kind.form != "basin":
         around = [other.point for other in others if other is not one and kind_of(other.name).form != "drawer"]
         turns = (0, 1, 3, 2) if kind.form in ("table", "counter", "solid") and not one.name.startswith(_FACING) else (0,)
-        box, front = _turned(
-            point, front, turns, (width, depth), low, high, bounds, stood, around, one.name.startswith(_BACKED)
-        )
+        # Its back rather to the nearest wall, where it has one.
+        inward = _inward(point, bounds) if one.name.startswith(_BACKED) else None
+
+        def cost(turn: int) -> float:
+            """How many places to stand and other things it covers so turned, and how far it reaches out of bounds."""
+            side = (front + turn) % 4
+            box = _box(point.x, point.z, side, width, depth, low, high)
+            covered = sum(box.grown(0.1).over(x * GRID, z * GRID) for x, z in stood)
+            swallowed = sum(box.over(other.x, other.z) and other.y < high for other in around)
+            beyond = (bounds.x0 - box.x0, bounds.z0 - box.z0, box.x1 - bounds.x1, box.z1 - bounds.z1)
+            outside = 2 * max(0.0, sum(max(0.0, by) for by in beyond) - 0.1)
+            return covered + swallowed + outside + 0.02 * (turn != 0) + 0.2 * (inward not in (None, side))
+
+        front = (front + min(turns, key=cost)) % 4
+        box = _box(point.x, point.z, front, width, depth, low, high)
     else:
         box = _box(point.x, point.z, front, width, depth, low, high)
     if low < 1.2 and high > 0.05:
@@ -177,38 +189,3 @@ def _cupboard(one: Located, others: Sequence[Located], front: Side, width: float
         else:
             side, span = towards, min(max(distance / 2, 0.25), 0.55)
     return _box(back.x + side * ax * span / 2, back.z + side * az * span / 2, front, span, depth, low, high)
-
-
-def _turned(
-    point: Point,
-    front: Side,
-    turns: Sequence[int],
-    size: tuple[float, float],
-    low: float,
-    high: float,
-    bounds: Box,
-    stood: frozenset[Cell],
-    around: Sequence[Point],
-    backed: bool,
-) -> tuple[Box, Side]:
-    """The box of a piece of furniture, turned so that it covers few places to stand and few others, and stays within bounds;
-    with ``backed``, rather with its back to the nearest wall.
-    """
-
-    inward = _inward(point, bounds)
-
-    def cost(turn: int) -> float:
-        box = _box(point.x, point.z, (front + turn) % 4, *size, low, high)
-        covered = sum(box.grown(0.1).over(x * GRID, z * GRID) for x, z in stood)
-        swallowed = sum(box.over(other.x, other.z) and other.y < high for other in around)
-        outside = sum(max(0.0, by) for by in (bounds.x0 - box.x0, bounds.z0 - box.z0, box.x1 - bounds.x1, box.z1 - bounds.z1))
-        return (
-            covered
-            + swallowed
-            + 2 * max(0.0, outside - 0.1)
-            + 0.02 * (turn != 0)
-            + 0.2 * (backed and (front + turn) % 4 != inward)
-        )
-
-    side = (front + min(turns, key=cost)) % 4
-    return _box(point.x, point.z, side, *size, low, high), side

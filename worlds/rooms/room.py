@@ -125,6 +125,11 @@ class Fixture:
     def kind(self) -> Kind:
         return kind_of(self.name)
 
+    @property
+    def boxes(self) -> tuple[Box, ...]:
+        """Its pieces, or its one box."""
+        return self.pieces or (self.box,)
+
 
 @dataclass(frozen=True, slots=True)
 class Room:

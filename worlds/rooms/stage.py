@@ -241,7 +241,7 @@ def _supports(room: Room, fixture: Fixture, things: list[Box]) -> Iterator[Part]
     top = fixture.box.y0 + kind.surface * (fixture.box.y1 - fixture.box.y0)
     boards: list[Box] = []
     for thing in things:
-        on = any(piece.grown(0.05).over(thing.centre.x, thing.centre.z) for piece in fixture.pieces or (fixture.box,))
+        on = any(piece.grown(0.05).over(thing.centre.x, thing.centre.z) for piece in fixture.boxes)
         if not on or thing.y0 - top > _AIR:
             board = thing.grown(0.12 if counter else 0.06)._replace(y0=max(0.0, thing.y0 - 0.04), y1=thing.y0)
             boards.append(_to_walls(board, room.walls) if counter else board)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import atan2, cos, radians, sin
 from typing import Literal
@@ -15,8 +15,8 @@ from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.kinds import kind_of
 from housequest.worlds.rooms.poses import EYE, GRID, Point, Pose
 from housequest.worlds.rooms.render import Camera, Size, field, render
-from housequest.worlds.rooms.room import Box, Holder, Room, Situation
-from housequest.worlds.rooms.stage import Part, agent, furniture, inner, outer, path
+from housequest.worlds.rooms.room import Box, Holder, Room, Side, Situation
+from housequest.worlds.rooms.stage import agent, furniture, inner, outer, path
 
 Drawing = Literal["house", "eyes", "plan"]
 """The pictures of a room: the doll's house, what the agent sees from where it stands, and the plan."""
@@ -34,32 +34,40 @@ _TILTS = (-15.0, 0.0, 15.0, 30.0, 45.0, 60.0)
 def picture(
     drawing: Drawing, room: Room, situation: Situation, size: Size, came: Pose | None = None, aspect: float = 1.0
 ) -> Frame:
-    """The ``drawing`` of a room; ``came`` is where the agent's last move began, whose path the house and the plan show.
+    """The ``drawing`` of a room: what the agent sees, or the room from above, at an angle with its near walls cut away or not.
 
+    ``came`` is where the agent's last move began, whose path is drawn in the room from above.
     ``aspect`` is the width of a pixel for its height, here as everywhere.
     """
-    match drawing:
-        case "house":
-            return dolls_house(room, situation, size, came=came, aspect=aspect)
-        case "eyes":
-            return draw(room, situation, gaze(room, situation), size, aspect=aspect)
-        case "plan":
-            return plan(room, situation, size, came=came, aspect=aspect)
+    if drawing == "eyes":
+        return draw(room, situation, gaze(room, situation), size, aspect=aspect)
+    cells = way(room.floor, came.cell, situation.pose.cell) if came else ()
+    way_marks = path(tuple((x * GRID, z * GRID) for x, z in cells))
+    if drawing == "plan":
+        # It lies as it fits best.
+        yaw, pitch = 90.0 * _lies(room.walls, size[0] * aspect > size[1]), 90.0
+        parts = [*outer(room, ()), *way_marks]
+    else:
+        yaw, pitch = _corner(room), _TILT
+        room, near = _cut_away(room, yaw)
+        parts = [*outer(room, near), *way_marks]
+    parts += furniture(room, situation, pale=True)
+    parts += agent(situation.pose, situation.carried)
+    return render(parts, _above(room.walls, yaw, pitch, size, aspect), size)
 
 
-def draw(room: Room, situation: Situation, pose: Pose, size: Size, *, held: bool = True, aspect: float = 1.0) -> Frame:
+def draw(room: Room, situation: Situation, pose: Pose, size: Size, *, aspect: float = 1.0) -> Frame:
     """What somebody sees who stands at ``pose``; what is held is drawn over it, in colours alone."""
     camera = Camera(Point(pose.x, EYE, pose.z), pose.yaw, pose.pitch, field(FIELD), aspect=aspect)
     frame = render([*inner(room), *furniture(room, situation)], camera, size)
-    return _with_held(frame, situation.carried, aspect) if held and situation.carried else frame
+    return _with_held(frame, situation.carried, aspect) if situation.carried else frame
 
 
-def gaze(room: Room, situation: Situation, at: str | None = None) -> Pose:
+def gaze(room: Room, situation: Situation) -> Pose:
     """The pose from which somebody before a receptacle sees most of it and of what is known to lie there: turned and tilted a
-    little from the pose of its place. ``at`` is that of the situation if not given.
+    little from the pose of its place.
     """
-    name = situation.at if at is None else at
-    fixture = room.fixture(name)
+    fixture = room.fixture(situation.at)
     if fixture is None or fixture.place is None:
         return situation.pose
     pose = fixture.place
@@ -79,27 +87,13 @@ def gaze(room: Room, situation: Situation, at: str | None = None) -> Pose:
     return max(turned, key=lambda one: (shown(one), -abs(one.yaw - pose.yaw) - abs(one.pitch - pose.pitch) / 2))
 
 
-def dolls_house(room: Room, situation: Situation, size: Size, *, came: Pose | None = None, aspect: float = 1.0) -> Frame:
-    """The room from above at an angle, the near walls cut away, with the agent in it; ``came`` is where its last move began."""
-    yaw = _corner(room)
+def _cut_away(room: Room, yaw: float) -> tuple[Room, tuple[Side, ...]]:
+    """A room as a doll's house seen from ``yaw``, and the sides of the near walls, which are cut away."""
     near = tuple(side for side in range(4) if cos(radians(side * 90 - yaw)) < 0)
     # A window in a wall that is cut away would hang in the air, and walls between rooms would hide them.
     hung = (one for one in room.scenery if not (one.kind.stands == "wall" and cos(radians(one.front * 90 - yaw)) > 0))
     lowered = (replace(one, box=one.box._replace(y1=_LOWERED)) if one.name == WALL else one for one in hung)
-    room = replace(room, scenery=tuple(lowered))
-    parts = [*outer(room, near), *_steps(room, came, situation.pose)]
-    parts += furniture(room, situation, pale=True)
-    parts += agent(situation.pose, situation.carried)
-    return render(parts, _above(room.walls, yaw, _TILT, size, aspect), size)
-
-
-def plan(room: Room, situation: Situation, size: Size, *, came: Pose | None = None, aspect: float = 1.0) -> Frame:
-    """The room straight from above; it lies as it fits best."""
-    parts = [*outer(room, ()), *_steps(room, came, situation.pose)]
-    parts += furniture(room, situation, pale=True)
-    parts += agent(situation.pose, situation.carried)
-    yaw = 90.0 * _lies(room.walls, size[0] * aspect > size[1])
-    return render(parts, _above(room.walls, yaw, 90.0, size, aspect), size)
+    return replace(room, scenery=tuple(lowered)), near
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +192,6 @@ def _above(walls: Box, yaw: float, pitch: float, size: Size, aspect: float) -> C
     scale = 1.03 * max((max(vs) - min(vs)) / 2, (max(us) - min(us)) / 2 * size[1] / (size[0] * aspect))
     eye = Point(*(part - 100 * axis for part, axis in zip(middle, ahead, strict=True)))
     return Camera(eye, yaw, pitch, scale, parallel=True, aspect=aspect)
-
-
-def _steps(room: Room, came: Pose | None, pose: Pose) -> Iterable[Part]:
-    cells = way(room.floor, came.cell, pose.cell) if came else ()
-    return path(tuple((x * GRID, z * GRID) for x, z in cells))
 
 
 def _with_held(frame: Frame, carried: Sequence[str], aspect: float) -> Frame:

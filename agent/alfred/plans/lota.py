@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 
 from housequest.agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
-from housequest.agent.alfred.plans.planners import Asking, PlannerSettings, PlanProposal, chosen
-from housequest.agent.alfred.plans.pool import PlanTask, Pool
-from housequest.agent.models.base import Model
-from housequest.agent.roles.base import ReplyError, Role, Sampling, load_prompt
+from housequest.agent.alfred.plans.planners import PlanProposal, PromptingPlanner
+from housequest.agent.alfred.plans.pool import PlanTask
+from housequest.agent.roles.base import ReplyError, Role, load_prompt
 from housequest.agent.skills.skill import Skill, Verb
 from housequest.worlds.alfred.plans import LONGEST_PLAN, ActionName, Plan, PlanStep
 from housequest.worlds.alfworld.text import HOUSEHOLD
@@ -91,23 +89,17 @@ def _name(words: Iterable[str]) -> str:
 SKILL_LIST: Role[Plan] = Role("skill_list", read_skills, stop=("\nHuman:",))
 
 
-@dataclass(frozen=True, slots=True)
-class LotaPlanner:
+class LotaPlanner(PromptingPlanner):
     """Asks for the whole list of skills at once, with examples in their words; one call, or two if it cannot be read."""
 
-    model: Model
-    pool: Pool
-    settings: PlannerSettings
-    seed: int
-
     async def plan(self, task: PlanTask) -> PlanProposal:
-        """Plan for the task's instruction, without examples of its demonstration. Raises ``ModelError``."""
-        own, prompt = self.settings, load_prompt(PACKAGE, "selector")
-        asking = Asking(self.model, Sampling(own.max_tokens, own.temperature, self.seed))
+        own, prompt, asking = self.settings, load_prompt(PACKAGE, "selector"), self.asking()
         skills = ", ".join((*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
         system = f"{prompt.render('system')}\n{prompt.render('whole', skills=skills)}"
-        shots = await chosen(self.pool, own, self.seed, task)
-        shown = [prompt.render("example", goal=one.goal, skills=skills_of(one.plan)) for one in shots]
+        shown = [
+            prompt.render("example", goal=one.instruction.text(stepwise=own.steps), skills=skills_of(one.demonstration.plan))
+            for one in await self.shots(task)
+        ]
         goal = prompt.render("opening", goal=task.instruction.text(stepwise=own.steps))
         answer = await asking.ask(SKILL_LIST, system, "\n".join((*shown, goal, prompt.render("first"))))
-        return PlanProposal(answer.value, answer.reason, tuple(asking.calls))
+        return asking.proposal(answer.value, answer.reason)

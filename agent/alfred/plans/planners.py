@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from pydantic import ConfigDict
 
 from housequest.agent.agents.socratic.roles import DECOMPOSER, QUESTIONER, dialogue_text
 from housequest.agent.agents.socratic.roles import PACKAGE as SOCRATIC
-from housequest.agent.alfred.plans.pool import Choice, PlanTask, Pool, WorkedExample
+from housequest.agent.alfred.plans.pool import Choice, PlanTask, Pool
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, load_prompt
@@ -123,7 +124,7 @@ class NearestPlanner:
         """Plan for the task's instruction, without examples of its demonstration."""
         text = task.instruction.text(stepwise=self.settings.steps)
         found = await self.pool.nearest(text, 1, without=task.demonstration.id)
-        return PlanProposal(found[0].plan) if found else PlanProposal(None, "There is no example to copy.")
+        return PlanProposal(found[0].demonstration.plan) if found else PlanProposal(None, "There is no example to copy.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,31 +145,50 @@ class Asking:
 
         return await ask(role, self.model, (Message("system", system),), question, listen, self.sampling)
 
+    def proposal(self, plan: Plan | None, reason: str = "", executed: Plan | None = None, revisions: int = 0) -> PlanProposal:
+        """A proposal with the calls so far."""
+        return PlanProposal(plan, reason, tuple(self.calls), executed, revisions)
+
 
 @dataclass(frozen=True, slots=True)
-class InContextPlanner:
-    """Prompts a language model with examples (LLM-Planner, sections 4.2 and 4.3), and again where its plan fails (4.4).
-
-    One call per instruction, a second where the reply cannot be parsed, and one for each revision. Dynamically the symbolic
-    model is the low-level controller: where it refuses a subgoal, the model is told what was carried out and what was seen.
-    """
+class PromptingPlanner(ABC):
+    """A planner that prompts a language model with examples of the ``pool``."""
 
     model: Model
     pool: Pool
     settings: PlannerSettings
     seed: int
 
+    @abstractmethod
     async def plan(self, task: PlanTask) -> PlanProposal:
         """Plan for the task's instruction, without examples of its demonstration. Raises ``ModelError``."""
+
+    def asking(self, bias: tuple[tuple[str, float], ...] = ()) -> Asking:
+        """What asks for one plan."""
+        return Asking(self.model, Sampling(self.settings.max_tokens, self.settings.temperature, self.seed, bias))
+
+    async def shots(self, task: PlanTask) -> tuple[PlanTask, ...]:
+        """The examples that a prompt shows for ``task``, in their order."""
+        own, text = self.settings, task.instruction.text(stepwise=self.settings.steps)
+        return await self.pool.choose(own.choose, text, own.shots, self.seed, without=task.demonstration.id)
+
+
+class InContextPlanner(PromptingPlanner):
+    """Prompts a language model with examples (LLM-Planner, sections 4.2 and 4.3), and again where its plan fails (4.4).
+
+    One call per instruction, a second where the reply cannot be parsed, and one for each revision. Dynamically the symbolic
+    model is the low-level controller: where it refuses a subgoal, the model is told what was carried out and what was seen.
+    """
+
+    async def plan(self, task: PlanTask) -> PlanProposal:
         own, scene = self.settings, task.demonstration.scene
         biased = own.bias and (await self.model.capabilities()).bias
         bias = tuple((text, own.bias) for text in _favoured(scene)) if biased else ()
-        asking = Asking(self.model, Sampling(own.max_tokens, own.temperature, self.seed, bias))
-        shots = await chosen(self.pool, own, self.seed, task)
+        asking, shots = self.asking(bias), await self.shots(task)
         answer = await asking.ask(ALFRED_PLAN, instructions(), question(own, shots, task.instruction))
         first: Plan | None = answer.value
         if first is None or not own.replanning:
-            return PlanProposal(first, answer.reason, tuple(asking.calls))
+            return asking.proposal(first, answer.reason)
         plan, told, revisions = first, frozenset[str](), 0
         while (outcome := execute(plan, scene)).refusal is not None:
             # Going where it stands already is no progress.
@@ -180,27 +200,18 @@ class InContextPlanner:
             told, revisions = told | {again}, revisions + 1
             answer = await asking.ask(ALFRED_PLAN, instructions(), again)
             plan = done + (answer.value or ())
-        return PlanProposal(first, "", tuple(asking.calls), plan, revisions)
+        return asking.proposal(first, "", plan, revisions)
 
 
-@dataclass(frozen=True, slots=True)
-class SocraticPlanner:
+class SocraticPlanner(PromptingPlanner):
     """Has a model take the instruction apart, and then plan by what it found (Socratic Planner, sections 3.3 and 3.4).
 
     Two calls per instruction, or one with ``decompose=none``, and one more for each reply that cannot be read. Both prompts
     of the decomposer are those of the agent; the plan is asked for as of the other planners.
     """
 
-    model: Model
-    pool: Pool
-    settings: PlannerSettings
-    seed: int
-
     async def plan(self, task: PlanTask) -> PlanProposal:
-        """Plan for the task's instruction, without examples of its demonstration. Raises ``ModelError``."""
-        own = self.settings
-        asking = Asking(self.model, Sampling(own.max_tokens, own.temperature, self.seed))
-        found = ""
+        own, asking, found = self.settings, self.asking(), ""
         if own.decompose != "none":
             questions = own.decompose == "questions"
             prompt, household = load_prompt(SOCRATIC, _DECOMPOSERS[own.decompose]), load_prompt(SOCRATIC, "socratic")
@@ -208,27 +219,23 @@ class SocraticPlanner:
             told = prompt.render("task", goal=task.instruction.text(stepwise=own.steps))
             answer = await asking.ask(QUESTIONER if questions else DECOMPOSER, system, told)
             if answer.value is None:
-                return PlanProposal(None, answer.reason, tuple(asking.calls))
+                return asking.proposal(None, answer.reason)
             words = dialogue_text(answer.value) if questions else answer.value
             found = load_prompt(PACKAGE, "alfred_found").render("dialogue" if questions else "reasoning", words=words)
-        shots = await chosen(self.pool, own, self.seed, task)
-        answer = await asking.ask(ALFRED_PLAN, instructions(), question(own, shots, task.instruction, found))
-        return PlanProposal(answer.value, answer.reason, tuple(asking.calls))
+        asked = question(own, await self.shots(task), task.instruction, found)
+        answer = await asking.ask(ALFRED_PLAN, instructions(), asked)
+        return asking.proposal(answer.value, answer.reason)
 
 
 _DECOMPOSERS = {"questions": "socratic_questioner", "chain-of-thought": "socratic_decomposer"}
 
 
-async def chosen(pool: Pool, settings: PlannerSettings, seed: int, task: PlanTask) -> tuple[WorkedExample, ...]:
-    """The examples that a prompt shows for ``task``, in their order."""
-    text, own = task.instruction.text(stepwise=settings.steps), settings
-    return await pool.choose(own.choose, text, own.shots, seed, without=task.demonstration.id)
-
-
-def question(settings: PlannerSettings, shots: Sequence[WorkedExample], instruction: Instruction, known: str = "") -> str:
+def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: Instruction, known: str = "") -> str:
     """The prompt: examples with their plans, the instruction, and what is ``known`` beside it."""
     prompt = load_prompt(PACKAGE, "alfred_plan")
-    shown = [f"{_told(one.instruction, settings)}\n{prompt.render('plan', plan=plan_text(one.plan))}" for one in shots]
+    shown = [
+        f"{_told(one.instruction, settings)}\n{prompt.render('plan', plan=plan_text(one.demonstration.plan))}" for one in shots
+    ]
     asked = "\n".join(filter(None, (_told(instruction, settings), known, prompt.render("ask"))))
     return "\n\n".join([*shown, asked])
 

@@ -12,8 +12,8 @@ from typing import Literal
 
 from pydantic import field_serializer
 
-from housequest.agent.alfred.plans.planners import PLANNERS, PlannerSettings
-from housequest.agent.alfred.plans.pool import PlanTask, Pool, drawn, worked
+from housequest.agent.alfred.plans.planners import PACKAGE, PLANNERS, PlannerSettings
+from housequest.agent.alfred.plans.pool import PlanTask, Pool, drawn, plan_tasks
 from housequest.agent.config import Prices, Settings
 from housequest.agent.evaluation.runs.result import Frozen
 from housequest.agent.evaluation.runs.selection import check_one_limit, find_types
@@ -109,7 +109,7 @@ def make_run(settings: Settings, data: Path | None = None, read: SplitReader = r
     split, seed = settings.split or "valid_seen", settings.seed or 0
     every = read(split, data)
     source = every if split == TRAIN else read(TRAIN, data)
-    tasks = [PlanTask(one, instruction) for one in every for instruction in one.instructions]
+    tasks = plan_tasks(every)
     check_one_limit(settings.limit, settings.sample)
     types = find_types(settings.type, sorted(TASK_TYPES))
     chosen = [task for task in tasks if not types or task.demonstration.type in types][: settings.limit]
@@ -117,7 +117,7 @@ def make_run(settings: Settings, data: Path | None = None, read: SplitReader = r
         chosen = [chosen[place] for place in sorted(random.Random(seed).sample(range(len(chosen)), settings.sample))]
     if not chosen:
         raise ConfigurationError("No instruction is left of the split; ask for fewer types.")
-    examples = drawn(worked(source, stepwise=own.steps), own.pool, seed)
+    examples = drawn(plan_tasks(source), own.pool, seed)
     config = PlanConfig(
         split=split,
         types=types,
@@ -140,7 +140,8 @@ def make_run(settings: Settings, data: Path | None = None, read: SplitReader = r
     )
     prices = settings.prices_of(model) if model else None
     embedder = make_embedder(own.embedder) if own.choose == "embeddings" else None
-    return PlanRun(manifest, tuple(chosen), Pool(examples, embedder), model, settings.timeout, prices)
+    pool = Pool(examples, stepwise=own.steps, embedder=embedder)
+    return PlanRun(manifest, tuple(chosen), pool, model, settings.timeout, prices)
 
 
 def _settings(agent: str, given: Mapping[str, Scalar]) -> PlannerSettings:
@@ -161,22 +162,15 @@ def _settings(agent: str, given: Mapping[str, Scalar]) -> PlannerSettings:
 
 def _prompts(agent: str, own: PlannerSettings) -> dict[str, str]:
     """The digests of the templates that the planner's prompts are made of."""
-    plans, again = (
-        template_hashes("housequest.agent.alfred.plans"),
-        {"again": template_hashes("housequest.agent.roles")["again"]},
-    )
+    plans, again = template_hashes(PACKAGE), {"again": template_hashes("housequest.agent.roles")["again"]}
     match agent:
         case "lota":
             return template_hashes("housequest.agent.agents.lota") | again
         case "socratic" if own.decompose != "none":
-            return (
-                template_hashes("housequest.agent.agents.socratic")
-                | {key: plans[key] for key in ("alfred_plan", "alfred_found")}
-                | again
-            )
+            theirs, names = template_hashes("housequest.agent.agents.socratic"), ("alfred_plan", "alfred_found")
         case _:
-            more = ("alfred_grounding",) if own.replanning else ()
-            return {key: plans[key] for key in ("alfred_plan", *more)} | again
+            theirs, names = {}, ("alfred_plan", *(("alfred_grounding",) if own.replanning else ()))
+    return theirs | {name: plans[name] for name in names} | again
 
 
 def _digest(demonstrations: Iterable[Demonstration]) -> str:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from housequest.agent.alfred.plans.card import plan_card
-from housequest.agent.alfred.plans.report import CARD_WIDTH, MEASURES, PlanFigures, figures_data
+from housequest.agent.alfred.plans.report import CARD_WIDTH, MEASURES, PlanFigures, figures_data, plan_card
 from housequest.agent.alfred.plans.run import PlanRun, make_run
 from housequest.agent.alfred.plans.work import PlanResult, begun, read_manifest, read_rows
 from housequest.agent.evaluation.analysis.card import arms_card, shared_card

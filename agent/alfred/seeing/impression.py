@@ -1,35 +1,126 @@
-"""What the state of an agent that sees looks like to people who watch."""
+"""What the state of an agent that sees looks like to people who watch: its claims, its map, and what it is about to do."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from housequest.agent.alfred.seeing.perception import Detection
 from housequest.agent.alfred.seeing.primitives import gerund
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
 from housequest.agent.alfred.seeing.state import SeeingState, Spot
-from housequest.agent.alfred.seeing.walking import BODIES, Ground, Stand, ground, way_to
-from housequest.agent.impression import Claim, GroundMap, Impression, Place
+from housequest.agent.alfred.seeing.targets import Targets
+from housequest.agent.alfred.seeing.walking import Stand, way_to
+from housequest.worlds.alfred.simulator.base import touched
+from housequest.worlds.household.belief import kind
+from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.poses import GRID
 
 if TYPE_CHECKING:
-    from numpy import int16
+    from numpy import bool_, int16
     from numpy.typing import NDArray
 
+Place = tuple[float, float]
+"""A point of the floor: x and z in metres, as in the pose of the player's camera."""
+LEAST_PIXELS = 1 / 3_000
+"""The share of a picture that a thing must fill to count as missed."""
 
-def impression_of(state: SeeingState, *, voted: bool, spot: Spot | None = None) -> Impression:
-    """The impression of ``state``; with ``voted``, its map is M' where that knows anything. ``spot`` is acted on next."""
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroundMap:
+    """What an agent knows of the floor, from above. Arrays are by cell (x, z); the first begins at ``corner``, in metres.
+
+    ``explored`` was seen at all, ``blocked`` is in the way. ``kinds`` are indices into ``names`` of what is there, -1 for
+    nothing; ``sure`` says of which the agent is.
+    """
+
+    corner: Place
+    cell: float
+    explored: NDArray[bool_]
+    blocked: NDArray[bool_]
+    kinds: NDArray[int16]
+    sure: NDArray[bool_]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Impression:
+    """What an agent made of the picture at which it decided, of ``size`` columns and rows; ``claims`` is what it sees there.
+
+    ``skill`` is in progress and ``step`` a part of it, both in words. ``target`` is where the thing is that it is after, and
+    ``path`` leads to where it wants to stand, from where it stands. ``held`` is the kind that it believes to hold.
+    """
+
+    size: tuple[int, int]
+    claims: tuple[Detection, ...]
+    map: GroundMap
+    skill: str
+    step: str
+    target: Place | None
+    path: tuple[Place, ...]
+    held: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A claim, a kind, beside what is there, a name: right or ``false``; without a claim, the thing was ``missed``.
+
+    ``spot`` is the middle of its pixels, as shares of the picture's width and height.
+    """
+
+    claim: str | None
+    name: str | None
+    spot: tuple[float, float]
+
+    @property
+    def missed(self) -> bool:
+        return self.claim is None
+
+    @property
+    def false(self) -> bool:
+        return self.claim is not None and (self.name is None or kind(self.name).replace(" ", "").lower() != self.claim)
+
+
+def sightings(impression: Impression, frame: Frame) -> tuple[Sighting, ...]:
+    """The claims of an impression beside what its picture really shows; ``frame`` is that picture, of the same size."""
+    found: list[Sighting] = []
+    claimed: set[str] = set()
+    for claim in impression.claims:
+        name = touched(frame, claim.mask)
+        claimed.update(() if name is None else (name,))
+        found.append(Sighting(claim.kind, name, _middle(claim.mask)))
+    for number, name in enumerate(frame.names):
+        mask = frame.ids == number
+        if name not in claimed and mask.sum() >= LEAST_PIXELS * mask.size:
+            found.append(Sighting(None, name, _middle(mask)))
+    return tuple(found)
+
+
+def _middle(mask: NDArray[bool_]) -> tuple[float, float]:
+    """The pixel of a mask that is nearest to its middle."""
+    import numpy as np
+
+    rows, columns = np.nonzero(mask)
+    if not len(rows):
+        return 0.5, 0.5
+    best = int(((rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2).argmin())
+    return (float(columns[best]) + 0.5) / mask.shape[1], (float(rows[best]) + 0.5) / mask.shape[0]
+
+
+def impression_of(state: SeeingState, targets: Targets, spot: Spot | None = None) -> Impression:
+    """The impression of ``state``, whose map is M' where votes count and it knows anything. ``spot`` is acted on next."""
     aim = state.aim
     target = None if aim is None or aim.height is None else (aim.x, aim.z)
     if spot is not None:
         target = spot.x, spot.z
     return Impression(
         size=state.percept.depth.shape[::-1],
-        claims=tuple(Claim(one.kind, one.score, one.mask) for one in state.percept.detections),
-        map=_ground_map(state.map, voted=voted),
+        claims=state.percept.detections,
+        map=_ground_map(state.map, voted=targets.has.votes),
         skill=state.skill.text if state.skill else "",
         step=_step(state, acting=spot is not None),
         target=target,
-        path=() if aim is None or spot is not None else _path(state, aim.stand, voted=voted),
+        path=() if aim is None or spot is not None else _path(state, targets, aim.stand),
         held=state.held,
     )
 
@@ -49,15 +140,9 @@ def _step(state: SeeingState, *, acting: bool) -> str:
     return gerund(step) + (f", {way}" if way else "")
 
 
-def _path(state: SeeingState, goal: Stand, *, voted: bool) -> tuple[Place, ...]:
-    def around(body: float) -> Ground:
-        bumped = state.bumped | state.suspected if body > BODIES[-1] else state.bumped
-        return ground(state.map, state.stand, state.stood, bumped, voted=voted, body=body)
-
-    # Lazily: mostly the first will do.
-    found = next((one for one in map(around, BODIES[:-1]) if one.reached(goal)), None) or around(BODIES[-1])
+def _path(state: SeeingState, targets: Targets, goal: Stand) -> tuple[Place, ...]:
     origin = state.map.origin
-    return tuple((origin.x + x * GRID, origin.z + z * GRID) for x, z in way_to(found, goal))
+    return tuple((origin.x + x * GRID, origin.z + z * GRID) for x, z in way_to(targets.ground(state, goal), goal))
 
 
 def _ground_map(seen: SemanticMap, *, voted: bool) -> GroundMap:

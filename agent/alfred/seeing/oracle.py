@@ -5,11 +5,11 @@ OPEx's own planner is a language model; what people annotated is hidden knowledg
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from housequest.agent.skills.skill import Skill, Verb
+from housequest.agent.skills.skill import Skill
+from housequest.worlds.alfred.plans import TREATMENTS
 
-_TREATMENTS: dict[str, Verb] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 SLICED = {"egg": "eggcracked"}
 """What a kind is called when it was sliced, if it is not the kind with ``sliced`` after it."""
 
@@ -24,10 +24,7 @@ def skills_of(plan: Sequence[tuple[str, ...]]) -> tuple[Skill, ...]:
 
     A ``GotoLocation`` says where the next subgoal takes place; what is sliced is a slice from then on.
     """
-    return tuple(_skills(plan))
-
-
-def _skills(plan: Sequence[tuple[str, ...]]) -> Iterator[Skill]:
+    skills: list[Skill] = []
     cut: set[str] = set()
     place: str | None = None
     for action, *names in plan:
@@ -38,14 +35,15 @@ def _skills(plan: Sequence[tuple[str, ...]]) -> Iterator[Skill]:
                 place = thing
                 continue
             case "PickupObject":
-                yield Skill("pick", named, place if place != thing else None)
+                skills.append(Skill("pick", named, place if place != thing else None))
             case "PutObject":
-                yield Skill("put", named, names[1])
+                skills.append(Skill("put", named, names[1]))
             case "SliceObject":
-                yield Skill("slice", thing)
+                skills.append(Skill("slice", thing))
                 cut.add(thing)
             case "ToggleObject":
-                yield Skill("use", thing)
+                skills.append(Skill("use", thing))
             case _:
-                yield Skill(_TREATMENTS[action], named)
+                skills.append(Skill(TREATMENTS[action], named))
         place = None
+    return tuple(skills)

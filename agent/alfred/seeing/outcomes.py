@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from math import hypot
 
-from housequest.agent.alfred.seeing.looking import TILT, up_and_down
 from housequest.agent.alfred.seeing.primitives import ACTIONS, steps_of
 from housequest.agent.alfred.seeing.state import LowLevelAction, SeeingState, Spot
 from housequest.agent.alfred.seeing.targets import SAME, Targets, apart
-from housequest.agent.alfred.seeing.walking import Stand
+from housequest.agent.alfred.seeing.walking import TILT, Stand, up_and_down
 from housequest.worlds.alfred.simulator.base import VISIBLE
 from housequest.worlds.rooms.poses import EYE, GRID, Pose
 from housequest.worlds.rooms.room import AHEAD

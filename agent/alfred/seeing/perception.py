@@ -1,8 +1,7 @@
 """What an agent makes of a frame: how far everything is, and which things it sees where (OPEx, section 3).
 
 `Truth` has the simulator's own depth and masks (the paper's OPEx-P), `Noisy` these made worse;
-`housequest.agent.alfred.seeing.detector` is a detector of the user's, and `housequest.agent.alfred.seeing.registry` makes each
-by its name.
+`housequest.agent.alfred.seeing.detector` has detectors of the user's, and makes each perception by its name.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ place. Every method is a pure function of state::
     state = policy.begin(frame, pose)
     state = policy.start(state, Skill("pick", "mug"))
     outcome, state = policy.next(state)                    # a LowLevelAction, Done(...) or Failed(...)
-    state = policy.observe(state, outcome, frame, pose, accepted=True)
+    state = carried_out(state, outcome, policy.targets, accepted=True)    # of `housequest.agent.alfred.seeing.outcomes`
+    state = policy.perceived(state, policy.perceive(state, frame), pose)
 """
 
 from __future__ import annotations
@@ -15,17 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from housequest.agent.alfred.seeing.looking import looked, looks_at, walking
-from housequest.agent.alfred.seeing.outcomes import carried_out, played
 from housequest.agent.alfred.seeing.perception import Percept, Perception
-from housequest.agent.alfred.seeing.primitives import ACTIONS, OPENABLE, PolicyStep, gerund, impossible, steps_of
+from housequest.agent.alfred.seeing.primitives import ACTIONS, PolicyStep, gerund, impossible, steps_of
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
 from housequest.agent.alfred.seeing.state import ErrorMode, Heuristics, LowLevelAction, SeeingState, Spot
 from housequest.agent.alfred.seeing.targets import APART, NEARLY, SAME, Targets
-from housequest.agent.alfred.seeing.walking import Aim, Stand, corners, next_move
+from housequest.agent.alfred.seeing.walking import Aim, Stand, corners, looked, looks_at, next_move, walking
 from housequest.agent.skills.controller import Done, Failed
 from housequest.agent.skills.skill import Skill
-from housequest.worlds.alfred.simulator.base import FIELD
+from housequest.worlds.household.skills import CONTAINERS
 from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.poses import Pose
 
@@ -52,47 +51,30 @@ class ActionPolicy:
     def __init__(
         self,
         perception: Perception,
-        heuristics: Heuristics | None = None,
-        chance: Chance | None = None,
+        heuristics: Heuristics,
+        chance: Chance,
         *,
         seed: int = 0,
-        view: float = FIELD,
     ) -> None:
-        self._perception, self._has = perception, heuristics or Heuristics()
-        self._chance, self._seed = chance or _unknown, seed
-        self._targets = Targets(self._has, view)
+        self._perception, self._has = perception, heuristics
+        self._chance, self._seed = chance, seed
+        self.targets = Targets(self._has)
 
     # What happened.
 
     def begin(self, frame: Frame, pose: Pose) -> SeeingState:
         """The state after the first frame, from ``pose``."""
         percept = self._perception.see(frame, 0)
-        state = SeeingState(SemanticMap.empty(pose).seen(percept, pose, self._targets.view), percept, pose)
+        state = SeeingState(SemanticMap.empty(pose).seen(percept, pose), percept, pose)
         return replace(state, stood=frozenset({state.stand}))
-
-    def observe(self, state: SeeingState, action: LowLevelAction, frame: Frame, pose: Pose, *, accepted: bool) -> SeeingState:
-        """The state after ``action`` was carried out, or was not ``accepted``, and what is seen then."""
-        return self.see(self.carried_out(state, action, accepted=accepted), frame, pose)
-
-    def carried_out(self, state: SeeingState, action: LowLevelAction, *, accepted: bool) -> SeeingState:
-        """The state after ``action`` was carried out, or was not ``accepted``."""
-        return carried_out(state, action, self._targets, accepted=accepted)
-
-    def played(self, state: SeeingState, name: str, kind: str, *, accepted: bool) -> SeeingState:
-        """The state after somebody else did the action ``name`` on a thing of this ``kind``, or was not ``accepted``."""
-        return played(state, name, kind, self._targets, accepted=accepted)
 
     def perceive(self, state: SeeingState, frame: Frame) -> Percept:
         """What is perceived in the next frame."""
         return self._perception.see(frame, state.frames)
 
-    def see(self, state: SeeingState, frame: Frame, pose: Pose) -> SeeingState:
-        """The state after the next frame, from ``pose``."""
-        return self.perceived(state, self.perceive(state, frame), pose)
-
     def perceived(self, state: SeeingState, percept: Percept, pose: Pose) -> SeeingState:
         """The state after ``percept`` was perceived of the next frame, from ``pose``."""
-        seen = state.map.seen(percept, pose, self._targets.view)
+        seen = state.map.seen(percept, pose)
         state = replace(state, map=seen, percept=percept, pose=pose, frames=state.frames + 1)
         return replace(state, stood=state.stood | {state.stand})
 
@@ -122,7 +104,7 @@ class ActionPolicy:
             found = self._act(state)
             if isinstance(found, Failed):
                 # What was put down for a treatment is where it was put.
-                closed = state.steps[-1].kind and not state.steps[0].inside and self._targets.leaves_closed(state)
+                closed = state.steps[-1].kind and not state.steps[0].inside and state.unopened
                 mode: ErrorMode = "closed receptacle" if closed else "not found"
                 return found, replace(over, errors=state.errors).erred(mode)
             action, state = found
@@ -138,31 +120,31 @@ class ActionPolicy:
                 return self._look(state)
             case "explore":
                 return self._explore(state)
-            case "open" if self._targets.stands_open(state, step.kind):
+            case "open" if self.targets.stands_open(state, step.kind):
                 return None, state.advanced()
             case "peek":
                 return self._peek(state)
             case _:
-                return self._pursue(state, step, lambda spot: self._targets.meant(state, step, spot))
+                return self._pursue(state, step, lambda spot: self.targets.meant(state, step, spot))
 
     def _pursue(
         self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]
     ) -> tuple[LowLevelAction | None, SeeingState] | Failed:
         """Act on a thing that is in reach; else go there; else look for it."""
-        in_reach = self._targets.in_reach(state, step, wanted)
+        in_reach = self.targets.in_reach(state, step, wanted)
         if in_reach is not None and not (self._has.adjust and state.stand in state.vain):
             if step.primitive == "go":
                 return None, state.advanced()
             return LowLevelAction(ACTIONS[step.primitive], in_reach.detection.mask, in_reach.spot), state
         if state.turns:
             # While it looks round, what comes into the picture ends that, if there is a way to it.
-            if self._targets.approach(state, step, wanted) is None:
+            if self.targets.approach(state, step, wanted) is None:
                 return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
             state = replace(state, turns=0)
-        if state.aim is None and (replayed := self._targets.replayed(state, step)):
+        if state.aim is None and (replayed := self.targets.replayed(state, step)):
             state = replace(state, aim=replayed, sweep=None)
-        if state.aim is None or (state.aim.height is None and self._targets.claims(state, step.kind, wanted)):
-            aim = self._targets.approach(state, step, wanted)
+        if state.aim is None or (state.aim.height is None and self.targets.claims(state, step.kind, wanted)):
+            aim = self.targets.approach(state, step, wanted)
             if aim is not None:
                 state = replace(state, aim=aim, sweep=None)
         if state.aim is not None:
@@ -175,7 +157,7 @@ class ActionPolicy:
         assert aim is not None
         apart = abs(state.stand[0] - aim.stand[0]) + abs(state.stand[1] - aim.stand[1])
         if apart > (NEARLY if aim.height is None else 0) and state.sweep is None:
-            around = self._targets.ground(state, aim.stand)
+            around = self.targets.ground(state, aim.stand)
             move = next_move(around, state.pose.quarter, aim.stand)
             if move == "MoveAhead" and state.ahead == aim.stand and aim.stand in state.bumped:
                 move = None
@@ -226,7 +208,7 @@ class ActionPolicy:
             turns = 3 if self._has.look_around else 0
             return None, replace(state, search=replace(search, looked=True), turns=turns)
         if self._has.corners and search.corners is None:
-            found = corners(state.map, self._targets.ground(state))
+            found = corners(state.map, self.targets.ground(state))
             return None, replace(state, search=replace(search, corners=found))
         if search.corners:
             goal, *left = search.corners
@@ -234,11 +216,11 @@ class ActionPolicy:
         if self._has.peek and not search.peeked:
             state = replace(state, search=replace(search, peeked=True))
             least = 0.0 if step.primitive == "pick" else LIKELY
-            kinds = [kind for kind in state.map.found if kind in OPENABLE and self._chance(step.kind, kind) >= least]
+            kinds = [kind for kind in state.map.found if kind in CONTAINERS and self._chance(step.kind, kind) >= least]
             likely = sorted(kinds, key=lambda kind: (-self._chance(step.kind, kind), kind))
             return None, replace(state, steps=(*(PolicyStep("peek", kind) for kind in likely), *state.steps))
         if search.wandered < MOST_WANDERED:
-            goal = self._targets.wander(state, f"{self._seed}/{search.wandered}")
+            goal = self.targets.wander(state, f"{self._seed}/{search.wandered}")
             state = replace(state, search=replace(search, wandered=search.wandered + 1))
             return None, state if goal is None else replace(state, aim=Aim(goal))
         if search.retried == 0 and (state.avoided or state.placed):
@@ -264,11 +246,11 @@ class ActionPolicy:
             return None, state.advanced()
         goal = None
         if self._has.corners and state.surveyed < CORNERS:
-            far = corners(state.map, self._targets.ground(state))
+            far = corners(state.map, self.targets.ground(state))
             goal = far[min(state.surveyed, len(far) - 1)] if far else None
             state = replace(state, surveyed=state.surveyed + 1)
         if goal is None:
-            goal = self._targets.wander(state, f"{self._seed}/{state.frames}")
+            goal = self.targets.wander(state, f"{self._seed}/{state.frames}")
         state = replace(state, search=replace(state.search, wandered=1))
         return None, replace(state, turns=3) if goal is None else replace(state, aim=Aim(goal))
 
@@ -278,9 +260,9 @@ class ActionPolicy:
         goal = next(one for one in state.steps if one.primitive != "peek")
 
         def sought(spot: Spot) -> bool:
-            return self._targets.meant(state, goal, spot)
+            return self.targets.meant(state, goal, spot)
 
-        if self._targets.in_reach(state, goal, sought) or self._targets.claims(state, goal.kind, sought):
+        if self.targets.in_reach(state, goal, sought) or self.targets.claims(state, goal.kind, sought):
             left = tuple(one for one in state.steps if one.primitive != "peek")
             return None, replace(state, steps=left, aim=None, sweep=None, turns=0, tried=frozenset[Stand](), refused=0)
         # It looks up and down into what was just opened.
@@ -288,7 +270,7 @@ class ActionPolicy:
             return swept
 
         def unopened(spot: Spot) -> bool:
-            return self._targets.meant(state, step, spot) and not any(
+            return self.targets.meant(state, step, spot) and not any(
                 one.near(spot, APART.get(step.kind, SAME)) for one in (*state.peeked, *state.opened, *state.avoided)
             )
 
@@ -299,11 +281,5 @@ class ActionPolicy:
 
     def _left(self, state: SeeingState, step: PolicyStep, unopened: Callable[[Spot], bool]) -> bool:
         """Whether there is still something to open: in the picture, or on the map."""
-        there = self._targets.in_reach(state, step, unopened) or self._targets.claims(state, step.kind, unopened)
+        there = self.targets.in_reach(state, step, unopened) or self.targets.claims(state, step.kind, unopened)
         return state.aim is not None or bool(state.turns) or bool(there)
-
-
-def _unknown(thing: str, receptacle: str) -> float:
-    """The prior of somebody who does not know where things are."""
-    del thing, receptacle
-    return 0.0

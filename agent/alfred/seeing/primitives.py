@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from housequest.agent.skills.skill import Skill
+from housequest.worlds.household.goals import APPLIANCES, KNIVES
+from housequest.worlds.household.skills import CONTAINERS
 
 Primitive = Literal["go", "look", "explore", "pick", "put", "open", "close", "on", "off", "slice", "peek"]
 """What skills are made of: each is walked to, looked for, and done by one action, but for those without a thing. To ``peek``
@@ -24,10 +26,6 @@ ACTIONS: dict[Primitive, str] = {
 }
 """ALFRED's action of each primitive that acts on a thing."""
 
-OPENABLE = ("fridge", "microwave", "cabinet", "drawer", "safe")
-"""Receptacles that are taken to be closed until the agent has opened them."""
-KNIVES = ("knife", "butterknife")
-APPLIANCES = {"heat": "microwave", "cool": "fridge", "clean": "sinkbasin"}
 UNRECOGNISED = "something"
 """The kind of what somebody else put into the hand if perception has not reported it."""
 _GERUNDS = {
@@ -73,7 +71,7 @@ def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[
         case "look" | "explore":
             yield PolicyStep(skill.verb)
         case "pick":
-            if place in OPENABLE:
+            if place in CONTAINERS:
                 yield PolicyStep("peek", place)
             yield PolicyStep("pick", thing)
         case "slice":
@@ -85,7 +83,7 @@ def steps_of(skill: Skill, held: str | None, *, left: bool = False) -> Iterator[
         case "put":
             # A model that names one target names the place.
             place = place or thing
-            if place in OPENABLE:
+            if place in CONTAINERS:
                 yield PolicyStep("open", place)
             yield PolicyStep("put", place)
         case "clean" if left:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from housequest.agent.alfred.seeing.perception import Percept
+from housequest.worlds.alfred.simulator.base import FIELD
 from housequest.worlds.rooms.poses import EYE, Point, Pose
 from housequest.worlds.rooms.render import Camera
 from housequest.worlds.rooms.render import field as scale_of
@@ -46,9 +47,6 @@ _VOXELS = _CELLS * _LAYERS
 _PIXELS = 90
 """Rows of a frame that are used: of more, every second, third, and so on."""
 
-MapCell = tuple[int, int]
-"""A cell of the map: (x, z), the start in the middle."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SemanticMap:
@@ -70,16 +68,13 @@ class SemanticMap:
 
         return cls(origin, (FREE, OBSTACLE), np.empty(0, np.int32), np.empty(0, np.uint16))
 
-    def seen(self, percept: Percept, pose: Pose, view: float) -> SemanticMap:
-        """The map after a frame from ``pose``, whose camera sees ``view`` degrees from top to bottom.
-
-        A viewpoint votes once: what is seen from it again adds claims, and no votes.
-        """
+    def seen(self, percept: Percept, pose: Pose) -> SemanticMap:
+        """The map after a frame from ``pose``. A viewpoint votes once: what is seen from it again adds claims, and no votes."""
         import numpy as np
 
         every = max(1, round(len(percept.depth) / _PIXELS))
         some = np.s_[every // 2 :: every, every // 2 :: every]
-        cells, layers, heights, there = self._voxels(percept.depth, some, pose, scale_of(view))
+        cells, layers, heights, there = self._voxels(percept.depth, some, pose)
         kinds = dict(zip(self.kinds, range(len(self.kinds)), strict=True))
         low = np.unique(cells[there & (heights <= LOW)])
         tall = np.unique(cells[there & (heights > LOW) & (heights < HIGH)])
@@ -164,12 +159,6 @@ class SemanticMap:
         floor, way = counts.reshape(2, SIDE, SIDE)
         return (way > floor) if voted else way > 0, (floor > 0) | (way > 0)
 
-    def cell(self, x: float, z: float) -> MapCell:
-        """The cell of a point, in metres; it may lie outside."""
-        from math import floor
-
-        return floor((x - self.origin.x) / CELL + SIDE / 2), floor((z - self.origin.z) / CELL + SIDE / 2)
-
     def _part(self, kind: str) -> tuple[int, int]:
         """Where the claims of a kind begin and end."""
         import numpy as np
@@ -186,12 +175,12 @@ class SemanticMap:
         return middles + np.array((self.origin.x, self.origin.z))
 
     def _voxels(
-        self, depth: Metres, some: tuple[slice, slice], pose: Pose, scale: float
+        self, depth: Metres, some: tuple[slice, slice], pose: Pose
     ) -> tuple[NDArray[int64], NDArray[int64], Metres, NDArray[bool_]]:
         """Cell, layer and height of the point of each pixel, and which of these points count."""
         import numpy as np
 
-        x, y, z = points(np.minimum(depth, 2 * FAR), pose, scale)
+        x, y, z = points(np.minimum(depth, 2 * FAR), pose)
         x, y, z, away = x[some], y[some], z[some], depth[some]
         columns = np.floor((x - self.origin.x) / CELL + SIDE / 2)
         rows = np.floor((z - self.origin.z) / CELL + SIDE / 2)
@@ -201,12 +190,13 @@ class SemanticMap:
         return safe, layers, y, there
 
 
-def points(depth: Metres, pose: Pose, scale: float) -> tuple[Metres, Metres, Metres]:
-    """The point in space of each pixel: x, height and z in metres. ``scale`` is that of a `Camera`."""
+def points(depth: Metres, pose: Pose) -> tuple[Metres, Metres, Metres]:
+    """The point in space of each pixel of ALFRED's camera: x, height and z in metres."""
     import numpy as np
 
     rows: int = depth.shape[0]
     columns: int = depth.shape[1]
+    scale = scale_of(FIELD)
     step = 2 * scale / rows
     u: Metres = (np.arange(columns) + 0.5 - columns / 2) * step
     v: Metres = ((rows / 2 - np.arange(rows) - 0.5) * step)[:, None]

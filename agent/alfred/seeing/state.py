@@ -10,8 +10,10 @@ from housequest.agent.alfred.seeing.primitives import PolicyStep
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
 from housequest.agent.alfred.seeing.walking import Aim, Stand, stand_of
 from housequest.agent.skills.skill import Skill
+from housequest.worlds.household.skills import CONTAINERS
 from housequest.worlds.options import option
 from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import AHEAD
 
 if TYPE_CHECKING:
     from numpy import bool_
@@ -123,8 +125,14 @@ class SeeingState:
     @property
     def ahead(self) -> Stand:
         """The stand before the agent."""
-        (x, z), side = self.stand, self.pose.quarter
-        return x + (0, 1, 0, -1)[side], z + (1, 0, -1, 0)[side]
+        (x, z), (dx, dz) = self.stand, AHEAD[self.pose.quarter]
+        return x + dx, z + dz
+
+    @property
+    def unopened(self) -> tuple[str, ...]:
+        """The kinds of closed receptacle that were found, of which none was opened."""
+        opened = {spot.kind for spot in (*self.peeked, *self.opened)}
+        return tuple(kind for kind in self.map.found if kind in CONTAINERS and kind not in opened)
 
     def erred(self, mode: ErrorMode) -> SeeingState:
         """The state with one more error."""

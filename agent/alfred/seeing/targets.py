@@ -9,12 +9,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from housequest.agent.alfred.seeing.perception import Detection
-from housequest.agent.alfred.seeing.primitives import OPENABLE, PolicyStep
+from housequest.agent.alfred.seeing.primitives import PolicyStep
 from housequest.agent.alfred.seeing.semantic_map import points
 from housequest.agent.alfred.seeing.state import Heuristics, SeeingState, Spot
 from housequest.agent.alfred.seeing.walking import BODIES, Aim, Ground, Stand, anywhere, approach, frontier, ground
 from housequest.worlds.rooms.poses import EYE
-from housequest.worlds.rooms.render import field as scale_of
+from housequest.worlds.rooms.room import AHEAD
 
 if TYPE_CHECKING:
     from numpy import floating
@@ -49,10 +49,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Finds what a step is about, by pure functions of state. ``view`` is how wide the picture is, in degrees."""
+    """Finds what a step is about, by pure functions of state."""
 
     has: Heuristics
-    view: float
 
     def meant(self, state: SeeingState, step: PolicyStep, spot: Spot) -> bool:
         """Whether a step may be about the thing at ``spot``: not if it proved wrong, or was put where it is."""
@@ -111,9 +110,8 @@ class Targets:
         for kind, pose in reversed(state.sliced):
             if f"{kind}sliced" == step.kind:
                 stand = replace(state, pose=pose).stand
-                away = 0.8
-                x, z = pose.x + away * (0, 1, 0, -1)[pose.quarter], pose.z + away * (1, 0, -1, 0)[pose.quarter]
-                return None if stand in state.tried else Aim(stand, x, z, EYE - away)
+                away, (dx, dz) = 0.8, AHEAD[pose.quarter]
+                return None if stand in state.tried else Aim(stand, pose.x + away * dx, pose.z + away * dz, EYE - away)
         return None
 
     def in_reach(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> Seen | None:
@@ -133,7 +131,7 @@ class Targets:
         detections = [one for one in state.percept.detections if one.kind == kind]
         if not detections:
             return
-        x, y, z = points(state.percept.depth, state.pose, scale_of(self.view))
+        x, y, z = points(state.percept.depth, state.pose)
         away = np.hypot(x - state.pose.x, z - state.pose.z)
         for one in detections:
             mine: NDArray[floating[Any]] = away[one.mask]
@@ -145,11 +143,6 @@ class Targets:
         """Whether the receptacle of this kind that is meant stands open by the agent's doing."""
         opened = [one for one in state.opened if one.kind == kind]
         return any(hypot(one.x - state.pose.x, one.z - state.pose.z) < 3.0 for one in opened)
-
-    def leaves_closed(self, state: SeeingState) -> bool:
-        """Whether something of what is closed was never opened."""
-        opened = {one.kind for one in (*state.peeked, *state.opened)}
-        return any(kind in OPENABLE and kind not in opened for kind in state.map.found)
 
     def ground(self, state: SeeingState, wanted: Stand | None = None) -> Ground:
         """The ground, kept away from what is in the way as far as there is a way to where one wants to go."""
@@ -168,10 +161,10 @@ class Targets:
     def wander(self, state: SeeingState, seed: str) -> Stand | None:
         """A place next to what was not seen yet, drawn with the seed; else any place."""
         around = self.ground(state)
-        places = [one for one in frontier(around) if one not in state.stood] or [
-            one for one in anywhere(around) if one not in state.stood
-        ]
-        return Random(seed).choice(places) if places else None
+        for places in (frontier(around), anywhere(around)):
+            if left := [one for one in places if one not in state.stood]:
+                return Random(seed).choice(left)
+        return None
 
 
 def apart(one: Spot, other: Spot) -> float:

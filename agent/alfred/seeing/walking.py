@@ -1,19 +1,19 @@
-"""Where somebody can walk by the semantic map, where to stand before a thing, and the next move towards that.
+"""Where somebody can walk by the semantic map, where to stand before a thing, the next move towards that, and where to look.
 
 Moves are a quarter metre along the axes, so ways lead over a grid of *stands*, counted from where the episode began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from math import atan2, degrees
+from math import atan2, degrees, hypot
 from typing import TYPE_CHECKING, Any
 
 from housequest.agent.alfred.seeing.marching import distances
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
 from housequest.worlds.alfred.simulator.base import VISIBLE
-from housequest.worlds.rooms.poses import GRID, Pose
+from housequest.worlds.rooms.poses import EYE, GRID, Pose
 from housequest.worlds.rooms.room import AHEAD
 
 if TYPE_CHECKING:
@@ -29,6 +29,13 @@ BODIES = (0.2, 0.1, 0.04)
 """How far from what is in the way one stands, in metres: as far as there is a way, since maps are not exact."""
 NEAREST, FURTHEST = 0.3, 1.2
 """From how far away one acts on a thing, in metres (FILM's and OPEx's policies choose among such stands)."""
+
+TILT = 15
+PITCHES = (-30, 60)
+WALKING = 30
+"""Degrees by which one tilts, from where to where, and how one looks while walking."""
+Look = tuple[int, int]
+"""A side and a pitch to look at."""
 
 _STEP = round(GRID / CELL)
 _PATH = 0.2
@@ -161,20 +168,10 @@ def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
 
     A goal that is not free is walked at all the same.
     """
-    import numpy as np
-
     if goal == around.at:
         return None
-    free = around.free.copy()
-    x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
-    free[x, z] = True
-    left = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
-    row, column = around.at[0] + REACH + 1, around.at[1] + REACH + 1
-    costs = {
-        turn: float(left[row + AHEAD[side][0], column + AHEAD[side][1]]) + _TURN * abs((turn + 1) % 4 - 1)
-        for turn in (0, 1, 3, 2)
-        for side in ((quarter + turn) % 4,)
-    }
+    left = _left(around, goal)
+    costs = {turn: left(around.at, AHEAD[(quarter + turn) % 4]) + _TURN * abs((turn + 1) % 4 - 1) for turn in (0, 1, 3, 2)}
     best = min(costs, key=lambda turn: costs[turn])
     return turned(best) or "MoveAhead" if costs[best] < float("inf") else None
 
@@ -184,21 +181,29 @@ def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
 
     A goal that is not free is walked at all the same.
     """
+    left = _left(around, goal)
+    way = [around.at]
+    while left(way[-1]):
+        side = min(AHEAD, key=lambda side: left(way[-1], side))
+        if left(way[-1], side) >= left(way[-1]):
+            break
+        way.append((way[-1][0] + side[0], way[-1][1] + side[1]))
+    return tuple(way)
+
+
+def _left(around: Ground, goal: Stand) -> Callable[..., float]:
+    """How far ``goal`` is from a stand, or from the one beside it: in steps, infinite where no way leads there."""
     import numpy as np
 
     free = around.free.copy()
     x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
     free[x, z] = True
-    left = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
-    way = [around.at]
-    while way[-1] != (x - REACH, z - REACH):
-        at_x, at_z = way[-1]
-        costs = {(at_x + dx, at_z + dz): float(left[at_x + dx + REACH + 1, at_z + dz + REACH + 1]) for dx, dz in AHEAD}
-        best = min(costs, key=lambda stand: costs[stand])
-        if costs[best] >= float(left[at_x + REACH + 1, at_z + REACH + 1]):
-            break
-        way.append(best)
-    return tuple(way)
+    far = np.pad(distances(free, [(x, z)]), 1, constant_values=np.inf)
+
+    def left(stand: Stand, beside: tuple[int, int] = (0, 0)) -> float:
+        return float(far[stand[0] + beside[0] + REACH + 1, stand[1] + beside[1] + REACH + 1])
+
+    return left
 
 
 def turned(quarters: int) -> str | None:
@@ -252,3 +257,41 @@ def anywhere(around: Ground) -> tuple[Stand, ...]:
 
 def _stands(cells: Iterable[list[int]]) -> tuple[Stand, ...]:
     return tuple((x - REACH, z - REACH) for x, z in cells)
+
+
+def looks_at(aim: Aim, pose: Pose) -> Iterator[Look]:
+    """The looks by which something at ``aim`` is looked for: straight at it, up and down, and beside it."""
+    side = facing(pose, aim.x, aim.z)
+    away = max(0.2, hypot(aim.x - pose.x, aim.z - pose.z))
+    straight = degrees(atan2(EYE - (aim.height or 0.0), away))
+    level = min(PITCHES[1], max(PITCHES[0], TILT * round(straight / TILT)))
+    yield side, level
+    yield from _tilted(side, level, (TILT, -TILT, 2 * TILT, -2 * TILT))
+    bearing = degrees(atan2(aim.x - pose.x, aim.z - pose.z)) % 360
+    yield (side + (1 if (bearing - 90 * side) % 360 < 180 else 3)) % 4, level
+
+
+def up_and_down(pose: Pose) -> Iterator[Look]:
+    """A look below and one above where somebody at ``pose`` looks, where heads go so far."""
+    return _tilted(pose.quarter, round(pose.pitch), (TILT, -TILT))
+
+
+def looked(pose: Pose, look: Look) -> str | None:
+    """The action that brings somebody closer to such a look; None if they look there."""
+    side, pitch = look
+    if (turn := turned(side - pose.quarter)) is not None:
+        return turn
+    if abs(pose.pitch - pitch) < TILT / 2:
+        return None
+    return "LookDown" if pose.pitch < pitch else "LookUp"
+
+
+def walking(pose: Pose, move: str) -> str:
+    """The ``move``, or first to look where one goes."""
+    if move == "MoveAhead" and abs(pose.pitch - WALKING) > 2 * TILT:
+        return "LookUp" if pose.pitch > WALKING else "LookDown"
+    return move
+
+
+def _tilted(side: int, level: int, by: tuple[int, ...]) -> Iterator[Look]:
+    return ((side, level + more) for more in by if PITCHES[0] <= level + more <= PITCHES[1])

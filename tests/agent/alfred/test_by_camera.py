@@ -15,13 +15,13 @@ import pytest
 
 from housequest.agent.agents.bodies import CameraSettings
 from housequest.agent.agents.spec import AgentParts
+from housequest.agent.alfred.glimpses import glimpses
 from housequest.agent.alfred.robot import RobotBody, RobotState
 from housequest.agent.alfred.seeing.oracle import sliced
 from housequest.agent.alfred.seeing.state import SeeingState
 from housequest.agent.base import Turn
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
-from housequest.agent.episodes.impressions import glimpses
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.skills.controller import Execute
 from housequest.agent.skills.skill import Skill

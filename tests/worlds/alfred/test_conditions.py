@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.worlds.alfred.conditions import conditions
-from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.scoring import AlfredGoal, conditions
 from housequest.worlds.alfred.simulator.affordances import kind_in
 from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Size, Treated
 from housequest.worlds.rooms.frame import Frame
@@ -24,14 +23,8 @@ UNTREATED = Treated()
 class Seen:
     """A view of objects that are all there is."""
 
-    things: tuple[SimulatedObject, ...]
-    ids: frozenset[str] = field(default_factory=frozenset[str])
-
-    def objects(self) -> tuple[SimulatedObject, ...]:
-        return self.things
-
-    def visible(self) -> frozenset[str]:
-        return self.ids
+    objects: tuple[SimulatedObject, ...]
+    visible: frozenset[str] = field(default_factory=frozenset[str])
 
     def frame(self, size: Size, field: float) -> Frame:
         raise NotImplementedError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.worlds.alfred.listing import listed
+from housequest.worlds.alfred.tasks import listed
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.errors import GameError
 from housequest.worlds.paths import cache_folder

@@ -21,7 +21,7 @@ from housequest.worlds.rooms.apartment import MAX_ROOMS, Furnished, apartment, a
 from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.furnish import MAX_FIXTURES
 from housequest.worlds.rooms.room import Room, believed
-from housequest.worlds.rooms.view import dolls_house, picture, text_plan
+from housequest.worlds.rooms.view import picture, text_plan
 from tests.worlds.graphs.tables import home, written
 from tests.worlds.rooms.test_plans import KINDS, OTHERS, sound
 
@@ -135,7 +135,7 @@ def test_the_true_state_is_what_is_believed_once_all_was_seen() -> None:
         one.name: (one.openness, one.contents) for one in true.holders
     }
     assert (known.pose, known.at, set(known.carried)) == (true.pose, true.at, set(true.carried)) and len(true.carried) == 2
-    frame = dolls_house(room, true, (200, 160))
+    frame = picture("house", room, true, (200, 160))
     assert frame.pixels("apple 1") and frame.pixels("plate 2")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from housequest.worlds.rooms.floor import reached, uncovered
 from housequest.worlds.rooms.furnish import MAX_FIXTURES
 from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.room import Room, Situation
-from housequest.worlds.rooms.view import dolls_house, draw, gaze
+from housequest.worlds.rooms.view import draw, gaze, picture
 from tests.worlds.rooms.houses import calls
 
 KINDS = ("fridge", "cabinet", "drawer", "countertop", "sinkbasin", "stoveburner", "microwave", "diningtable", "bed", "shelf")
@@ -88,7 +89,7 @@ def test_no_receptacle_can_be_lost_to_its_name() -> None:
     room = make_up(names, range(len(names)))
     assert sorted(one.name for one in room.fixtures) == sorted(names) and all(one.place for one in room.fixtures)
     assert dict.fromkeys(one.name for one in room.fixtures).keys() == set(names)
-    frame = dolls_house(room, Situation(room.start), (80, 48))
+    frame = picture("house", room, Situation(room.start), (80, 48))
     assert set(frame.names) - set(names) == {"you"}
     sound(room)
 
@@ -101,9 +102,9 @@ def test_what_is_in_a_made_up_house_can_be_seen_from_its_place() -> None:
     house = make_house(690)
     room = room_of(house.problem, house.game)
     now = situation(house.game, house.game.start, room)
-    seen = [draw(room, now, gaze(room, now, one.name), (100, 100)).pixels(one.name) > 0 for one in room.fixtures]
+    seen = [draw(room, now, gaze(room, replace(now, at=one.name)), (100, 100)).pixels(one.name) > 0 for one in room.fixtures]
     assert sum(seen) >= 0.9 * len(seen)
-    assert dolls_house(room, now, (80, 48)).pixels("you") > 0
+    assert picture("house", room, now, (80, 48)).pixels("you") > 0
 
 
 @pytest.mark.heavy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_what_is_at_a_place_is_seen_from_it(alfworld_games: Path) -> None:
         full = situation(game, game.start, room)
         for one, holder in zip(room.fixtures, full.holders, strict=True):
             now = opened(full, one.name)
-            frame = draw(room, now, gaze(room, now, one.name), SIZE, held=False)
+            frame = draw(room, now, gaze(room, replace(now, at=one.name)), SIZE)
             receptacles.append(frame.pixels(one.name) >= LEAST)
             things += [frame.pixels(thing) >= LEAST for thing in holder.contents]
     assert sum(receptacles) >= 0.94 * len(receptacles)

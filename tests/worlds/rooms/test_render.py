@@ -22,7 +22,7 @@ from housequest.worlds.rooms.poses import EYE, Point, Pose
 from housequest.worlds.rooms.render import MAX_PIXELS, Camera, field, render
 from housequest.worlds.rooms.room import Box, Room, Situation, believed
 from housequest.worlds.rooms.stage import Part, furniture, inner, outer
-from housequest.worlds.rooms.view import dolls_house, draw, gaze, plan
+from housequest.worlds.rooms.view import draw, gaze, picture
 from tests.worlds.rooms.houses import HOUSES, house, played
 from tests.worlds.rooms.reference import slabs
 
@@ -108,7 +108,7 @@ def test_a_picture_of_no_or_too_many_pixels_is_refused(size: tuple[int, int]) ->
 @pytest.mark.parametrize("size", [(1, 1), (7, 3), (80, 48)])
 def test_every_size_is_drawn(size: tuple[int, int]) -> None:
     _, room, now = house("kitchen")
-    for frame in (draw(room, now, room.start, size), dolls_house(room, now, size), plan(room, now, size)):
+    for frame in (draw(room, now, room.start, size), picture("house", room, now, size), picture("plan", room, now, size)):
         assert frame.rgb.shape == (size[1], size[0], 3) and frame.depth.shape == frame.ids.shape == (size[1], size[0])
 
 
@@ -144,7 +144,7 @@ def read_png(content: bytes) -> np.ndarray:
 
 def test_a_png_says_what_the_picture_says() -> None:
     _, room, now = house("bathroom")
-    for frame in (draw(room, now, room.start, (20, 10)), dolls_house(room, now, (40, 30))):
+    for frame in (draw(room, now, room.start, (20, 10)), picture("house", room, now, (40, 30))):
         pixels, there = read_png(frame.png()), np.isfinite(frame.depth)
         assert np.array_equal(pixels[:, :, 3], there * 255)
         assert np.array_equal(pixels[there][:, :3], frame.rgb[there])
@@ -161,8 +161,8 @@ def test_a_png_of_many_colours_says_it_too() -> None:
 
 def test_a_png_laid_over_another_picture_makes_this_one() -> None:
     _, room, now = house("kitchen")
-    base = dolls_house(room, now, (80, 60))
-    frame = dolls_house(room, replace(now, pose=room.pose(room.fixtures[0].name)), (80, 60))
+    base = picture("house", room, now, (80, 60))
+    frame = picture("house", room, replace(now, pose=room.pose(room.fixtures[0].name)), (80, 60))
     above = read_png(frame.png(over=base))
     laid = np.where(above[:, :, 3:] > 0, above[:, :, :3], base.rgb)
     assert np.array_equal(laid, frame.rgb)
@@ -171,7 +171,7 @@ def test_a_png_laid_over_another_picture_makes_this_one() -> None:
 
 def test_the_extent_leaves_out_what_is_empty() -> None:
     _, room, now = house("kitchen")
-    frame = dolls_house(room, now, (120, 60))
+    frame = picture("house", room, now, (120, 60))
     left, top, right, bottom = frame.extent()
     part = frame.part(left, top, right, bottom)
     assert part.rgb.shape[:2] == (bottom - top, right - left) and part.rgb.shape[1] < 120
@@ -183,7 +183,7 @@ def digest(name: str) -> str:
     """A digest of pictures of a house."""
     found = hashlib.sha256()
     _, room, now = house(name)
-    for frame in (draw(room, now, room.start, SIZE), dolls_house(room, now, SIZE), plan(room, now, SIZE)):
+    for frame in (draw(room, now, room.start, SIZE), picture("house", room, now, SIZE), picture("plan", room, now, SIZE)):
         for array in (frame.rgb, frame.depth, frame.ids):
             found.update(array.tobytes())
         found.update("\n".join(frame.names).encode() + frame.png())
@@ -229,7 +229,7 @@ def golden_rows() -> list[str]:
     game, room, _ = house("kitchen")
     now = believed(room, played(game, ("go to fridge 1", "open fridge 1"))[1])
     rows: list[str] = []
-    for frame in (draw(room, now, gaze(room, now), (64, 64)), dolls_house(room, now, (64, 64), came=room.start)):
+    for frame in (draw(room, now, gaze(room, now), (64, 64)), picture("house", room, now, (64, 64), came=room.start)):
         shown = sorted({frame.names[index] for index in frame.ids.ravel().tolist() if index >= 0})
         letters = dict(zip(shown, string.ascii_letters + string.digits, strict=False))
         rows += [f"{letter} {name}" for name, letter in letters.items()]

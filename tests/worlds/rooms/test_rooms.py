@@ -25,7 +25,7 @@ from housequest.worlds.rooms.kinds import kind_of
 from housequest.worlds.rooms.poses import GRID, Point, Pose, read_place, read_point
 from housequest.worlds.rooms.room import AHEAD, Box, Holder, Room, Situation, believed
 from housequest.worlds.rooms.stage import MAX_BOXES, furniture
-from housequest.worlds.rooms.view import dolls_house, draw, gaze, plan, text_plan
+from housequest.worlds.rooms.view import draw, gaze, picture, text_plan
 from housequest.worlds.wrappers import StepLimit
 from tests.worlds.rooms.houses import (
     HOUSES,
@@ -182,8 +182,8 @@ def pictures(room: Room, belief: Belief) -> tuple[object, ...]:
     frames = (
         draw(room, now, now.pose, SIZE),
         draw(room, now, gaze(room, now), SIZE),
-        dolls_house(room, now, SIZE, came=room.start),
-        plan(room, now, SIZE),
+        picture("house", room, now, SIZE, came=room.start),
+        picture("plan", room, now, SIZE),
     )
     seen = ((frame.rgb.tobytes(), frame.depth.tobytes(), frame.ids.tobytes(), frame.names) for frame in frames)
     return (*seen, text_plan(room, now, (60, 30)))
@@ -314,8 +314,8 @@ def test_hundreds_of_receptacles_anywhere_cost_no_more_than_a_bound(kinds: tuple
     size = (16, 16)
     for drawn in (
         partial(draw, room, now, room.start, size),
-        partial(dolls_house, room, now, size),
-        partial(plan, room, now, size),
+        partial(picture, "house", room, now, size),
+        partial(picture, "plan", room, now, size),
     ):
         assert calls(drawn) < 5_000_000
     assert len(furniture(room, now)) <= MAX_BOXES
@@ -356,7 +356,11 @@ def test_any_coordinates_give_a_room_that_can_be_drawn(
     ]
     room = furnish(located, located, located[0].place or Pose(0, 0), {})
     now = Situation(room.start, located[0].name, tuple(Holder(one.name, True, "open", ("mug 1",)) for one in located), "book 1")
-    for frame in (draw(room, now, gaze(room, now), (16, 12)), dolls_house(room, now, (16, 12)), plan(room, now, (16, 12))):
+    for frame in (
+        draw(room, now, gaze(room, now), (16, 12)),
+        picture("house", room, now, (16, 12)),
+        picture("plan", room, now, (16, 12)),
+    ):
         assert frame.rgb.shape == (12, 16, 3)
 
 
@@ -393,7 +397,7 @@ def test_the_text_plan_says_where_the_agent_is_and_what_is_known() -> None:
 
 def test_names_can_be_written_where_their_things_are() -> None:
     _, room, now = house("kitchen")
-    frame = dolls_house(room, now, (160, 96))
+    frame = picture("house", room, now, (160, 96))
     spots = frame.spots()
     assert "you" in spots and "fridge 1" in spots
     assert all(frame.names[int(frame.ids[row, column])] == name for name, (column, row) in spots.items())

@@ -132,8 +132,10 @@ def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Tre
 class View(Protocol):
     """Hidden: what there is after an action; each part is made when it is asked for."""
 
+    @property
     def objects(self) -> tuple[SimulatedObject, ...]: ...
 
+    @property
     def visible(self) -> frozenset[str]: ...
 
     def frame(self, size: Size, field: float) -> Frame: ...
@@ -158,7 +160,7 @@ class Event:
     @property
     def objects(self) -> tuple[SimulatedObject, ...]:
         """Hidden: all objects, by their ids."""
-        return self.view.objects()
+        return self.view.objects
 
     def object(self, id: str) -> SimulatedObject | None:
         """Hidden: the object with this id."""
@@ -166,7 +168,7 @@ class Event:
 
     def visible(self) -> frozenset[str]:
         """Hidden: the ids of what stands in ALFRED's picture and is near enough to be acted on. Draws no frame."""
-        return self.view.visible()
+        return self.view.visible
 
     def frame(self, size: Size = SIZE, field: float = FIELD) -> Frame:
         """What the camera sees: colours, depth along its axis, and whose each pixel is; names are AI2-THOR's ids."""
@@ -211,13 +213,17 @@ def closest(ids: Collection[str], id: str) -> str | None:
     point = _point(id)
     if id in ids or point is None:
         return id if id in ids else None
+    return nearest(point, {other: _point(other) for other in sorted(ids) if kind_in(other) == kind_in(id)})
 
-    def far(other: str) -> float:
-        there = _point(other)
+
+def nearest(point: Point, others: Mapping[str, Point | None]) -> str | None:
+    """The name of the nearest of ``others``, of equal ones the first; those without a point are farthest. None for none."""
+
+    def far(name: str) -> float:
+        there = others[name]
         return float("inf") if there is None else sum((a - b) ** 2 for a, b in zip(point, there, strict=True))
 
-    alike = sorted(other for other in ids if kind_in(other) == kind_in(id))
-    return min(alike, key=far, default=None)
+    return min(others, key=far, default=None)
 
 
 def _point(id: str) -> Point | None:

@@ -1,22 +1,23 @@
 """The stand-in: AI2-THOR's actions carried out in a room of boxes, without Unity.
 
-`perform` is a pure function over an immutable `State`; `Boxes` is the `Simulator` around it. What is refused is refused in the
-style of AI2-THOR's messages. Not simulated: physics, liquids, things that break, and what bumps into what is held.
+Each action is a pure function over an immutable `State`; `Boxes` is the `Simulator` around them. What is refused is refused in
+the style of AI2-THOR's messages. Not simulated: physics, liquids, things that break, and what bumps into what is held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, ENCLOSING, KNIVES, MOVABLE, SLICES, TOGGLEABLE, kind_in
-from housequest.worlds.alfred.simulator.base import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown
+from housequest.worlds.alfred.simulator.base import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown, nearest
 from housequest.worlds.alfred.simulator.layout import HAND, Layout, State, begun, box_at, fixtures
 from housequest.worlds.alfred.simulator.placing import deepest, settled, spots
 from housequest.worlds.alfred.simulator.sight import Sight, unhidden, visible
-from housequest.worlds.errors import WorldError, nearest
-from housequest.worlds.rooms.kinds import kind_of
+from housequest.worlds.errors import WorldError
+from housequest.worlds.errors import nearest as hint
+from housequest.worlds.rooms.contents import pivot
 from housequest.worlds.rooms.poses import GRID, Point, Pose
 from housequest.worlds.rooms.room import AHEAD
 
@@ -29,28 +30,8 @@ _SLICE = 0.04
 Arguments = Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of an action: whether it was carried out, why not, and what it was asked for."""
-
-    ok: bool = True
-    message: str = ""
-    returned: object = None
-
-
 class _Refused(Exception):
     """An action that is not possible; its text is the message."""
-
-
-def perform(scene: Scene, state: State, action: str, arguments: Arguments) -> tuple[State, Outcome]:
-    """Carry out an action; what is refused changes nothing. Raises ``ValueError`` for an action that is not known."""
-    if action not in ACTIONS:
-        raise ValueError(f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{nearest(action, tuple(ACTIONS))}")
-    try:
-        after = ACTIONS[action](_Asked(scene, state, arguments))
-    except _Refused as refused:
-        return state, Outcome(False, str(refused))
-    return after if isinstance(after, tuple) else (after, Outcome())
 
 
 class Boxes:
@@ -66,17 +47,23 @@ class Boxes:
 
     def begin(self, scene: Scene, /) -> Event:
         self._scene, self._state = scene, begun(scene)
-        return self._event("Initialize", Outcome())
+        return self._event("Initialize")
 
     def act(self, action: str, /, **arguments: object) -> Event:
         scene, state = self._now()
+        if action not in ACTIONS:
+            unknown = f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{hint(action, tuple(ACTIONS))}"
+            raise WorldError(f"boxes: {action}: {unknown}")
         if action in ("LookUp", "LookDown"):
             arguments = {"degrees": self._look, **arguments}
         try:
-            self._state, outcome = perform(scene, state, action, arguments)
+            done = ACTIONS[action](_Asked(scene, state, arguments))
+        except _Refused as refused:
+            return self._event(action, str(refused), ok=False)
         except (TypeError, ValueError) as error:
             raise WorldError(f"boxes: {action}: {error}") from error
-        return self._event(action, outcome)
+        self._state, returned = done if isinstance(done, tuple) else (done, None)
+        return self._event(action, returned=returned)
 
     @property
     def state(self) -> State:
@@ -96,18 +83,10 @@ class Boxes:
             raise WorldError("boxes: no scene has begun.")
         return self._scene, self._state
 
-    def _event(self, action: str, outcome: Outcome) -> Event:
+    def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> Event:
         scene, state = self._now()
-        return Event(
-            action,
-            outcome.ok,
-            outcome.message,
-            state.pose,
-            state.layout.held,
-            Sight(scene, state),
-            outcome.returned,
-            state.treated,
-        )
+        view: Any = Sight(scene, state)  # whose cached properties pyright takes for no properties
+        return Event(action, ok, message, state.pose, state.layout.held, view, returned, state.treated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +114,7 @@ class _Asked:
         value = self.arguments.get(name)
         if not isinstance(value, str):
             raise TypeError(f"{name} is the id of an object, not {value!r}")
-        if value not in self.layout.thing and all(id != value for id, _ in fixtures(self.scene)):
+        if value not in self.every():
             raise _Refused(f"{value} is not the objectId on any object in the scene")
         return value
 
@@ -149,8 +128,18 @@ class _Asked:
         """The state with a layout in which some sets are others."""
         return replace(self.state, layout=replace(self.layout, **changes))  # type: ignore[arg-type]
 
+    def treating(self, action: str, id: str, layout: Layout, inside: tuple[str, ...]) -> State:
+        """The state with this layout, in which the action has treated what the object held ``inside``."""
+        return replace(self.state, layout=layout, treated=grown(self.state.treated, action, id, inside))
 
-_Done = State | tuple[State, Outcome]
+    def every(self) -> Iterator[str]:
+        """The ids of all objects."""
+        yield from self.layout.thing
+        yield from (id for id, _ in fixtures(self.scene))
+
+
+_Done = State | tuple[State, object]
+"""The state after an action, with what it was asked for, if there is something."""
 
 
 def _moved(quarters: int) -> Callable[[_Asked], _Done]:
@@ -175,7 +164,7 @@ def _barring(scene: Scene, cell: tuple[int, int]) -> str:
     """What stands where somebody would go."""
     x, z = cell[0] * GRID, cell[1] * GRID
     for one in scene.room.fixtures:
-        if any(box.grown(0.01).over(x, z) for box in one.pieces or (one.box,)):
+        if any(box.grown(0.01).over(x, z) for box in one.boxes):
             return scene.ids[one.name]
     return "StructureObject"
 
@@ -221,12 +210,8 @@ def _teleport(asked: _Asked) -> _Done:
 
 
 def _positions(asked: _Asked) -> _Done:
-    return asked.state, Outcome(returned=reachable(asked.scene))
-
-
-def reachable(scene: Scene) -> list[dict[str, float]]:
-    """AI2-THOR's answer to GetReachablePositions: the points on the floor, in metres."""
-    return [{"x": x * GRID, "y": HEIGHT, "z": z * GRID} for x, z in sorted(scene.room.floor)]
+    """The points on the floor, in metres."""
+    return asked.state, [{"x": x * GRID, "y": HEIGHT, "z": z * GRID} for x, z in sorted(asked.scene.room.floor)]
 
 
 def _poses(asked: _Asked) -> _Done:
@@ -240,7 +225,7 @@ def _poses(asked: _Asked) -> _Done:
                     found.append(
                         {"x": x * GRID, "y": HEIGHT, "z": z * GRID, "rotation": 90.0 * turn, "horizon": pitch, "standing": True}
                     )
-    return asked.state, Outcome(returned=found)
+    return asked.state, found
 
 
 def _pick_up(asked: _Asked) -> _Done:
@@ -288,23 +273,15 @@ def _drop(asked: _Asked) -> _Done:
     if held is None:
         raise _Refused("Agent isn't holding anything")
     dx, dz = AHEAD[pose.quarter]
-    kind = kind_of(layout.thing[held].name)
     x, z = pose.x + 0.4 * dx, pose.z + 0.4 * dz
-    below = [
-        box.y1
-        for one in asked.scene.room.fixtures
-        for box in one.pieces or (one.box,)
-        if box.over(x, z) and box.y1 < asked.scene.eye
-    ]
-    point = Point(x, max([0.0, *below]) + kind.pivot * kind.height, z)
+    below = [box.y1 for one in asked.scene.room.fixtures for box in one.boxes if box.over(x, z) and box.y1 < asked.scene.eye]
+    point = pivot(layout.thing[held].name, x, max([0.0, *below]), z)
     at = settled(asked.scene, layout.thing[held], point).at if below else FLOOR
     return replace(asked.state, layout=layout.moved(held, at, point))
 
 
 def _open(asked: _Asked) -> _Done:
-    id = asked.id()
-    if id not in asked.scene.openable:
-        raise _Refused(f"{id} is not an Openable object")
+    id = _openable(asked)
     if id in asked.layout.open:
         raise _Refused("object is already open")
     if id in asked.layout.on and kind_in(id) == "Microwave":
@@ -314,22 +291,26 @@ def _open(asked: _Asked) -> _Done:
 
 
 def _close(asked: _Asked) -> _Done:
-    id = asked.id()
-    if id not in asked.scene.openable:
-        raise _Refused(f"{id} is not an Openable object")
+    id = _openable(asked)
     if id not in asked.layout.open:
         raise _Refused("object is already closed")
     asked.reached(id)
     layout = replace(asked.layout, open=asked.layout.open - {id})
-    treated = asked.state.treated
     if kind_in(id) == "Fridge":
         inside = frozenset(layout.within(id))
         layout = replace(layout, cold=layout.cold | inside, hot=layout.hot - inside)
-    return replace(asked.state, layout=layout, treated=grown(treated, "CloseObject", id, layout.contents.get(id, ())))
+    return asked.treating("CloseObject", id, layout, layout.contents.get(id, ()))
+
+
+def _openable(asked: _Asked) -> str:
+    id = asked.id()
+    if id not in asked.scene.openable:
+        raise _Refused(f"{id} is not an Openable object")
+    return id
 
 
 def _on(asked: _Asked) -> _Done:
-    id = _switch(asked)
+    id = _toggleable(asked)
     if id in asked.layout.on:
         raise _Refused("can't toggle object on if it's already on!")
     if id in asked.layout.open and kind_in(id) == "Microwave":
@@ -344,18 +325,18 @@ def _on(asked: _Asked) -> _Done:
     elif kind_in(id) == "Faucet" and (basin := basin_of(asked.scene, id)) is not None:
         inside = layout.contents.get(basin, ())
         layout = replace(layout, dirty=layout.dirty - frozenset(layout.within(basin)))
-    return replace(asked.state, layout=layout, treated=grown(asked.state.treated, "ToggleObjectOn", id, inside))
+    return asked.treating("ToggleObjectOn", id, layout, inside)
 
 
 def _off(asked: _Asked) -> _Done:
-    id = _switch(asked)
+    id = _toggleable(asked)
     if id not in asked.layout.on:
         raise _Refused("can't toggle object off if it's already off!")
     asked.reached(id)
     return asked.after(on=asked.layout.on - {id})
 
 
-def _switch(asked: _Asked) -> str:
+def _toggleable(asked: _Asked) -> str:
     id = asked.id()
     if kind_in(id) not in TOGGLEABLE:
         raise _Refused("object is not toggleable")
@@ -365,12 +346,9 @@ def _switch(asked: _Asked) -> str:
 def basin_of(scene: Scene, faucet: str) -> str | None:
     """The id of the basin that is nearest to a faucet, as ALFRED finds it."""
     tap = next((one.box.centre for id, one in fixtures(scene) if id == faucet), None)
-    basins = [
-        (scene.ids[one.name], one.box.centre) for one in scene.room.fixtures if kind_in(scene.ids[one.name]) == "SinkBasin"
-    ]
-    if tap is None or not basins:
-        return None
-    return min(basins, key=lambda basin: sum((a - b) ** 2 for a, b in zip(basin[1], tap, strict=True)))[0]
+    every = {scene.ids[one.name]: one.box.centre for one in scene.room.fixtures}
+    basins = {id: middle for id, middle in every.items() if kind_in(id) == "SinkBasin"}
+    return tap and nearest(tap, basins)
 
 
 def _slice(asked: _Asked) -> _Done:
@@ -400,7 +378,7 @@ def _pieces(layout: Layout, whole: Lying, pose: Pose) -> Iterator[Lying]:
         name = f"{kind.lower()} {there + piece + 1}"
         aside = (piece + 0.5 - number / 2) * _SLICE
         x, z = (aside, 0.0) if pose.quarter % 2 == 0 else (0.0, aside)
-        point = Point(whole.point.x + x, low + kind_of(name).pivot * kind_of(name).height, whole.point.z + z)
+        point = pivot(name, whole.point.x + x, low, whole.point.z + z)
         yield Lying(f"{whole.id}|{kind}_{piece + 1}", name, whole.at, point)
 
 
@@ -422,15 +400,13 @@ def _all_set(asked: _Asked) -> _Done:
     """ALFRED's way to make a room dirty: SetStateOfAllObjects with ``CanBeDirty``; liquids are not simulated."""
     if asked.arguments.get("StateChange") != "CanBeDirty":
         return asked.state
-    every = {*asked.layout.thing, *(id for id, _ in fixtures(asked.scene))}
-    return asked.after(dirty=frozenset(id for id in every if kind_in(id) in DIRTYABLE))
+    return asked.after(dirty=frozenset(id for id in asked.every() if kind_in(id) in DIRTYABLE))
 
 
 def _toggles_set(asked: _Asked) -> _Done:
     on = asked.layout.on
-    every = {*asked.layout.thing, *(id for id, _ in fixtures(asked.scene))}
     for one in cast("list[Mapping[str, object]]", asked.arguments.get("objectToggles") or []):
-        those = {id for id in every if kind_in(id) == one["objectType"]}
+        those = {id for id in asked.every() if kind_in(id) == one["objectType"]}
         on = on | those if one["isOn"] else on - those
     return asked.after(on=on)
 

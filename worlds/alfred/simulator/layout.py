@@ -9,7 +9,8 @@ from math import hypot
 
 from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, MOVABLE, SLICES, TOGGLEABLE, kind_in
 from housequest.worlds.alfred.simulator.base import FLOOR, NOTHING_TREATED, Lying, Scene, SimulatedObject, Treated
-from housequest.worlds.rooms.contents import BOARD, box_of
+from housequest.worlds.rooms import contents
+from housequest.worlds.rooms.contents import BOARD
 from housequest.worlds.rooms.kinds import kind_of
 from housequest.worlds.rooms.poses import Point, Pose
 from housequest.worlds.rooms.room import AHEAD, Box, Fixture
@@ -100,9 +101,9 @@ def begun(scene: Scene) -> State:
 
 def before(machine: Fixture, name: str) -> Point:
     """Where a thing of this name stands in front of a machine that has no inside."""
-    kind, (dx, dz) = kind_of(name), AHEAD[machine.front]
-    middle, out = machine.box.centre, machine.box.spans(machine.front)[1] / 2 + kind.depth / 2
-    return Point(middle.x + dx * out, machine.box.y0 + kind.pivot * kind.height, middle.z + dz * out)
+    middle, (dx, dz) = machine.box.centre, AHEAD[machine.front]
+    out = machine.box.spans(machine.front)[1] / 2 + kind_of(name).depth / 2
+    return contents.pivot(name, middle.x + dx * out, machine.box.y0, middle.z + dz * out)
 
 
 def _within(one: Lying, basin: Box) -> Lying:
@@ -126,8 +127,7 @@ def fixtures(scene: Scene) -> Iterator[tuple[str, Fixture]]:
 
 def box_at(one: Lying) -> Box:
     """The box of a thing where it lies."""
-    kind = kind_of(one.name)
-    return box_of(kind).moved(one.point.x, one.point.y - kind.pivot * kind.height, one.point.z)
+    return contents.box_at(one.name, one.point)
 
 
 def apart(pose: Pose, box: Box) -> float:
@@ -150,7 +150,7 @@ def listed(scene: Scene, state: State) -> tuple[SimulatedObject, ...]:
 
 def _nearest(pose: Pose, one: Fixture) -> Box:
     """The box of a fixture, of a counter the piece that is nearest to the agent."""
-    return min(one.pieces or (one.box,), key=lambda box: apart(pose, box))
+    return min(one.boxes, key=lambda box: apart(pose, box))
 
 
 def _object(

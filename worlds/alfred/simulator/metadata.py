@@ -17,6 +17,22 @@ from housequest.worlds.rooms.room import Box
 
 MOST_OBJECTS = 5_000
 _TEMPERATURES = ("Cold", "Hot", "RoomTemp")
+_EMPTY = """thirdPartyCameras collidedObjects colorBounds flatSurfacesOnGrid distances normals isOpenableGrid segmentedObjectIds
+    objectIdsInBox actionStringsReturn actionFloatsReturn actionVector3sReturn"""
+_NEVER = "breakable isBroken canFillWithLiquid isFilledWithLiquid canBeUsedUp isUsedUp cookable isCooked moveable isMoving"
+_FLAGS = {
+    "pickupable": "pickupable",
+    "receptacle": "receptacle",
+    "openable": "openable",
+    "toggleable": "toggleable",
+    "sliceable": "sliceable",
+    "dirtyable": "dirtyable",
+    "isOpen": "open",
+    "isToggled": "on",
+    "isSliced": "sliced",
+    "isDirty": "dirty",
+}
+"""What is true or false of an object, by AI2-THOR's key and by the field of a `SimulatedObject`."""
 
 
 def written(
@@ -39,9 +55,7 @@ def written(
         "fov": field,
         "cameraPosition": _vector(pose.x, eye, pose.z),
         "cameraOrthSize": 0.0,
-        "thirdPartyCameras": [],
         "collided": event.action.startswith("Move") and not event.ok,
-        "collidedObjects": [],
         "inventoryObjects": [{"objectId": one.id, "objectType": one.kind} for one in event.objects if one.id == event.held],
         "sceneName": scene,
         "lastAction": event.action,
@@ -52,23 +66,14 @@ def written(
         "screenHeight": size[1],
         "agentId": 0,
         "colors": [{"name": name, "color": list(colour)} for name, colour in colours.items()],
-        "colorBounds": [],
-        "flatSurfacesOnGrid": [],
-        "distances": [],
-        "normals": [],
-        "isOpenableGrid": [],
-        "segmentedObjectIds": [],
-        "objectIdsInBox": [],
         "actionIntReturn": 0,
         "actionFloatReturn": 0.0,
-        "actionStringsReturn": [],
-        "actionFloatsReturn": [],
-        "actionVector3sReturn": [],
         "visibleRange": None,
         "actionReturn": event.returned,
         "currentTime": 0.0,
         "sceneBounds": _bounds(walls),
         "depthFormat": "Meters",
+        **{key: [] for key in _EMPTY.split()},
     }
 
 
@@ -79,33 +84,14 @@ def _object(one: SimulatedObject, visible: frozenset[str], held: str | None) -> 
         "rotation": _vector(0.0, 0.0, 0.0),
         "visible": one.id in visible,
         "obstructed": one.id not in visible,
-        "receptacle": one.receptacle,
-        "toggleable": one.toggleable,
-        "isToggled": one.on,
-        "breakable": False,
-        "isBroken": False,
-        "canFillWithLiquid": False,
         "fillLiquid": None,
-        "isFilledWithLiquid": False,
-        "dirtyable": one.dirtyable,
-        "isDirty": one.dirty,
-        "canBeUsedUp": False,
-        "isUsedUp": False,
-        "cookable": False,
-        "isCooked": False,
         # The schema has the first, builds of version 5 the second.
         "ObjectTemperature": one.temperature,
         "temperature": one.temperature,
         "isHeatSource": one.kind == "Microwave",
         "isColdSource": one.kind == "Fridge",
-        "sliceable": one.sliceable,
-        "isSliced": one.sliced,
-        "openable": one.openable,
-        "isOpen": one.open,
         "openness": 1.0 if one.open else 0.0,
-        "pickupable": one.pickupable,
         "isPickedUp": one.id == held,
-        "moveable": False,
         "mass": 0.0,
         "salientMaterials": None,
         "receptacleObjectIds": list(one.contents) if one.receptacle else None,
@@ -113,9 +99,10 @@ def _object(one: SimulatedObject, visible: frozenset[str], held: str | None) -> 
         "objectType": one.kind,
         "objectId": one.id,
         "parentReceptacles": list(one.parents) or None,
-        "isMoving": False,
         "axisAlignedBoundingBox": _bounds(one.box),
         "objectOrientedBoundingBox": None,
+        **{key: getattr(one, field) for key, field in _FLAGS.items()},
+        **dict.fromkeys(_NEVER.split(), False),
     }
 
 
@@ -169,19 +156,10 @@ def _read(one: Any) -> SimulatedObject:
         Point(*(_number(at[axis]) for axis in "xyz")),
         Box(*low, *high),
         _number(one["distance"]),
-        pickupable=one["pickupable"] is True,
-        receptacle=one["receptacle"] is True,
-        openable=one["openable"] is True,
-        toggleable=one["toggleable"] is True,
-        sliceable=one["sliceable"] is True,
-        dirtyable=one["dirtyable"] is True,
-        open=one["isOpen"] is True,
-        on=one["isToggled"] is True,
-        sliced=one["isSliced"] is True,
-        dirty=one["isDirty"] is True,
         temperature=warmth,
         parents=tuple(map(_text, one["parentReceptacles"] or ())),
         contents=tuple(map(_text, one["receptacleObjectIds"] or ())),
+        **{field: one[key] is True for key, field in _FLAGS.items()},
     )
 
 

@@ -9,7 +9,7 @@ from math import hypot
 from housequest.worlds.alfred.simulator.affordances import kind_in
 from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
 from housequest.worlds.alfred.simulator.layout import Layout, before, box_at
-from housequest.worlds.rooms.contents import BOARD, box_of
+from housequest.worlds.rooms.contents import BOARD, box_of, pivot
 from housequest.worlds.rooms.kinds import kind_of
 from housequest.worlds.rooms.poses import Point, Pose
 from housequest.worlds.rooms.room import AHEAD, Box, Fixture
@@ -30,7 +30,7 @@ def holder(scene: Scene, kind: str, point: Point) -> str:
     for one in scene.room.fixtures:
         id = scene.ids[one.name]
         takes = scene.accepts.get(kind_in(id), frozenset[str]())
-        away = min(_away(one, box, point) for box in one.pieces or (one.box,))
+        away = min(_away(one, box, point) for box in one.boxes)
         cost = away + (0.0 if kind in takes else 0.3)
         if cost < least:
             best, least = id, cost
@@ -70,8 +70,7 @@ def spots(scene: Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[
                 box = thing.moved(x, level, z).grown(-(1 - share) * min(wide, long) / 2)
                 if share and any(box.meets(other) and abs(box.y0 - other.y0) < 0.3 for other in laid):
                     continue
-                point = Point(x, level + kind.pivot * kind.height, z)
-                found.append((point, Point(x + shift[0], level + 0.6 * kind.height, z + shift[1])))
+                found.append((pivot(name, x, level, z), Point(x + shift[0], level + 0.6 * kind.height, z + shift[1])))
         if found:
             break
     found.sort(key=lambda one: hypot(one[1].x - pose.x, one[1].y - scene.eye, one[1].z - pose.z))
@@ -108,7 +107,7 @@ def _surfaces(scene: Scene, layout: Layout, fixture: Fixture | None, at: str) ->
             yield box, box.y1
         return
     kind = fixture.kind
-    for box in fixture.pieces or (fixture.box,):
+    for box in fixture.boxes:
         if kind.form in _PILES:
             yield box, box.y0 + BOARD
         else:

@@ -67,7 +67,7 @@ def _lowered(one: Fixture, things: Sequence[Box]) -> Fixture:
 
 def _cut(counter: Fixture, doors: Sequence[Fixture], standing: Sequence[Box]) -> Fixture:
     """A counter that reaches no farther than the doors of the cabinets below, and not over what stands lower beside it."""
-    pieces = [_over(piece, doors) for piece in counter.pieces or (counter.box,)]
+    pieces = [_over(piece, doors) for piece in counter.boxes]
     for box in standing:
         pieces = [left for piece in pieces for left in (piece.without(box) if box.y1 < piece.y1 - _SUNK else (piece,))]
     return replace(counter, pieces=tuple(pieces[:_MOST]))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import count
+from math import prod
 from statistics import median
 
+from housequest.worlds.alfred.model import KNIVES_LEFT
 from housequest.worlds.alfred.simulator.affordances import KNIVES, MOVABLE, OPEN_AT_FIRST, OPENABLE, SLICES, kind_named
 from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
 from housequest.worlds.alfred.simulator.reshaping import reshaped
@@ -15,7 +17,7 @@ from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.engine.game import Game, State, numbered
 from housequest.worlds.alfworld.engine.pddl import parse_problem
 from housequest.worlds.alfworld.room import room_of, situation
-from housequest.worlds.rooms.contents import laid_in
+from housequest.worlds.rooms.contents import laid_in, pivot
 from housequest.worlds.rooms.kinds import kind_of
 from housequest.worlds.rooms.poses import EYE, Point, read_point
 from housequest.worlds.rooms.room import Box, Fixture, Room
@@ -26,8 +28,6 @@ _STANDING = ("Fridge|", "GarbageCan|")
 _NEAR = 1.0
 _TAP = 0.17
 _HIDING = ("sink ", "bathtub ", "curtains ", "blinds ")
-_LEFT_BEHIND = frozenset({"Cabinet", "Fridge", "GarbageCan", "Microwave"})
-"""What holds no knife in any game, but in which annotated plans leave theirs after slicing."""
 
 
 def scene_of(problem: str, game: Game) -> Scene:
@@ -81,8 +81,11 @@ def _floor(ids: Mapping[str, str]) -> float:
 
 def accepted() -> Mapping[str, frozenset[str]]:
     """The kinds that each kind of receptacle takes, by AI2-THOR's names, slices among them."""
-    table = {kind_named(word): frozenset(_with_slices(map(kind_named, kinds))) for word, kinds in load_counts().accepts.items()}
-    knives = {kind: table[kind] | KNIVES for kind in _LEFT_BEHIND}
+    table: dict[str, frozenset[str]] = {}
+    for word, kinds in load_counts().accepts.items():
+        wholes = frozenset(map(kind_named, kinds))
+        table[kind_named(word)] = wholes | {SLICES[kind][0] for kind in wholes & SLICES.keys()}
+    knives = {kind: table[kind] | KNIVES for kind in map(kind_named, KNIVES_LEFT)}
     return {**table, **knives, **MOVABLE}
 
 
@@ -109,13 +112,6 @@ def _metres(found: re.Match[str]) -> str:
     return f"{_SIGNS[found['sign']]}{found['whole']}.{found['rest']}"
 
 
-def _with_slices(kinds: Iterable[str]) -> Iterator[str]:
-    for kind in kinds:
-        yield kind
-        if kind in SLICES:
-            yield SLICES[kind][0]
-
-
 def _middle(room: Room, name: str) -> Point:
     return next(one.box.centre for one in (*room.fixtures, *room.scenery) if one.name == name)
 
@@ -129,18 +125,13 @@ def _planned(room: Room, game: Game) -> tuple[dict[str, str], dict[str, Point | 
     for fixture in room.fixtures:
         points[fixture.name] = fixture.box.centre
         for name, box in laid_in(room, fixture, known[fixture.name], now):
-            points.setdefault(name, _pivot(name, box))
+            points.setdefault(name, pivot(name, box.centre.x, box.y0, box.centre.z))
     for name, point in points.items():
         kind = _kind(name)
         # What would have the id of another is a centimetre beside it.
         beside = (written(kind, point._replace(x=point.x + 0.01 * number)) for number in count() if point)
         ids[name] = next(id for id in beside if id not in ids.values())
     return ids, points
-
-
-def _pivot(name: str, box: Box) -> Point:
-    middle = box.centre
-    return middle._replace(y=box.y0 + kind_of(name).pivot * kind_of(name).height)
 
 
 def _with_faucets(room: Room, faucets: list[tuple[str, Point]]) -> Room:
@@ -176,11 +167,10 @@ def _things(
 ) -> Iterator[Lying]:
     """What lies in the room, lamps too; what stands in two receptacles belongs to the smaller one."""
     holders: dict[int, str] = {}
-    sizes = {one.name: one.box.spans(0) for one in room.fixtures}
-    order = sorted(range(len(game.receptacles)), key=lambda number: -_area(sizes.get(game.receptacles[number], (0.0, 0.0))))
-    for number in order:
-        if game.receptacles[number] in sizes:
-            holders.update(dict.fromkeys(state.contents[number], ids[game.receptacles[number]]))
+    areas = {one.name: prod(one.box.spans(0)) for one in room.fixtures}
+    standing = [(number, name) for number, name in enumerate(game.receptacles) if name in areas]
+    for number, name in sorted(standing, key=lambda one: -areas[one[1]]):
+        holders.update(dict.fromkeys(state.contents[number], ids[name]))
     for outer, inner in game.inside.items():
         takes = MOVABLE.get(_kind(game.objects[outer]), frozenset[str]())
         for thing in inner:
@@ -190,7 +180,3 @@ def _things(
         point = points.get(name)
         if point and name not in built and not name.startswith(_HIDING) and (number in holders or not kind_of(name).scenery):
             yield Lying(ids[name], name, holders.get(number, FLOOR), point, number in game.pickupable)
-
-
-def _area(size: tuple[float, float]) -> float:
-    return size[0] * size[1]

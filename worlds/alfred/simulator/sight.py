@@ -17,7 +17,7 @@ from housequest.worlds.rooms.room import Fixture, Holder, Room, Situation
 from housequest.worlds.rooms.stage import Part, furniture, inner
 
 if TYPE_CHECKING:
-    from numpy import bool_, float64, intp
+    from numpy import float64
     from numpy.typing import NDArray
 
 LEAST = 8
@@ -37,53 +37,38 @@ class Sight:
     scene: Scene
     state: State
 
-    def objects(self) -> tuple[SimulatedObject, ...]:
-        return self._objects
-
-    def visible(self) -> frozenset[str]:
-        return self._visible
-
-    def frame(self, size: Size, field: float) -> Frame:
-        return frame(self.scene, self.state, size, field)
-
     @cached_property
-    def _objects(self) -> tuple[SimulatedObject, ...]:
+    def objects(self) -> tuple[SimulatedObject, ...]:
         return listed(self.scene, self.state)
 
     @cached_property
-    def _visible(self) -> frozenset[str]:
+    def visible(self) -> frozenset[str]:
         return visible(self.scene, self.state)
 
-
-def frame(scene: Scene, state: State, size: Size = SIZE, degrees: float = FIELD) -> Frame:
-    """What the camera sees; names are ids. What is held is not in it."""
-    drawn = _drawn(scene, state.layout)
-    return render(drawn.parts, _camera(scene, state.pose, degrees), size)
+    def frame(self, size: Size, field: float) -> Frame:
+        """What the camera sees; names are ids. What is held is not in it."""
+        return render(_drawn(self.scene, self.state.layout).parts, _camera(self.scene, self.state.pose, field), size)
 
 
-def visible(scene: Scene, state: State, ids: Iterable[str] | None = None, *, distance: float = VISIBLE) -> frozenset[str]:
-    """Which of the objects, or of these ``ids``, stand in ALFRED's picture within ``distance``; what is held counts, too."""
+def visible(scene: Scene, state: State, ids: Iterable[str] | None = None) -> frozenset[str]:
+    """Which of the objects, or of these ``ids``, one sees in ALFRED's picture near enough to act on; what is held counts."""
     drawn, pose = _drawn(scene, state.layout), state.pose
     held = frozenset(state.layout.within(HAND))
     wanted = drawn.owners.keys() if ids is None else set(ids)
-    near = [id for id in wanted if any(apart(pose, drawn.parts[part].box) <= distance for part in drawn.owners.get(id, ()))]
-    return (
-        held & wanted
-        if ids is not None and not near
-        else frozenset(_shown(drawn, _camera(scene, pose, FIELD), near)) | (held if ids is None else held & wanted)
-    )
+    near = [id for id in wanted if any(apart(pose, drawn.parts[part].box) <= VISIBLE for part in drawn.owners.get(id, ()))]
+    return frozenset(_shown(drawn, _camera(scene, pose), near)) | (held if ids is None else held & wanted)
 
 
 def unhidden(scene: Scene, state: State, points: Sequence[Point]) -> list[bool]:
     """For each point, whether it is in ALFRED's picture and nothing is before it."""
     import numpy as np
 
-    camera = _camera(scene, state.pose, FIELD)
+    camera = _camera(scene, state.pose)
     rays = np.array(points, np.float64).reshape(-1, 3) - np.array(camera.eye)
     u, v, depth = ((rays * np.array(axis)).sum(axis=1) for axis in camera.axes())
     limit = camera.scale * np.maximum(depth, _NEAR)
     inside = (depth > _NEAR) & (np.abs(u) <= limit * SIZE[0] / SIZE[1]) & (np.abs(v) <= limit)
-    enters, _ = _crossed(_drawn(scene, state.layout).boxes, camera, rays)
+    enters = _crossed(_drawn(scene, state.layout).boxes, camera, rays)
     return [bool(one) for one in inside & ~(enters < _REACHED).any(axis=1)]
 
 
@@ -125,18 +110,16 @@ def _known(scene: Scene, layout: Layout) -> tuple[Room, Situation]:
         id = scene.ids.get(one.name, FLOOR)
         inside = [layout.thing[thing] for thing in layout.within(id)]
         homes.update({(thing.name, one.name): thing.point for thing in inside})
-        openness = (
-            "surface" if id not in scene.openable or kind_in(id) not in ENCLOSING else "open" if id in layout.open else "closed"
-        )
+        opens = id in scene.openable and kind_in(id) in ENCLOSING
+        openness = ("open" if id in layout.open else "closed") if opens else "surface"
         holders.append(Holder(one.name, True, openness, tuple(thing.name for thing in inside)))
     lit = frozenset(one.name for one in layout.things if one.id in layout.on and kind_in(one.id) in LAMPS)
     situation = Situation(room.start, None, tuple(holders), None, lit)
-    return replace(
-        room, fixtures=(*room.fixtures, ground) if layout.contents.get(FLOOR) else room.fixtures, homes=homes
-    ), situation
+    fixtures = (*room.fixtures, ground) if layout.contents.get(FLOOR) else room.fixtures
+    return replace(room, fixtures=fixtures, homes=homes), situation
 
 
-def _camera(scene: Scene, pose: Pose, degrees: float) -> Camera:
+def _camera(scene: Scene, pose: Pose, degrees: float = FIELD) -> Camera:
     return Camera(Point(pose.x, scene.eye, pose.z), pose.yaw, pose.pitch, field(degrees))
 
 
@@ -158,7 +141,7 @@ def _shown(drawn: _Drawn, camera: Camera, ids: Sequence[str]) -> list[str]:
         asked.append((id, weight, len(rays[-1])))
     if not rays:
         return []
-    first = _first(drawn.boxes, camera, np.concatenate(rays))
+    first = _crossed(drawn.boxes, camera, np.concatenate(rays)).argmin(axis=1)
     seen: list[str] = []
     at = 0
     for id, weight, number in asked:
@@ -192,24 +175,15 @@ def _rectangle(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float64
     return across, down, pixels / (len(across) * len(down))
 
 
-def _first(boxes: NDArray[float64], camera: Camera, rays: NDArray[float64]) -> NDArray[intp]:
-    """For each ray, the index of the box that it meets first."""
-    enters, _ = _crossed(boxes, camera, rays)
-    return enters.argmin(axis=1)
-
-
-def _crossed(boxes: NDArray[float64], camera: Camera, rays: NDArray[float64]) -> tuple[NDArray[float64], NDArray[bool_]]:
-    """For each ray and box, where the ray enters it, infinite where it does not, and whether it does."""
+def _crossed(boxes: NDArray[float64], camera: Camera, rays: NDArray[float64]) -> NDArray[float64]:
+    """For each ray and box, where the ray enters it, infinite where it does not."""
     import numpy as np
 
-    eye = np.array(camera.eye)
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse = 1 / np.where(rays == 0, 1e-12, rays)
     near, far = np.full((len(rays), len(boxes)), -np.inf), np.full((len(rays), len(boxes)), np.inf)
-    for axis in range(3):
-        one = (boxes[:, 0, axis] - eye[axis])[None, :] * inverse[:, axis, None]
-        other = (boxes[:, 1, axis] - eye[axis])[None, :] * inverse[:, axis, None]
+    for axis, eye in enumerate(camera.eye):
+        one, other = ((boxes[:, side, axis] - eye)[None, :] * inverse[:, axis, None] for side in (0, 1))
         np.maximum(near, np.minimum(one, other), out=near)
         np.minimum(far, np.maximum(one, other), out=far)
-    hit = (near <= far) & (near > _NEAR)
-    return np.where(hit, near, np.inf), hit
+    return np.where((near <= far) & (near > _NEAR), near, np.inf)

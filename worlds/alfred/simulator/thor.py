@@ -10,6 +10,7 @@ import base64
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
@@ -25,6 +26,7 @@ from housequest.worlds.alfred.simulator.base import (
     Treated,
     closest,
     grown,
+    nearest,
 )
 from housequest.worlds.alfred.simulator.metadata import read_objects, read_pose
 from housequest.worlds.errors import Unsupported, WorldError, shown
@@ -49,18 +51,12 @@ _IMAGES = {"rgb": 3, "depth": 4, "ids": 3}
 class _Said:
     """What AI2-THOR said of an action: a `View` of its metadata and images."""
 
-    listed: tuple[SimulatedObject, ...]
-    seen: frozenset[str]
+    objects: tuple[SimulatedObject, ...]
+    visible: frozenset[str]
     images: Mapping[str, bytes]
     colours: Mapping[tuple[int, int, int], str]
     size: Size
     field: float
-
-    def objects(self) -> tuple[SimulatedObject, ...]:
-        return self.listed
-
-    def visible(self) -> frozenset[str]:
-        return self.seen
 
     def frame(self, size: Size, field: float) -> Frame:
         """The images that were sent, in this size.
@@ -150,12 +146,8 @@ class Thor:
             for key, value in arguments.items()
         }
         event = self._ask({"action": action, **meant}, action)
-        if event.ok and isinstance(meant.get("objectId"), str):
-            id = str(meant["objectId"])
-            event = replace(event, treated=grown(before.treated, action, id, _inside(event, action, id)))
-        else:
-            event = replace(event, treated=before.treated)
-        self._last = event
+        if event.ok and isinstance(id := meant.get("objectId"), str):
+            event = self._last = replace(event, treated=grown(before.treated, action, id, _inside(event, action, id)))
         return event
 
     def copy(self) -> Self:
@@ -165,7 +157,8 @@ class Thor:
         if self._worker is not None:
             self._worker.stop()
             # Its player too, which is in the group of the process.
-            _end(self._worker.pid)
+            with suppress(ProcessLookupError):
+                os.killpg(self._worker.pid, signal.SIGKILL)
         self._worker, self._last = None, None
 
     def _now(self) -> Event:
@@ -239,13 +232,6 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
             return error
 
 
-def _end(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
 def _restored(now: Event, scene: Scene) -> list[tuple[str, dict[str, object]]]:
     """The actions that set a scene up: nothing is moved that is there already."""
     actions: list[tuple[str, dict[str, object]]] = []
@@ -269,25 +255,17 @@ def _restored(now: Event, scene: Scene) -> list[tuple[str, dict[str, object]]]:
         actions.append(("SetStateOfAllObjects", {"StateChange": "CanBeDirty", "forceAction": True}))
     start = scene.start
     if now.pose != start:
-        position = {"x": start.x, "y": scene.eye - 0.675, "z": start.z}
-        turn = {"x": 0.0, "y": start.yaw, "z": 0.0}
-        actions.append(
-            (
-                "TeleportFull",
-                {"position": position, "rotation": turn, "horizon": start.pitch, "standing": True, "forceAction": True},
-            )
-        )
+        at = {"x": start.x, "y": scene.eye - 0.675, "z": start.z}
+        pose = {"position": at, "rotation": {"x": 0.0, "y": start.yaw, "z": 0.0}, "horizon": start.pitch}
+        actions.append(("TeleportFull", {**pose, "standing": True, "forceAction": True}))
     return actions
 
 
 def _inside(event: Event, action: str, id: str) -> tuple[str, ...]:
     """What the appliance holds that an action treats: a faucet's is the nearest sink's."""
-    holder = id
+    holder: str | None = id
     if action == "ToggleObjectOn" and kind_in(id) == "Faucet":
         tap = event.object(id)
-        basins = [one for one in event.objects if one.kind == "SinkBasin"]
-        if tap is None or not basins:
-            return ()
-        holder = min(basins, key=lambda one: sum((a - b) ** 2 for a, b in zip(one.position, tap.position, strict=True))).id
-    found = event.object(holder)
+        holder = tap and nearest(tap.position, {one.id: one.position for one in event.objects if one.kind == "SinkBasin"})
+    found = holder and event.object(holder)
     return found.contents if found else ()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.alfred.plans.pool import Pool, drawn, worked
+from housequest.agent.alfred.plans.pool import Pool, drawn, plan_tasks
 from housequest.agent.alfred.plans.report import PlansReport, failures
 from housequest.agent.alfred.plans.run import PlanRun, make_run
 from housequest.agent.alfred.plans.work import PlanResult, begun, read_manifest, read_rows, score_plans, verify_plans
@@ -85,7 +85,7 @@ def test_no_plan_is_copied_from_the_demonstration_itself(data: Path, tmp_path: P
 
 
 def test_examples_are_drawn_evenly_and_found_by_what_was_told(data: Path) -> None:
-    every = worked(read_split("train", data), stepwise=False)
+    every = plan_tasks(read_split("train", data))
     assert len(every) == 5 == len(drawn(every, None, 0))
     assert (
         sorted(one.type for one in drawn(every, 4, 1)) == ["pick_and_place_simple"] * 2 + ["pick_heat_then_place_in_recep"] * 2
@@ -95,10 +95,9 @@ def test_examples_are_drawn_evenly_and_found_by_what_was_told(data: Path) -> Non
     (mug,) = asyncio.run(pool.nearest("a mug for coffee", 1, without=""))
     assert mug.instruction.goal == "Bring a mug to the coffee machine."
     others = asyncio.run(pool.nearest("apple", 9, without="train/task-1/trial"))
-    assert {one.origin for one in others} == {f"train/task-{n}/trial" for n in (2, 3, 4)}
-    stepwise = worked(read_split("train", data), stepwise=True)
-    (egg,) = asyncio.run(Pool(stepwise).nearest("HeatObject egg", 1, without=""))
-    assert egg.goal.startswith("Microwave an egg")
+    assert {one.demonstration.id for one in others} == {f"train/task-{n}/trial" for n in (2, 3, 4)}
+    (egg,) = asyncio.run(Pool(every, stepwise=True).nearest("HeatObject egg", 1, without=""))
+    assert egg.instruction.goal.startswith("Microwave an egg")
 
 
 @pytest.mark.parametrize("steps", ["off", "on"])

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from housequest.agent.alfred.seeing.detector import CLASSES, LEAST_SCORE
-from housequest.agent.alfred.seeing.registry import make_perception
+from housequest.agent.alfred.seeing.detector import CLASSES, LEAST_SCORE, make_perception
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.rooms.poses import Pose
 from housequest.worlds.rooms.room import Box

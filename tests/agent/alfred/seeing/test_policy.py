@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from housequest.agent.alfred.seeing.detector import make_perception
 from housequest.agent.alfred.seeing.oracle import skills_of
+from housequest.agent.alfred.seeing.outcomes import carried_out
 from housequest.agent.alfred.seeing.policy import ActionPolicy
 from housequest.agent.alfred.seeing.primitives import PolicyStep, steps_of
-from housequest.agent.alfred.seeing.registry import make_perception
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
 from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, SeeingState, Spot
 from housequest.agent.alfred.seeing.targets import Targets
@@ -21,7 +22,7 @@ from housequest.worlds.base import Env, Pictured
 from housequest.worlds.registry import make_world
 from housequest.worlds.rooms.poses import Pose
 from housequest.worlds.rooms.room import Box
-from tests.agent.alfred.seeing.frames import VIEW, drawn
+from tests.agent.alfred.seeing.frames import drawn
 
 SIZE = (150, 150)
 HOUSE = "example:1"  # heat some egg and put it in diningtable
@@ -54,7 +55,8 @@ class Robot:
         self.actions += (name,)
         self.refused += not step.observation.accepted
         frame, pose = self.env.frame(SIZE), self.env.pose()
-        self.state = self.policy.observe(self.state, action, frame, pose, accepted=step.observation.accepted)
+        self.state = carried_out(self.state, action, self.policy.targets, accepted=step.observation.accepted)
+        self.state = self.policy.perceived(self.state, self.policy.perceive(self.state, frame), pose)
 
 
 def robot(seeing: str = "truth", heuristics: Heuristics | None = None, house: str = HOUSE) -> Robot:
@@ -62,7 +64,7 @@ def robot(seeing: str = "truth", heuristics: Heuristics | None = None, house: st
     env = world.open(world.task(house))
     env.reset()
     assert isinstance(env, Pictured)
-    policy = ActionPolicy(make_perception(seeing), heuristics, lambda _, place: float(place == "fridge"))
+    policy = ActionPolicy(make_perception(seeing), heuristics or Heuristics(), lambda _, place: float(place == "fridge"))
     return Robot(policy, env, policy.begin(env.frame(SIZE), env.pose()))
 
 
@@ -114,7 +116,7 @@ def test_a_treatment_that_failed_goes_on_with_what_it_put_down() -> None:
 
 
 def test_what_something_was_put_into_is_what_is_picked_up_next() -> None:
-    targets, step = Targets(Heuristics(), VIEW), PolicyStep("pick", "mug")
+    targets, step = Targets(Heuristics()), PolicyStep("pick", "mug")
     here, there = Spot("mug", 1.0, 1.0, 0.9), Spot("mug", 3.0, 1.0, 0.9)
     filled = replace(robot().state, filled=here)
     assert [targets.meant(filled, step, spot) for spot in (here, there)] == [True, False]
@@ -144,7 +146,7 @@ def test_a_thing_that_is_nowhere_is_looked_for_and_given_up() -> None:
 def test_a_refused_move_blocks_a_stand_and_a_refused_action_is_tried_from_elsewhere() -> None:
     played = robot()
     ahead = LowLevelAction("MoveAhead")
-    bumped = played.policy.carried_out(played.state, ahead, accepted=False)
+    bumped = carried_out(played.state, ahead, played.policy.targets, accepted=False)
     x, z = played.state.stand
     side = played.state.pose.quarter
     assert bumped.bumped == {(x + (0, 1, 0, -1)[side], z + (1, 0, -1, 0)[side])}
@@ -160,7 +162,7 @@ def seen_from(*poses: Pose) -> SemanticMap:
     perception = make_perception("truth")
     seen = SemanticMap.empty(poses[0])
     for pose in poses:
-        seen = seen.seen(perception.see(drawn(pose, ("table 1", TABLE), ("mug 1", MUG)), 0), pose, VIEW)
+        seen = seen.seen(perception.see(drawn(pose, ("table 1", TABLE), ("mug 1", MUG)), 0), pose)
     return seen
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from housequest.agent.agents.registry import agent_spec, make_agent
 from housequest.agent.base import Agent, AskPerson
@@ -19,7 +18,6 @@ from housequest.agent.episodes.overseer import ProposalAnswer, Stop, TurnAnswer,
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.impression import Glimpse, Watchable
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
-from housequest.worlds.base import World
 from housequest.worlds.errors import HousequestError, ModelError, Unsupported, shown
 from housequest.worlds.registry import world_class
 
@@ -40,11 +38,13 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
         world, task = recorded_game(started)
         if world.engine != started.engine:
             raise Unsupported(f"it was played with {shown(started.engine)}.")
-        model = (
-            _Silent(started.model or "", recorded) if agent_spec(started.agent).needs_model_with(_settings(started)) else None
-        )
-        made = partial(_agent, started, world)
-        if not isinstance(made(model), Watchable):
+        settings = {name: value for name, value in started.settings.items() if value is not None}
+        silent = _Silent(started.model or "", recorded) if agent_spec(started.agent).needs_model_with(settings) else None
+
+        def made(model: Model | None, question: AskPerson | None = None) -> Agent:
+            return make_agent(started.agent, world=world, model=model, settings=settings, seed=started.seed, question=question)
+
+        if not isinstance(made(silent), Watchable):
             return found
         config = EpisodeConfig(
             engine=started.engine,
@@ -53,24 +53,23 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
             seed=started.seed,
             model=started.model,
             habits=started.habits,
-            settings=_settings(started),
+            settings=settings,
             curiosity=started.curiosity,
         )
         env = config.open(world, task)
         try:
-            asyncio.run(
-                resume_episode(
-                    env,
-                    made,
-                    config,
-                    recorded,
-                    lambda _: None,
-                    _Over(),
-                    model=model,
-                    world=world,
-                    watcher=lambda glimpse: found.update({glimpse.at: glimpse}),
-                )
+            played = resume_episode(
+                env,
+                made,
+                config,
+                recorded,
+                lambda _: None,
+                _Over(),
+                model=silent,
+                world=world,
+                watcher=lambda glimpse: found.update({glimpse.at: glimpse}),
             )
+            asyncio.run(played)
         finally:
             env.close()
     except HousequestError as error:
@@ -80,16 +79,6 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
 
 def _by_camera(started: Started) -> bool:
     return world_class(started.world).pictured and agent_spec(started.agent).by_camera
-
-
-def _agent(started: Started, world: World, model: Model | None, question: AskPerson | None = None) -> Agent:
-    return make_agent(
-        started.agent, world=world, model=model, settings=_settings(started), seed=started.seed, question=question
-    )
-
-
-def _settings(started: Started) -> dict[str, str | int | float | bool]:
-    return {name: value for name, value in started.settings.items() if value is not None}
 
 
 class _Over(Unattended):

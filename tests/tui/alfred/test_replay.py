@@ -13,8 +13,8 @@ from housequest.tui.commands.replay import replay
 from housequest.tui.replay.recording import read_recording
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.errors import ConfigurationError
+from tests.agent.alfred.test_glimpses import episode
 from tests.agent.episodes.acting import recorded
-from tests.agent.episodes.test_impressions import episode
 from tests.tui.screen import press, running_text, screen_text, showing, until
 
 pytestmark = [pytest.mark.anyio, pytest.mark.heavy]

@@ -1,4 +1,4 @@
-"""The drawing of who plays by a camera: the picture with what is claimed to be in it, the map beside it, and what is done next.
+"""The view of who plays by a camera: the picture with what is claimed to be in it, the map beside it, and what is done next.
 
 The same in words is for screen readers, and for terminals without colours.
 """
@@ -6,18 +6,22 @@ The same in words is for screen readers, and for terminals without colours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import starmap
 from math import ceil, floor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.style import Style
 from textual.content import Content
+from textual.geometry import Region
 from textual.strip import Strip
 
+from housequest.agent.alfred.glimpses import glimpses
+from housequest.agent.alfred.seeing.impression import GroundMap, Impression, Sighting, sightings
 from housequest.agent.episodes.drawing import Scene
-from housequest.agent.impression import GroundMap, Impression, Sighting
 from housequest.tui.episode.labels import Label, LabelKind, Named, named_at
-from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
+from housequest.tui.episode.view_drawing import PicturedView, ViewWish, painted, plan_lines
+from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach
 from housequest.worlds.rooms.kinds import kind_of
@@ -52,31 +56,22 @@ class CameraScene:
     """
 
     scene: Scene
-    impression: Impression | None = None
-    sightings: tuple[Sighting, ...] | None = None
-    reach: Reach | None = None
-    subgoal: str = ""
+    impression: Impression | None
+    sightings: tuple[Sighting, ...] | None
+    reach: Reach | None
+    subgoal: str
 
     @property
     def pose(self) -> Pose:
         return self.scene.situation.pose
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """A part of the pane, in cells."""
+class _Parts(NamedTuple):
+    """Where the parts of the pane are, in cells."""
 
-    x: int
-    y: int
-    width: int
-    height: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    picture: _Part
-    map: _Part | None
-    words: _Part
+    picture: Region
+    map: Region | None
+    words: Region
 
 
 def _arranged(width: int, height: int) -> _Parts:
@@ -88,41 +83,35 @@ def _arranged(width: int, height: int) -> _Parts:
     best = max(level, stack, row)
     if best < _LEAST_MAP:
         rows = max(1, min(height - 3, width // 2))
-        return _Parts(_Part((width - 2 * rows) // 2, 0, 2 * rows, rows), None, _Part(0, rows, width, height - rows))
-    picture, across = _Part(0, 0, 2 * best, best), 2 * best + 1
+        return _Parts(Region((width - 2 * rows) // 2, 0, 2 * rows, rows), None, Region(0, rows, width, height - rows))
+    picture, across = Region(0, 0, 2 * best, best), 2 * best + 1
     if best == row:
-        return _Parts(picture, _Part(across, 0, 2 * best, best), _Part(2 * across, 0, width - 2 * across, height))
+        return _Parts(picture, Region(across, 0, 2 * best, best), Region(2 * across, 0, width - 2 * across, height))
     if best == stack:
-        words = _Part(across + 1, 0, width - across - 1, height)
-        return _Parts(picture, _Part(0, best + 1, 2 * best, height - best - 1), words)
-    return _Parts(picture, _Part(across, 0, width - across, best), _Part(0, best + 1, width, height - best - 1))
+        words = Region(across + 1, 0, width - across - 1, height)
+        return _Parts(picture, Region(0, best + 1, 2 * best, height - best - 1), words)
+    return _Parts(picture, Region(across, 0, width - across, best), Region(0, best + 1, width, height - best - 1))
 
 
-def camera_picture(
-    shown: CameraScene,
-    size: tuple[int, int],
-    depth: ColourDepth,
-    styles: Mapping[LabelKind, Style],
-    paper: tuple[int, int, int],
-) -> list[Strip]:
-    """The drawing in cells; ``styles`` are those of names, ``paper`` is the colour beside it."""
+def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
+    """The drawing in cells."""
     import numpy as np
 
-    width, height = size
-    parts = _arranged(width, height)
+    width, height = wish.size
+    parts, styles = _arranged(width, height), wish.styles
     canvas = np.empty((2 * height, 2 * width, 3), np.uint8)
-    canvas[:] = paper
+    canvas[:] = wish.paper
     overlays = list(_seen(shown, parts.picture, canvas, styles))
     if parts.map is not None:
-        if shown.impression is not None and shown.impression.map is not None:
-            overlays += _mapped(shown, shown.impression, shown.impression.map, parts.map, canvas, styles)
+        if shown.impression is not None:
+            overlays += _mapped(shown, shown.impression, parts.map, canvas, styles)
         else:
-            overlays += _planned(shown, parts.map, canvas, styles, paper)
+            overlays += _planned(shown, parts.map, canvas, wish)
     overlays += _written(shown, parts.words, styles)
-    return block_lines(canvas, depth, overlays, paper)
+    return block_lines(canvas, wish.depth, overlays, wish.paper)
 
 
-def _seen(shown: CameraScene, part: _Part, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
+def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
     """Paint the picture, and yield the names on it."""
     camera = shown.scene.camera
     if camera is None:
@@ -146,7 +135,7 @@ def _seen(shown: CameraScene, part: _Part, canvas: NDArray[uint8], styles: Mappi
         yield Overlay(part.x + middle[0], part.y + middle[1], _MIDDLE, styles["goal"])
 
 
-def _claims(shown: CameraScene, part: _Part) -> tuple[list[Named], dict[str, tuple[int, int]]]:
+def _claims(shown: CameraScene, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
     """The claims and what was missed as they are named: first what is wrong."""
     # On a small picture, names would hide what they name.
     right: LabelKind = "near" if part.width >= _ROOMY else "far"
@@ -167,7 +156,7 @@ def _name(one: Sighting) -> str:
     return f"{FALSE if one.false else ''}{flat(one.claim)}"
 
 
-def _overlay(label: Label, part: _Part, styles: Mapping[LabelKind, Style]) -> Overlay:
+def _overlay(label: Label, part: Region, styles: Mapping[LabelKind, Style]) -> Overlay:
     return Overlay(part.x + label.x, part.y + label.y, label.text, styles[label.kind])
 
 
@@ -186,10 +175,11 @@ class _Frame:
         return floor((x - self.x0) / (self.row * ASPECT)), floor((self.z1 - z) / self.row)
 
 
-def _framed(seen: GroundMap, shown: Impression, pose: Pose, columns: int, rows: int) -> _Frame:
+def _framed(shown: Impression, pose: Pose, columns: int, rows: int) -> _Frame:
     """What was explored, with a margin, in whole steps of half a metre, so that a map seldom jumps."""
     import numpy as np
 
+    seen = shown.map
     xs, zs = np.nonzero(seen.explored)
     points = [(pose.x, pose.z), *shown.path, *([shown.target] if shown.target else [])]
     if len(xs):
@@ -214,18 +204,13 @@ def _cells(seen: GroundMap, frame: _Frame, columns: int, rows: int) -> tuple[NDA
 
 
 def _mapped(
-    shown: CameraScene,
-    impression: Impression,
-    seen: GroundMap,
-    part: _Part,
-    canvas: NDArray[uint8],
-    styles: Mapping[LabelKind, Style],
+    shown: CameraScene, impression: Impression, part: Region, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]
 ) -> Iterator[Overlay]:
     """Paint the map, and yield the names on it, the robot and what it is after."""
     import numpy as np
 
-    columns, rows = 2 * part.width, 2 * part.height
-    frame = _framed(seen, impression, shown.pose, columns, rows)
+    seen, columns, rows = impression.map, 2 * part.width, 2 * part.height
+    frame = _framed(impression, shown.pose, columns, rows)
     x, z, inside = _cells(seen, frame, columns, rows)
     picture = canvas[2 * part.y : 2 * part.y + rows, 2 * part.x : 2 * part.x + columns]
     floor_colour = np.array(_FLOOR, np.float32)
@@ -238,7 +223,7 @@ def _mapped(
     picture[blocked] = _OBSTACLE
     picture[there] = faint[kinds[there]].astype(np.uint8)
     picture[there & sure] = colours[kinds[there & sure]].astype(np.uint8)
-    for column, row in _dots(impression, frame):
+    for column, row in starmap(frame.pixel, impression.path[1:]):
         if 0 <= column < columns and 0 <= row < rows:
             picture[row, max(0, column - 1) : column + 1] = _WAY
     named, cells = _landmarks(shown.scene, seen, frame, part)
@@ -257,13 +242,7 @@ def _mapped(
         yield Overlay(part.x + column, part.y + row, _TARGET, styles["goal"])
 
 
-def _dots(impression: Impression, frame: _Frame) -> Iterator[tuple[int, int]]:
-    """The pixels of the way, one for each step."""
-    for place in impression.path[1:]:
-        yield frame.pixel(*place)
-
-
-def _landmarks(scene: Scene, seen: GroundMap, frame: _Frame, part: _Part) -> tuple[list[Named], dict[str, tuple[int, int]]]:
+def _landmarks(scene: Scene, seen: GroundMap, frame: _Frame, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
     """What is named on a map: what the goal names, then what is large."""
     import numpy as np
 
@@ -284,30 +263,16 @@ def _landmarks(scene: Scene, seen: GroundMap, frame: _Frame, part: _Part) -> tup
     return named, cells
 
 
-def _planned(
-    shown: CameraScene,
-    part: _Part,
-    canvas: NDArray[uint8],
-    styles: Mapping[LabelKind, Style],
-    paper: tuple[int, int, int],
-) -> Iterator[Overlay]:
+def _planned(shown: CameraScene, part: Region, canvas: NDArray[uint8], wish: ViewWish) -> Iterator[Overlay]:
     """Paint the plan of what pictures have shown, for who has no map of their own."""
-    import numpy as np
-
-    from housequest.tui.episode.labels import labels
-
-    frame = shown.scene.picture("plan", (2 * part.width, 2 * part.height), ASPECT)
-    rgb = np.where(np.isinf(frame.depth)[..., None], np.asarray(paper, np.uint8), frame.rgb)
-    canvas[2 * part.y : 2 * (part.y + part.height), 2 * part.x : 2 * (part.x + part.width)] = rgb
-    cells = {name: (column // 2, row // 2) for name, (column, row) in frame.spots().items()}
-    for label in labels(shown.scene, cells, (part.width, part.height), hidden=True):
-        yield _overlay(label, part, styles)
+    canvas[2 * part.y : 2 * part.bottom, 2 * part.x : 2 * part.right], overlays = painted(shown.scene, "plan", part.size, wish)
+    return (replace(one, x=one.x + part.x, y=one.y + part.y) for one in overlays)
 
 
 # In words.
 
 
-def _written(shown: CameraScene, part: _Part, styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
+def _written(shown: CameraScene, part: Region, styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
     lines = [line for said in _words(shown) for line in _lines(said, part.width)]
     for row, (kind, lead, text) in enumerate(lines[: part.height]):
         plain = Style(color=styles[kind].color, bold=styles[kind].bold)
@@ -365,8 +330,8 @@ def camera_text(shown: CameraScene, size: tuple[int, int]) -> tuple[Content, ...
     if impression is None and camera is not None:
         names = [f"{flat(name)} {_where(column, row)}" for name, (column, row) in camera.frame((99, 99)).spots().items()]
         lines += hung(Content("sees  "), Content(", ".join(names) or "nothing"), width)
-    if impression is not None and impression.map is not None:
-        lines += _characters(shown, impression, impression.map, width, max(8, height - len(lines) - 3))
+    if impression is not None:
+        lines += _characters(shown, impression, width, max(8, height - len(lines) - 3))
     return tuple(lines)
 
 
@@ -376,9 +341,9 @@ def _where(column: int, row: int) -> str:
     return " ".join(filter(None, (down, across))) or "in the middle"
 
 
-def _characters(shown: CameraScene, impression: Impression, seen: GroundMap, width: int, height: int) -> list[Content]:
+def _characters(shown: CameraScene, impression: Impression, width: int, height: int) -> list[Content]:
     """The map in characters, each with twice the height of its width, and what the letters mean."""
-    frame = _framed(seen, impression, shown.pose, width, height)
+    seen, frame = impression.map, _framed(impression, shown.pose, width, height)
     x, z, inside = _cells(seen, frame, width, height)
     letters = dict(zip(seen.names, _LETTERS, strict=False))
 
@@ -403,3 +368,20 @@ def _characters(shown: CameraScene, impression: Impression, seen: GroundMap, wid
     key = f"{key}; . floor, # in the way, o its way, {_TARGET} what it is after".removeprefix("; ")
     drawn = [Content("".join(row).rstrip()) for row in rows]
     return [*(line for line in drawn if line.plain), *hung(Content("  "), Content.styled(key, "$quiet"), width)]
+
+
+def _draw(scene: Scene, wish: ViewWish, reach: Reach | None) -> tuple[tuple[Strip, ...], tuple[Content, ...]]:
+    glimpse, camera = wish.glimpse, scene.camera
+    impression = None if glimpse is None else glimpse.look()
+    assert impression is None or isinstance(impression, Impression), "who plays by a camera makes these"
+    fresh = glimpse is not None and glimpse.at == wish.moment.anchor
+    found = sightings(impression, camera.frame(impression.size)) if impression and fresh and camera else None
+    plan, step = wish.moment.plan, wish.moment.step
+    shown = CameraScene(scene, impression, found, reach, plan[step] if step < len(plan) else "")
+    if wish.drawing == "camera":
+        return tuple(camera_picture(shown, wish)), ()
+    told = camera_text(shown, wish.size)
+    return (), told if impression else (*told, *plan_lines(scene, wish.size))
+
+
+CAMERA_VIEW = PicturedView(_draw, glimpses)

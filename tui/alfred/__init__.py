@@ -1,0 +1,1 @@
+"""Episodes by a camera on the screen."""
