@@ -81,7 +81,7 @@ async def explore(
     # Refuse an unreadable book before playing.
     library().writable(target.into, exploration.run.config.world)
     place = ExplorationFolder(folder)
-    exploration = place.begin_exploration(exploration)
+    place.begin_exploration(exploration)
     before = place.report()
     same = before is not None and (before.into, before.accept, before.besides) == (target.into, target.accept, target.names)
     if before is not None and same and not before.left(retry_errors=options.retry_errors):
@@ -208,7 +208,7 @@ class _Learning:
             workers=self.options.workers,
             seed=self.exploration.run.config.seed,
             longest=self.exploration.learning.reply_tokens,
-            form=self.exploration.learning.form,
+            form="auto",
         )
 
     @property

@@ -15,12 +15,11 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.explorer.ledger import LARGEST as LARGEST_LEDGER
 from housequest.agent.explorer.ledger import LedgerCall
 from housequest.agent.explorer.report import ExplorationReport
-from housequest.agent.models.forms import FormChoice
 from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from housequest.agent.roles.base import template_hashes
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.format import FORMAT, Format
 
-SCHEMA = 1
 LARGEST = 256 << 20
 NO_MODEL = "none"
 
@@ -29,22 +28,17 @@ _KEPT = ("valid", "test")
 
 
 class LearningConfig(BaseModel):
-    """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting.
-
-    ``form``: whether replies in learning are held to their forms, as those of explorations that began before there were any are
-    not.
-    """
+    """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: int = SCHEMA
+    format: Format = FORMAT
     distiller: str | None
     script_sha256: str | None
     chunk_steps: int
     chunk_tokens: int
     reply_tokens: int
     prompts: dict[str, str]
-    form: FormChoice = "free"
 
 
 class LearningRoom(BaseModel):
@@ -55,7 +49,7 @@ class LearningRoom(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: int = SCHEMA
+    format: Format = FORMAT
     chunk_tokens: int
     reply_tokens: int
 
@@ -89,7 +83,7 @@ class Exploration:
     def default_folder(self) -> Path:
         """The default folder; the same exploration always gets the same one."""
         run = self.run.default_folder
-        learning = self.learning.model_dump_json(exclude={"form"})
+        learning = self.learning.model_dump_json()
         digest = sha256(f"{run}\n{learning}".encode()).hexdigest()[:8]
         return run.with_name(f"explore-{run.name.rpartition('-')[0]}-{digest}")
 
@@ -126,7 +120,6 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
         chunk_tokens=options.chunk_tokens,
         reply_tokens=options.reply_tokens,
         prompts=template_hashes("housequest.agent.explorer") if model else {},
-        form="auto" if model else "free",
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
 
@@ -183,22 +176,14 @@ class ExplorationFolder(RunFolder):
         calls = faults_of(LedgerCall, self.calls_file, LARGEST_LEDGER, lines=True)
         return [*(fault for kind, file in files for fault in faults_of(kind, file, LARGEST)), *calls]
 
-    def begin_exploration(self, exploration: Exploration) -> Exploration:
-        """Write the configuration, or compare it with the one already there; the exploration as it goes on.
+    def begin_exploration(self, exploration: Exploration) -> None:
+        """Write the configuration, or compare it with the one already there.
 
-        One goes on with the form that it began with, so that no answered call is made again. Raises ``ConfigurationError`` with
-        the differences if another exploration has begun here.
+        Raises ``ConfigurationError`` with the differences if another exploration has begun here.
         """
-        learning = exploration.learning
-
-        def before() -> LearningConfig:
-            return parsed(LearningConfig, read_bytes(self.learning_file, LARGEST), str(self.learning_file))
-
+        file, learning = self.learning_file, exploration.learning
         with self.locked():
             self.begin(exploration.run.manifest)
             begin_run(
-                self.learning_file,
-                learning,
-                lambda: differences(before(), learning.model_copy(update={"form": before().form})),
+                file, learning, lambda: differences(parsed(LearningConfig, read_bytes(file, LARGEST), str(file)), learning)
             )
-            return replace(exploration, learning=learning.model_copy(update={"form": before().form}))

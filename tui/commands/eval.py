@@ -50,7 +50,7 @@ def evaluate(
     from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
     from housequest.agent.evaluation.runs.folder import RunFolder
     from housequest.agent.evaluation.runs.series import series_folder, series_kind
-    from housequest.agent.evaluation.runs.spec import make_run_spec, run_in
+    from housequest.agent.evaluation.runs.spec import make_run_spec
     from housequest.agent.evaluation.runs.sweep import SweepFolder
     from housequest.tui.commands.running import announce, play_run, run_options, shard_folder
     from housequest.worlds.alfred import PLANS
@@ -76,8 +76,8 @@ def evaluate(
         place = SweepFolder(shard_folder(place.path, out, how))
         _series(configuration, spec, place, limits, how, dry_run=dry_run, as_json=as_json)
         return
-    spec, folder = run_in(configuration, out)
-    folder = shard_folder(folder, out, how)
+    spec = make_run_spec(configuration)
+    folder = shard_folder(out or spec.default_folder, out, how)
     announce([spec], limits, settings.rules)
     if dry_run:
         print_result(spec.manifest.model_dump(mode="json"), _dry_run(configuration, spec, folder), as_json=as_json)

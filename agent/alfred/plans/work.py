@@ -21,7 +21,7 @@ from housequest.agent.alfred.plans.lota import LotaPlanner
 from housequest.agent.alfred.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal, SocraticPlanner
 from housequest.agent.alfred.plans.pool import PlanTask
 from housequest.agent.alfred.plans.run import PlanManifest, PlanRun
-from housequest.agent.episodes.digests import with_digest, without_digest
+from housequest.agent.episodes.digests import with_digest
 from housequest.agent.evaluation.analysis.lota_classes import LotaClass
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
 from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted
@@ -112,8 +112,7 @@ def verify_plans(folder: Path) -> Verification:
     except ConfigurationError as error:
         finished, faults = 0, [Fault(str(results), str(error))]
     faults += faults_of(LedgerCall, calls, LARGEST, lines=True)
-    has_digests = without_digest(read_bytes(manifest, LARGEST_MANIFEST))[1]
-    return Verification(folder, len(read_manifest(folder).tasks), finished, has_digests, tuple(faults))
+    return Verification(folder, len(read_manifest(folder).tasks), finished, tuple(faults))
 
 
 async def score_plans(

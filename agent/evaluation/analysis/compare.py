@@ -261,7 +261,7 @@ def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher
     ``watcher`` gets how many paths are found and how many are missing. Raises ``ConfigurationError``.
     """
     manifest = run.manifest()
-    results, model = run.finished(manifest.tasks), manifest.configuration.model
+    results, model = run.results(manifest.tasks), manifest.configuration.model
     played = {result.task for result in results}
     tasks = [task for task in manifest.tasks if task.id in played]
     metrics = metrics_of(manifest.configuration)
@@ -365,7 +365,7 @@ KINDS = (
     Kind("goal_by_path", "goal conditions by path (GC/path)", True, lambda each, _: each.weighted(each.goal)),
     Kind("steps", "steps an episode", False, lambda _, result: result.steps),
     Kind("refused", "refused commands", False, lambda _, result: result.refused),
-    Kind("repeated", "repeated commands", False, lambda _, result: result.repeated or 0),
+    Kind("repeated", "repeated commands", False, lambda _, result: result.repeated),
     Kind("low_level", "low-level actions", False, lambda _, result: result.low_level),
     Kind("diverged", "divergences of the simulator", False, lambda _, result: result.diverged),
     Kind("calls", "calls of the model", False, lambda _, result: result.calls),

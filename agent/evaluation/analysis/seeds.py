@@ -304,7 +304,7 @@ def read_arms(folder: SweepFolder, prices: PriceList) -> tuple[ArmFigures, ...]:
         run = folder.run(kept.folder)
         if run.manifest_file.exists():
             manifest = run.manifest()
-            results, model = run.finished(manifest.tasks), manifest.configuration.model
+            results, model = run.results(manifest.tasks), manifest.configuration.model
             clocks, ceiling = timings_of(run, manifest.tasks), ceiling_of(run, manifest, manifest.tasks)
             extras = Extras(clocks=clocks, prices=prices(model) if model else None, ceiling=ceiling)
             summaries.append(summarise(manifest.tasks, results, extras))

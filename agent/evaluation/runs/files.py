@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from housequest.agent.episodes.digests import LENGTH_OF_END, with_digest, without_digest
 from housequest.worlds.errors import ConfigurationError, shown, unquoted
+from housequest.worlds.format import other_format
 from housequest.worlds.paths import atomic_write, read_file
 
 T = TypeVar("T", bound=BaseModel)
@@ -85,9 +86,8 @@ def flattened(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 def _was(content: bytes, damaged: bytes) -> bool:
     """Whether ``damaged`` was ``content``: its digest has survived, or all but that."""
-    plain, _ = without_digest(content)
     digest = content[-LENGTH_OF_END:]
-    return damaged not in (content, plain) and (damaged.startswith(content[:-LENGTH_OF_END]) or damaged.endswith(digest))
+    return damaged != content and (damaged.startswith(content[:-LENGTH_OF_END]) or damaged.endswith(digest))
 
 
 def file_of(record: BaseModel) -> bytes:
@@ -119,8 +119,10 @@ def read_bytes(path: Path, largest: int, missing: str | None = None, way_out: st
 def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
     """Parse ``content`` as a ``kind``. Raises ``ConfigurationError`` with ``where``, the fault and the ``way_out``."""
     try:
-        return kind.model_validate_json(without_digest(content)[0])
+        return kind.model_validate_json(without_digest(content))
     except (ValueError, RecursionError) as error:
+        if (other := other_format(content)) is not None:
+            raise ConfigurationError(f"{where} {other}.") from None
         raise ConfigurationError(f"{where} is damaged: {words_of(error)}.{way_out}") from None
 
 
@@ -146,9 +148,9 @@ def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = 
     found: list[Fault] = []
     for where, record in records.items():
         try:
-            kind.model_validate_json(without_digest(record)[0])
+            kind.model_validate_json(without_digest(record))
         except (ValueError, RecursionError) as error:
-            found.append(Fault(where, words_of(error)))
+            found.append(Fault(where, other_format(record) or words_of(error)))
     return found
 
 

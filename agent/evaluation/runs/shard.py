@@ -173,7 +173,7 @@ def _plan(shards: Sequence[RunFolder], out: RunFolder) -> _Plan:
             raise ConfigurationError(f"{shards[0].path} and {shard.path} are of different runs, and were not merged:{listed}")
     found: dict[str, tuple[RunFolder, Result]] = {}
     for shard in shards:
-        for result in shard.finished(first.tasks):
+        for result in shard.results(first.tasks):
             if (before := found.get(result.task)) is not None:
                 raise ConfigurationError(
                     f"The episode {episode_name(result.selected)} is both in {before[0].path} and in {shard.path}; "

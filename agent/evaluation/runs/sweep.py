@@ -37,6 +37,7 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Frozen
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.format import FORMAT, Format
 from housequest.worlds.paths import atomic_write, remove_unfinished
 
 LARGEST_FILE = 1 << 18
@@ -96,7 +97,7 @@ SeriesKind = Literal["repeats", "attempts"]
 class SweepManifest(Frozen):
     """The content of ``sweep.json``; ``series`` is set where its runs are one."""
 
-    schema_version: int = 1
+    format: Format = FORMAT
     series: SeriesKind | None = Field(default=None, exclude_if=operator.not_)
     runs: tuple[ArmRecord, ...]
 

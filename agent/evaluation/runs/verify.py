@@ -1,4 +1,4 @@
-"""Whether the folder of a run, or of a sweep, is whole: by the digests in it, and without them by computing results again."""
+"""Whether the folder of a run, or of a sweep, is whole: by the digests in it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from housequest.worlds.errors import ConfigurationError
 class Verification:
     """What was found in the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole.
 
-    There are no ``tasks`` where the manifest cannot be read. ``has_digests`` is false for a run of version 0.1.
+    There are no ``tasks`` where the manifest cannot be read.
     """
 
     path: Path
     tasks: int = 0
     finished: int = 0
-    has_digests: bool = True
     faults: tuple[Fault, ...] = ()
 
     @property
@@ -41,7 +40,7 @@ class Verification:
         """For JSON."""
         faults = [{"where": fault.where, "what": fault.what, "miscounts": fault.miscounts} for fault in self.faults]
         counts = {"tasks": self.tasks, "finished": self.finished}
-        return {"run": str(self.path), "whole": self.whole, **counts, "digests": self.has_digests, "faults": faults}
+        return {"run": str(self.path), "whole": self.whole, **counts, "faults": faults}
 
     def lines(self) -> Iterator[str]:
         """For people."""
@@ -49,10 +48,8 @@ class Verification:
         if not self.whole:
             yield f"{self.path} is not whole{f'; {done} and whole' if self.tasks else ''}."
             yield from (f"  {fault}" for fault in self.faults)
-        elif self.has_digests:
-            yield f"{self.path} is whole; {done}."
         else:
-            yield f"{self.path} has no digests, since version 0.1 wrote none; {done}, and each comes to its result again."
+            yield f"{self.path} is whole; {done}."
 
 
 def verify_run(folder: RunFolder) -> Verification:
@@ -68,8 +65,8 @@ def verify_run(folder: RunFolder) -> Verification:
         if not folder.manifest_file.exists():
             raise
         return Verification(folder.path, faults=(fault_of(folder.manifest_file, error),))
-    found = folder.examine(manifest.tasks, recompute=True)
-    verified = Verification(folder.path, len(manifest.tasks), len(found.results), folder.has_digests, found.faults)
+    found = folder.examine(manifest.tasks)
+    verified = Verification(folder.path, len(manifest.tasks), len(found.results), found.faults)
     unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]
     kept = ((PathLine, folder.paths_file), (CeilingLine, folder.ceilings_file))
     faults = [fault for kind, file in kept for fault in faults_of(kind, file, LARGEST_INDEX, lines=True)]
