@@ -22,6 +22,7 @@ Group = Literal[
     "housequest.models",
     "housequest.bodies",
     "housequest.runs",
+    "housequest.files",
     "housequest.reports",
     "housequest.clusters",
     "housequest.commands",

@@ -9,11 +9,13 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from housequest.agent.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.messages import FromPlayer, Order, PlayerCluster, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
-from housequest.agent.training.processes import MOST_LOST, Pool
+from housequest.agent.evaluation.clusters import Pool
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 
+_MOST_LOST = 5
+"""Processes that may die over the same work."""
 _LONGEST = 200
 """Characters of Ray's reason for a loss that are told."""
 
@@ -22,7 +24,7 @@ def _ray() -> Any:
     return import_module("ray")  # takes a second
 
 
-class RayCluster(Cluster, Pool):
+class RayCluster(PlayerCluster, Pool):
     """The cluster at ``address``; without one, the cluster that Ray finds, or else this machine."""
 
     def __init__(self, address: str | None = None) -> None:
@@ -36,9 +38,12 @@ class RayCluster(Cluster, Pool):
         self._order = _ray().put(order)
         return room
 
+    def pool(self) -> Pool:
+        return self
+
     def begin(self, work: Callable[..., Any]) -> int:
         room = self._join()
-        self._work = _ray().remote(work).options(num_cpus=1, max_retries=MOST_LOST - 1)
+        self._work = _ray().remote(work).options(num_cpus=1, max_retries=_MOST_LOST - 1)
         return room
 
     def submit(self, *given: Any) -> Callable[[], Any]:
@@ -100,7 +105,7 @@ def _result(reference: Any) -> Any:
     except errors.RayTaskError as error:
         raise error.cause from None
     except errors.RayError as error:
-        raise HousequestError(f"{MOST_LOST} processes were lost over the same work, the last so: {_said(error)}.") from error
+        raise HousequestError(f"{_MOST_LOST} processes were lost over the same work, the last so: {_said(error)}.") from error
 
 
 def _said(error: Exception) -> str:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from typing import Any, Protocol, TypeVar
 
+from housequest.agent.evaluation.clusters import Pool
 from housequest.worlds.errors import HousequestError
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -36,25 +37,6 @@ class Worker(Protocol[T_contra, R_co]):
 
     def close(self) -> None:
         """Release what it holds."""
-        ...
-
-
-class Pool(Protocol):
-    """Processes here or on other machines. What one was at when it died is done again by another."""
-
-    def begin(self, work: Callable[..., Any]) -> int:
-        """Get ready to call ``work``; returns how many processes there are. Raises ``ConfigurationError``."""
-        ...
-
-    def submit(self, *given: Any) -> Callable[[], Any]:
-        """Have the work called with ``given``. What is returned waits for its result, and raises what it raised.
-
-        It raises ``HousequestError`` where one process after another dies.
-        """
-        ...
-
-    def close(self) -> None:
-        """Leave off."""
         ...
 
 

@@ -1,16 +1,16 @@
 """``housequest eval``: many episodes without a screen into a run's folder, or a sweep of runs; the same command resumes it.
 
-With ``--world alfred-plans`` there are no episodes: whole plans for ALFRED's instructions are scored.
+For a family of runs without episodes, the part that declares it does the work.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
@@ -19,17 +19,40 @@ from housequest.tui.commands.report import searching, show_sweep
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from housequest.agent.alfred.plans.run import PlanRun
-    from housequest.agent.alfred.plans.work import PlanResult
     from housequest.agent.config import Configuration
+    from housequest.agent.evaluation.families import RunFamily
     from housequest.agent.evaluation.runs.batch import RunOptions
-    from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker
+    from housequest.agent.evaluation.runs.budget import Budget
     from housequest.agent.evaluation.runs.shard import Shard
     from housequest.agent.evaluation.runs.spec import RunSpec
     from housequest.agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SweepFolder
 
-_FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps", "repeat", "retries")
-"""Settings that say how a game is played; their flags are refused."""
+
+class FamilyCommands(Protocol):
+    """What ``housequest eval`` does for a family of runs without episodes (`housequest.agent.evaluation.families`)."""
+
+    def evaluate(
+        self, configuration: Configuration, out: Path | None, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
+    ) -> None:
+        """Carry out one run, or go on with it, and print its figures."""
+        ...
+
+    def sweep(
+        self,
+        arms: Sequence[ConfiguredArm],
+        folder: SweepFolder,
+        budget: Budget,
+        how: RunOptions,
+        *,
+        dry_run: bool,
+        as_json: bool,
+    ) -> None:
+        """Carry out every run of a sweep, or go on with that, and print its table."""
+        ...
+
+
+def _commands(family: RunFamily) -> FamilyCommands:
+    return cast("FamilyCommands", import_module(family.commands))
 
 
 @options.takes(*options.TASKS, "limit", "sample", *options.PLAYER, "workers", *options.MEASUREMENT)
@@ -46,6 +69,7 @@ def evaluate(
 ) -> None:
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
     from housequest.agent.config import configure
+    from housequest.agent.evaluation.families import family_named
     from housequest.agent.evaluation.render.report import RunReport, read_summary
     from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
     from housequest.agent.evaluation.runs.folder import RunFolder
@@ -53,7 +77,6 @@ def evaluate(
     from housequest.agent.evaluation.runs.spec import make_run_spec
     from housequest.agent.evaluation.runs.sweep import SweepFolder
     from housequest.tui.commands.running import announce, play_run, run_options, shard_folder
-    from housequest.worlds.alfred import PLANS
 
     limits, how = read_budget(budget or ()), run_options(retry, shard, cluster)
     if sweep is not None:
@@ -61,9 +84,8 @@ def evaluate(
         return
     configuration = configure(flags)
     settings = configuration.settings
-    if settings.world == PLANS:
-        _refuse_parts(how)
-        _plans(configuration, out, limits, dry_run=dry_run, as_json=as_json)
+    if (family := family_named(settings.world)) is not None:
+        _commands(family).evaluate(configuration, out, limits, how, dry_run=dry_run, as_json=as_json)
         return
     if (kind := series_kind(settings)) is not None:
         spec = make_run_spec(configuration)
@@ -128,27 +150,20 @@ def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> Non
     finish(1 if any(each["errors"] for each in played) else 0)
 
 
-def _refuse_parts(how: RunOptions) -> None:
-    if how.shard is not None or how.cluster is not None:
-        flag = "--shard" if how.shard is not None else "--cluster"
-        raise ConfigurationError(f"{flag} is for games; plans take one call each, which --workers has in flight by itself.")
-
-
 def _sweep(
     file: Path, out: Path | None, flags: options.Flags, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
 ) -> None:
     """Play all runs of a sweep, or resume it, and print its table."""
+    from housequest.agent.evaluation.families import family_named
     from housequest.agent.evaluation.runs.budget import BudgetTracker
     from housequest.agent.evaluation.runs.sweep import SweepFolder, configured_arms, plan_sweep, read_sweep
     from housequest.tui.commands.running import announce, play_run, shard_folder
-    from housequest.worlds.alfred import PLANS
 
     sweep = read_sweep(file)
     folder = SweepFolder(shard_folder(out or sweep.default_folder, out, how))
     arms = tuple(configured_arms(sweep, flags))
-    if any(arm.configuration.settings.world == PLANS for arm in arms):
-        _refuse_parts(how)
-        _plan_sweep(arms, folder, budget, dry_run=dry_run, as_json=as_json)
+    if family := next(filter(None, (family_named(arm.configuration.settings.world) for arm in arms)), None):
+        _commands(family).sweep(arms, folder, budget, how, dry_run=dry_run, as_json=as_json)
         return
     trials = tuple(plan_sweep(sweep, flags))
     announce([trial.spec for trial in trials], budget)
@@ -211,99 +226,3 @@ def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...]) -> Iterator[str]
         config = trial.spec.config
         yield f"{trial.arm}, seed {trial.seed}: {trial.spec.selection} ({config.split}) with {config.agent}"
         yield from (f"  {line}" for line in (*about_rules(trial.spec), about_cost(trial.spec, folder.path / trial.folder)))
-
-
-def _plan_sweep(arms: tuple[ConfiguredArm, ...], folder: SweepFolder, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
-    """Score the plans of every arm of a sweep, or go on with that, and print its table."""
-    from housequest.agent.alfred.plans.sweep import PlanSweepReport, plan_arms, read_plan_arms
-    from housequest.agent.evaluation.runs.budget import BudgetTracker
-
-    trials = plan_arms(arms)
-    for trial in trials:
-        _check_plans(trial.configuration, limits)
-    for line in dict.fromkeys(line for trial in trials for line in _destinations(trial.run)):
-        terminal.note(line)
-    if dry_run:
-        runs = [{"arm": each.arm, "seed": each.seed, **each.run.manifest.model_dump(mode="json")} for each in trials]
-        told = [f"Would score {len(trials)} runs into {folder.path}", ""]
-        told += [f"{each.arm}, seed {each.seed}: {_asked(each.run)}" for each in trials]
-        print_result({"runs": runs}, told, as_json=as_json)
-        return
-    folder.begin(trials)
-    tracker, errors = BudgetTracker(limits), 0
-    for number, trial in enumerate(trials, start=1):
-        place = folder.path / trial.folder
-        opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}, into {place}"
-        rows = _score(trial.run, place, tracker, trial.configuration.settings.workers, opening)
-        errors += sum(row.outcome == "error" for row in rows)
-    print_report(PlanSweepReport(read_plan_arms(folder)), as_json=as_json)
-    _finish_plans(errors)
-
-
-def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
-    """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
-    from housequest.agent.alfred.plans.report import PlansReport
-    from housequest.agent.alfred.plans.run import make_run
-    from housequest.agent.evaluation.runs.budget import BudgetTracker
-
-    settings = configuration.settings
-    _check_plans(configuration, limits)
-    run = make_run(settings)
-    for line in _destinations(run):
-        terminal.note(line)
-    place = folder or run.default_folder
-    if dry_run:
-        tasks = (f"{task.id}  {task.instruction.goal}" for task in run.tasks)
-        lines = [f"Would ask for {_asked(run)}, into {place}", "", run.config.model_dump_json(indent=2), "", *tasks]
-        print_result(run.manifest.model_dump(mode="json"), lines, as_json=as_json)
-        return
-    opening = f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}"
-    rows = _score(run, place, BudgetTracker(limits), settings.workers, opening)
-    print_report(PlansReport(run.manifest, rows), as_json=as_json)
-    _finish_plans(sum(row.outcome == "error" for row in rows))
-
-
-def _asked(run: PlanRun) -> str:
-    return f"{len(run.tasks)} plans ({run.config.split}), with {len(run.pool.examples)} examples"
-
-
-def _check_plans(configuration: Configuration, limits: Budget) -> None:
-    """Refuse flags that are for games, and a budget of money without prices."""
-    from housequest.tui.commands.running import check_price
-
-    for flag in map(configuration.origin, _FOR_GAMES):
-        if flag.startswith("--"):
-            raise ConfigurationError(f"{flag} is for games, and plans are only scored; leave it out.")
-    settings = configuration.settings
-    check_price(limits, settings.model, settings.prices_of(settings.model) if settings.model else None)
-
-
-def _destinations(run: PlanRun) -> Iterator[str]:
-    """What goes to another machine, in sentences."""
-    from housequest.agent.models.embeddings import texts_go_to
-    from housequest.agent.models.registry import destination
-
-    if run.model is not None and (where := destination(run.model)) is not None:
-        yield f"Prompts go to {where}."
-    embedder = run.config.settings.embedder
-    if embedder and (where := texts_go_to(embedder)) is not None:
-        yield f"Goals go to {where}, for choosing examples."
-
-
-def _score(run: PlanRun, place: Path, tracker: BudgetTracker, workers: int, opening: str) -> list[PlanResult]:
-    from housequest.agent.alfred.plans.work import score_plans
-    from housequest.agent.evaluation.runs.batch import RunOptions
-    from housequest.tui.commands.running import ProgressLine
-    from housequest.tui.commands.running import carry_out as run_to_end
-
-    terminal.note(opening)
-    line = ProgressLine()
-    work = score_plans(run, place, RunOptions(workers, watcher=line), tracker)
-    with closing(line):
-        return run_to_end(work, tracker, line.say, lambda: f"{line.done} of {len(run.tasks)} finished")
-
-
-def _finish_plans(errors: int) -> None:
-    if errors:
-        terminal.note("Some calls of the model failed; the same command asks for those plans again.")
-        finish(1)

@@ -42,7 +42,6 @@ from housequest.agent.evaluation.runs.verify import Verification
 from housequest.agent.explorer.ledger import LARGEST, Ledger, LedgerCall, LedgerModel
 from housequest.agent.models.base import Model
 from housequest.agent.models.registry import make_model
-from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.scoring import Level, level, score
 from housequest.worlds.errors import ConfigurationError, ModelError
 from housequest.worlds.paths import atomic_write
@@ -78,12 +77,6 @@ class PlanResult(Frozen):
     executed_exact: bool = False
     executed_reaches: bool = False
     revisions: int = 0
-
-
-def begun(folder: Path) -> bool:
-    """Whether ``folder`` holds a run of this family."""
-    file = folder / "run.json"
-    return file.is_file() and f'"family": "{PLANS}"'.encode() in read_bytes(file, LARGEST_MANIFEST)
 
 
 def read_manifest(folder: Path) -> PlanManifest:

@@ -28,7 +28,7 @@ from housequest.worlds.base import Task
 from housequest.worlds.paths import open_file
 
 if TYPE_CHECKING:
-    from housequest.agent.cluster.messages import Cluster
+    from housequest.agent.evaluation.clusters import Cluster
 
 T = TypeVar("T")
 
@@ -205,12 +205,12 @@ class _Batch:
         if cluster is None or not waiting:
             yield LocalPlayer(self._run, self._spec.setup, self._agent, self._model, self._tracker, clock, self._set_aside)
             return
-        from housequest.agent.cluster.driver import ClusterPlayer
+        from housequest.agent.evaluation.clusters import ClusterJob
 
         most = min(self._options.workers, waiting)
         limiter = RateLimiter(self._model.most if self._model else None)
-        players = ClusterPlayer(cluster, self._spec, self._run, limiter, self._tracker, clock, self._set_aside, self._say, most)
-        async with players:
+        job = ClusterJob(self._spec, self._run, limiter, self._tracker, clock, self._set_aside, self._say, most)
+        async with cluster.players(job) as players:
             self._caller = players
             yield players
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from housequest.agent.episodes.record import read_episode
@@ -13,6 +13,7 @@ from housequest.agent.evaluation.runs.files import LARGEST_INDEX, Fault, faults_
 from housequest.agent.evaluation.runs.folder import MANIFEST_WAY_OUT, RunFolder, fault_of
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.plugins import load_plugin, plugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,6 @@ class Verification:
     def whole(self) -> bool:
         """Whether nothing is damaged, gone or doubled. What was never played is no damage."""
         return not self.faults
-
-    def and_also(self, faults: list[Fault]) -> Verification:
-        """The same with more faults."""
-        return replace(self, faults=(*self.faults, *faults))
 
     def data(self) -> dict[str, object]:
         """For JSON."""
@@ -55,6 +52,9 @@ class Verification:
 def verify_run(folder: RunFolder) -> Verification:
     """Look at every file of a run but its clocks. A run that is being played can have an episode without its line.
 
+    What a part adds to the folder, it looks at itself: the group ``housequest.files`` has functions that take the folder and
+    return a list of `Fault`.
+
     Raises ``ConfigurationError`` where there is no run.
     """
     if not folder.manifest_file.exists() and folder.episodes.is_dir():
@@ -66,11 +66,12 @@ def verify_run(folder: RunFolder) -> Verification:
             raise
         return Verification(folder.path, faults=(fault_of(folder.manifest_file, error),))
     found = folder.examine(manifest.tasks)
-    verified = Verification(folder.path, len(manifest.tasks), len(found.results), found.faults)
     unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]
     kept = ((PathLine, folder.paths_file), (CeilingLine, folder.ceilings_file))
     faults = [fault for kind, file in kept for fault in faults_of(kind, file, LARGEST_INDEX, lines=True)]
-    return verified.and_also([*unfinished, *faults])
+    added = [load_plugin("housequest.files", name, "check of files") for name in plugins("housequest.files")]
+    faults += [fault for check in added for fault in check(folder.path)]
+    return Verification(folder.path, len(manifest.tasks), len(found.results), (*found.faults, *unfinished, *faults))
 
 
 def verify_sweep(folder: SweepFolder) -> list[Verification]:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from housequest.agent.episodes.moments import digest
+from housequest.agent.evaluation.clusters import Pool
 from housequest.agent.roles.brief import is_brief_prompt
 from housequest.agent.training.export.conversations import Conversation, load, save
 from housequest.agent.training.export.recorded import RecordedEpisodes
 from housequest.agent.training.lora.base_model import BaseModel
 from housequest.agent.training.lora.games import Lessons, demonstrated, of_houses
 from housequest.agent.training.lora.recipe import ADAPTER, CARD, CHECKPOINT, CONVERSATIONS, RECORD, AdapterFolder, Recipe
-from housequest.agent.training.processes import Pool
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 
 _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.messages import FromPlayer, Order, PlayerCluster, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.episodes.events import ModelCall
 from housequest.agent.episodes.record import read_episode
@@ -66,12 +66,15 @@ class Handle(RemoteHandle):
 
 
 @dataclass
-class Here(Cluster):
+class Here(PlayerCluster):
     """Players in this process; after each ``every`` messages one is killed, drawn by ``chance``."""
 
     room: int = 3
     handles: list[Handle] = field(default_factory=list[Handle])
     order: Order | None = None
+
+    def pool(self) -> int:
+        return self.room
 
     async def open(self, order: Order) -> int:
         self.order = pickle.loads(pickle.dumps(order))

@@ -1,0 +1,1 @@
+"""What ``housequest eval`` does for ALFRED's plans."""
