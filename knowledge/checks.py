@@ -140,6 +140,18 @@ def parse_check(text: str) -> Check:
     return Check(command, before, _facts(parts[-1], "then", variables))
 
 
+def exclude(one: Check | None, other: Check | None) -> bool:
+    """Whether two checks state opposite facts for the same commands and facts before."""
+    if one is None or other is None or occasion(one) != occasion(other):
+        return False
+    return any(replace(fact, negated=not fact.negated) in other.then for fact in one.then)
+
+
+def occasion(check: Check) -> str:
+    """When a check applies: its command pattern and the facts before."""
+    return " and ".join([check.command, *sorted(map(str, check.before))])
+
+
 def _variables(command: str) -> tuple[str, ...]:
     words = command.split(" ")
     if not _VERB.fullmatch(words[0]):

@@ -12,3 +12,8 @@ EVALUATION_SEEDS = 1_000_000
 def may_be_learned(split: str, number: int) -> bool:
     """Whether a task of ``split`` may be learned from; ``number`` is the seed of a made-up house."""
     return split in LEARNT_FROM and not (split == "generated" and number >= EVALUATION_SEEDS)
+
+
+def is_evaluation_split(split: str) -> bool:
+    """Whether agents are evaluated on this split, by its name; no rule may be learned from it."""
+    return split.startswith(("valid", "test"))

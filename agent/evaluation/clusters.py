@@ -76,8 +76,8 @@ class Cluster(Protocol):
 class ClusterKind:
     """A kind of cluster.
 
-    ``forms`` says in words how one is named. ``read`` takes what follows the kind's name, with its colon, and returns None where
-    that means nothing.
+    ``forms`` says in words how one is named. ``read`` takes what follows the kind's name, with its colon, and returns
+    None where that means nothing.
     """
 
     forms: str

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from housequest.agent.explorer.distiller import CandidateRule, named_steps
 from housequest.agent.explorer.judges import ModelJudge
 from housequest.agent.explorer.report import DropCause, DroppedRule
-from housequest.knowledge.checks import Check
+from housequest.knowledge.checks import exclude, occasion
 from housequest.knowledge.judging import examine
 from housequest.knowledge.moments import Moment
 from housequest.knowledge.rules import Rule, Standing
@@ -218,19 +218,7 @@ def similar_pairs(rules: Sequence[Rule], old: int) -> Iterator[tuple[int, int]]:
             )
             found = {other: None for _, _, other in nearest}
             if rule.check:
-                found |= dict.fromkeys(checks.get(_occasion(rule.check), [])[-NEIGHBOURS:])
+                found |= dict.fromkeys(checks.get(occasion(rule.check), [])[-NEIGHBOURS:])
         if rule.check:
-            checks.setdefault(_occasion(rule.check), []).append(place)
+            checks.setdefault(occasion(rule.check), []).append(place)
         yield from ((other, place) for other in sorted(found))
-
-
-def exclude(one: Check | None, other: Check | None) -> bool:
-    """Whether two checks state opposite facts for the same commands and facts before."""
-    if one is None or other is None or _occasion(one) != _occasion(other):
-        return False
-    return any(replace(fact, negated=not fact.negated) in other.then for fact in one.then)
-
-
-def _occasion(check: Check) -> str:
-    """When a check applies: its command pattern and the facts before."""
-    return " and ".join([check.command, *sorted(map(str, check.before))])

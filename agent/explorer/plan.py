@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from housequest.agent.config import Configuration, Prices, world_of
+from housequest.agent.episodes.splits import is_evaluation_split
 from housequest.agent.evaluation.runs.files import Fault, begin_run, differences, faults_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
@@ -22,9 +23,6 @@ from housequest.worlds.format import FORMAT, Format
 
 LARGEST = 256 << 20
 NO_MODEL = "none"
-
-_KEPT = ("valid", "test")
-"""Prefixes of the names of evaluation splits."""
 
 
 class LearningConfig(BaseModel):
@@ -126,11 +124,6 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
 
 def _is_builtin(model: str) -> bool:
     return parse_model(model).provider.brief
-
-
-def is_evaluation_split(split: str) -> bool:
-    """Whether agents are evaluated on this split; nothing may be learned from it."""
-    return split.startswith(_KEPT)
 
 
 def refuse_evaluation_split(split: str, flag: str) -> None:

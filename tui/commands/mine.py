@@ -113,7 +113,7 @@ def _learnable(places: Sequence[Path]) -> tuple[list[EpisodeFile], str]:
     Raises ``ConfigurationError`` if there are none.
     """
     from housequest.agent.episodes.moments import episode_files, started
-    from housequest.agent.explorer.plan import is_evaluation_split
+    from housequest.agent.episodes.splits import is_evaluation_split
 
     chosen: list[EpisodeFile] = []
     worlds: list[str] = []

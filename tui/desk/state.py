@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
-from housequest.agent.explorer.filtering import exclude
+from housequest.knowledge.checks import exclude
 from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.locations import Location
 from housequest.knowledge.rulebook import Rulebook, read_book, save

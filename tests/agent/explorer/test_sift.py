@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from housequest.agent.explorer.distiller import CandidateRule
-from housequest.agent.explorer.filtering import FilterResult, exclude, filter_rules, normalized, similar_pairs
+from housequest.agent.explorer.filtering import FilterResult, filter_rules, normalized, similar_pairs
 from housequest.agent.explorer.judges import ArbiterVerdict, PairLabel
-from housequest.knowledge.checks import parse_check
+from housequest.knowledge.checks import exclude, parse_check
 from housequest.knowledge.moments import Moment
 from housequest.knowledge.rules import Evidence, Origin, Rule
 from housequest.worlds.alfworld.text import HOUSEHOLD
