@@ -33,9 +33,11 @@ from housequest.knowledge.rules import Rule, RuleKind, accepted
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar
+from housequest.worlds.plugins import load_plugin, plugins
 from housequest.worlds.registry import world_class
 
 if TYPE_CHECKING:
+    from housequest.agent.agents.spec import Worked
     from housequest.agent.models.openai.rate_limiter import Limiter
     from housequest.knowledge.rulebook import Rulebook
 
@@ -227,10 +229,13 @@ def _able_to_see(setup: Setup) -> Setup:
 
 
 def _worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
+    """What the first plugin of the group ``housequest.demonstrations`` that knows ``role`` shows of it; nothing if none does."""
     # The expert and all that it can reply are imported where a model is shown examples.
-    from housequest.agent.training.lora.worked import worked_examples
-
-    return worked_examples(agent, world, settings, role)
+    for name in plugins("housequest.demonstrations"):
+        worked: Worked = load_plugin("housequest.demonstrations", name, "kind of demonstration")
+        if found := worked(agent, world, settings, role):
+            return found
+    return ()
 
 
 def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> FrozenRules:

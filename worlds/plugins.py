@@ -23,6 +23,7 @@ Group = Literal[
     "housequest.bodies",
     "housequest.runs",
     "housequest.files",
+    "housequest.demonstrations",
     "housequest.reports",
     "housequest.clusters",
     "housequest.commands",

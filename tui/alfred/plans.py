@@ -17,6 +17,7 @@ from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.agent.models.embeddings import texts_go_to
 from housequest.agent.models.registry import destination
 from housequest.tui import terminal
+from housequest.tui.commands.eval import EvalCall
 from housequest.tui.commands.output import finish, print_report, print_result
 from housequest.tui.commands.running import ProgressLine, carry_out, check_price
 from housequest.worlds.errors import ConfigurationError
@@ -25,52 +26,48 @@ _FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "ma
 """Settings that say how a game is played; their flags are refused."""
 
 
-def evaluate(
-    configuration: Configuration, out: Path | None, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
-) -> None:
+def evaluate(configuration: Configuration, out: Path | None, call: EvalCall) -> None:
     """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
     settings = configuration.settings
-    _refuse_parts(how)
-    _check(configuration, budget)
+    _refuse_parts(call.how)
+    _check(configuration, call.budget)
     run = make_run(settings)
     for line in _destinations(run):
         terminal.note(line)
     place = out or run.default_folder
-    if dry_run:
+    if call.dry_run:
         tasks = (f"{task.id}  {task.instruction.goal}" for task in run.tasks)
         lines = [f"Would ask for {_asked(run)}, into {place}", "", run.config.model_dump_json(indent=2), "", *tasks]
-        print_result(run.manifest.model_dump(mode="json"), lines, as_json=as_json)
+        print_result(run.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
     opening = f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}"
-    rows = _score(run, place, BudgetTracker(budget), settings.workers, opening)
-    print_report(PlansReport(run.manifest, rows), as_json=as_json)
+    rows = _score(run, place, BudgetTracker(call.budget), settings.workers, opening)
+    print_report(PlansReport(run.manifest, rows), as_json=call.as_json)
     _finish(sum(row.outcome == "error" for row in rows))
 
 
-def sweep(
-    arms: Sequence[ConfiguredArm], folder: SweepFolder, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
-) -> None:
+def sweep(arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) -> None:
     """Score the plans of every arm of a sweep, or go on with that, and print its table."""
-    _refuse_parts(how)
+    _refuse_parts(call.how)
     trials = plan_arms(arms)
     for trial in trials:
-        _check(trial.configuration, budget)
+        _check(trial.configuration, call.budget)
     for line in dict.fromkeys(line for trial in trials for line in _destinations(trial.run)):
         terminal.note(line)
-    if dry_run:
+    if call.dry_run:
         runs = [{"arm": each.arm, "seed": each.seed, **each.run.manifest.model_dump(mode="json")} for each in trials]
         told = [f"Would score {len(trials)} runs into {folder.path}", ""]
         told += [f"{each.arm}, seed {each.seed}: {_asked(each.run)}" for each in trials]
-        print_result({"runs": runs}, told, as_json=as_json)
+        print_result({"runs": runs}, told, as_json=call.as_json)
         return
     folder.begin(trials)
-    tracker, errors = BudgetTracker(budget), 0
+    tracker, errors = BudgetTracker(call.budget), 0
     for number, trial in enumerate(trials, start=1):
         place = folder.path / trial.folder
         opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}, into {place}"
         rows = _score(trial.run, place, tracker, trial.configuration.settings.workers, opening)
         errors += sum(row.outcome == "error" for row in rows)
-    print_report(PlanSweepReport(read_plan_arms(folder)), as_json=as_json)
+    print_report(PlanSweepReport(read_plan_arms(folder)), as_json=call.as_json)
     _finish(errors)
 
 

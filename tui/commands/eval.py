@@ -6,16 +6,16 @@ For a family of runs without episodes, the part that declares it does the work.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_report, print_result
-from housequest.tui.commands.report import searching, show_sweep
+from housequest.tui.commands.output import finish, print_result
+from housequest.tui.commands.report import show
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -25,28 +25,32 @@ if TYPE_CHECKING:
     from housequest.agent.evaluation.runs.budget import Budget
     from housequest.agent.evaluation.runs.shard import Shard
     from housequest.agent.evaluation.runs.spec import RunSpec
-    from housequest.agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SweepFolder
+    from housequest.agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SeriesKind, SweepFolder
+
+
+@dataclass(frozen=True, slots=True)
+class EvalCall:
+    """How ``housequest eval`` was called: what it may use, how runs are played, and what is printed."""
+
+    budget: Budget
+    how: RunOptions
+    dry_run: bool
+    as_json: bool
+
+    @property
+    def of_shard(self) -> str:
+        """Which part of a run is played, in words; empty for a whole one."""
+        return f", shard {self.how.shard} of it" if self.how.shard is not None else ""
 
 
 class FamilyCommands(Protocol):
     """What ``housequest eval`` does for a family of runs without episodes (`housequest.agent.evaluation.families`)."""
 
-    def evaluate(
-        self, configuration: Configuration, out: Path | None, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
-    ) -> None:
+    def evaluate(self, configuration: Configuration, out: Path | None, call: EvalCall) -> None:
         """Carry out one run, or go on with it, and print its figures."""
         ...
 
-    def sweep(
-        self,
-        arms: Sequence[ConfiguredArm],
-        folder: SweepFolder,
-        budget: Budget,
-        how: RunOptions,
-        *,
-        dry_run: bool,
-        as_json: bool,
-    ) -> None:
+    def sweep(self, arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) -> None:
         """Carry out every run of a sweep, or go on with that, and print its table."""
         ...
 
@@ -70,52 +74,40 @@ def evaluate(
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
     from housequest.agent.config import configure
     from housequest.agent.evaluation.families import family_named
-    from housequest.agent.evaluation.render.report import RunReport, read_summary
     from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from housequest.agent.evaluation.runs.folder import RunFolder
-    from housequest.agent.evaluation.runs.series import series_folder, series_kind
+    from housequest.agent.evaluation.runs.series import series_kind
     from housequest.agent.evaluation.runs.spec import make_run_spec
-    from housequest.agent.evaluation.runs.sweep import SweepFolder
     from housequest.tui.commands.running import announce, play_run, run_options, shard_folder
 
-    limits, how = read_budget(budget or ()), run_options(retry, shard, cluster)
+    call = EvalCall(read_budget(budget or ()), run_options(retry, shard, cluster), dry_run, as_json)
     if sweep is not None:
-        _sweep(sweep, out, flags, limits, how, dry_run=dry_run, as_json=as_json)
+        _sweep(sweep, out, flags, call)
         return
     configuration = configure(flags)
     settings = configuration.settings
     if (family := family_named(settings.world)) is not None:
-        _commands(family).evaluate(configuration, out, limits, how, dry_run=dry_run, as_json=as_json)
+        _commands(family).evaluate(configuration, out, call)
         return
     if (kind := series_kind(settings)) is not None:
-        spec = make_run_spec(configuration)
-        place = series_folder(kind, spec, out)
-        if how.shard is not None and settings.retries:
-            raise ConfigurationError(
-                "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
-                "play it with --cluster."
-            )
-        place = SweepFolder(shard_folder(place.path, out, how))
-        _series(configuration, spec, place, limits, how, dry_run=dry_run, as_json=as_json)
+        _series(kind, configuration, out, call)
         return
     spec = make_run_spec(configuration)
-    folder = shard_folder(out or spec.default_folder, out, how)
-    announce([spec], limits, settings.rules)
+    folder = shard_folder(out or spec.default_folder, out, call.how)
+    announce([spec], call.budget, settings.rules)
     if dry_run:
         print_result(spec.manifest.model_dump(mode="json"), _dry_run(configuration, spec, folder), as_json=as_json)
         return
-    opening = f"{spec.config.split}: {spec.selection}{_of_shard(how)}, into {folder}"
-    line = play_run(spec, folder, BudgetTracker(limits), replace(how, workers=settings.workers), opening)
+    opening = f"{spec.config.split}: {spec.selection}{call.of_shard}, into {folder}"
+    line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, workers=settings.workers), opening)
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
-    if how.shard is not None:
-        _show_shards([folder], how.shard, as_json=as_json)
+    if call.how.shard is not None:
+        _show_shards([folder], call.how.shard, as_json=as_json)
         return
-    manifest, summary = read_summary(RunFolder(folder), settings.prices_of, searching)
-    print_report(RunReport(manifest, summary), as_json=as_json)
-    if as_json and summary.errored:
-        terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
-    finish(1 if summary.overall.errors else 0)
+    errors = show(folder, as_json=as_json)
+    if as_json and errors:
+        terminal.note(f"{errors} episodes errored; --retry errors plays them again.")
+    finish(1 if errors else 0)
 
 
 def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:
@@ -130,8 +122,20 @@ def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path) -> Itera
     yield from (f"{task.number:>4}  {task.id}" for task in spec.selection.tasks)
 
 
-def _of_shard(how: RunOptions) -> str:
-    return f", shard {how.shard} of it" if how.shard is not None else ""
+def _play_all(trials: Iterable[ArmRun], opening: Callable[[int, ArmRun], str], folder: SweepFolder, call: EvalCall) -> None:
+    """Play runs, which ``opening`` announces by their numbers, or go on with that, and print the figures of them all."""
+    from housequest.agent.evaluation.runs.budget import BudgetTracker
+    from housequest.tui.commands.running import play_run
+
+    tracker, places = BudgetTracker(call.budget), list[Path]()
+    for number, trial in enumerate(trials, start=1):
+        places.append(place := folder.path / trial.folder)
+        session = replace(call.how, workers=trial.configuration.settings.workers)
+        play_run(trial.spec, place, tracker, session, f"{opening(number, trial)}, into {place}")
+    if call.how.shard is not None:
+        _show_shards(places, call.how.shard, as_json=call.as_json)
+        return
+    finish(1 if show(folder.path, as_json=call.as_json) else 0)
 
 
 def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> None:
@@ -150,72 +154,58 @@ def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> Non
     finish(1 if any(each["errors"] for each in played) else 0)
 
 
-def _sweep(
-    file: Path, out: Path | None, flags: options.Flags, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
-) -> None:
+def _sweep(file: Path, out: Path | None, flags: options.Flags, call: EvalCall) -> None:
     """Play all runs of a sweep, or resume it, and print its table."""
     from housequest.agent.evaluation.families import family_named
-    from housequest.agent.evaluation.runs.budget import BudgetTracker
     from housequest.agent.evaluation.runs.sweep import SweepFolder, configured_arms, plan_sweep, read_sweep
-    from housequest.tui.commands.running import announce, play_run, shard_folder
+    from housequest.tui.commands.running import announce, shard_folder
 
     sweep = read_sweep(file)
-    folder = SweepFolder(shard_folder(out or sweep.default_folder, out, how))
+    folder = SweepFolder(shard_folder(out or sweep.default_folder, out, call.how))
     arms = tuple(configured_arms(sweep, flags))
     if family := next(filter(None, (family_named(arm.configuration.settings.world) for arm in arms)), None):
-        _commands(family).sweep(arms, folder, budget, how, dry_run=dry_run, as_json=as_json)
+        _commands(family).sweep(arms, folder, call)
         return
-    trials = tuple(plan_sweep(sweep, flags))
-    announce([trial.spec for trial in trials], budget)
-    if dry_run:
+    trials = tuple(plan_sweep(arms))
+    announce([trial.spec for trial in trials], call.budget)
+    if call.dry_run:
         runs = [{"arm": each.arm, "seed": each.seed, **each.spec.manifest.model_dump(mode="json")} for each in trials]
-        print_result({"runs": runs}, _dry_sweep(folder, trials), as_json=as_json)
+        print_result({"runs": runs}, _dry_sweep(folder, trials), as_json=call.as_json)
         return
     folder.begin(trials)
-    tracker = BudgetTracker(budget)
-    for number, trial in enumerate(trials, start=1):
-        place, session = folder.path / trial.folder, replace(how, workers=trial.configuration.settings.workers)
-        about = f"{trial.arm}, seed {trial.seed}: {trial.spec.selection}{_of_shard(how)}"
-        play_run(trial.spec, place, tracker, session, f"{number} of {len(trials)}: {about}, into {place}")
-    if how.shard is not None:
-        _show_shards([folder.path / trial.folder for trial in trials], how.shard, as_json=as_json)
-        return
-    finish(1 if show_sweep(folder, as_json=as_json) else 0)
+
+    def opening(number: int, trial: ArmRun) -> str:
+        return f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.spec.selection}{call.of_shard}"
+
+    _play_all(trials, opening, folder, call)
 
 
-def _series(
-    configuration: Configuration,
-    first: RunSpec,
-    folder: SweepFolder,
-    budget: Budget,
-    how: RunOptions,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def _series(kind: SeriesKind, configuration: Configuration, out: Path | None, call: EvalCall) -> None:
     """Play each task several times, or lost ones again, or go on with that, and print the figures."""
-    from housequest.agent.evaluation.runs.budget import BudgetTracker
-    from housequest.agent.evaluation.runs.series import series
-    from housequest.tui.commands.running import announce, play_run
+    from housequest.agent.evaluation.runs.series import series, series_folder
+    from housequest.agent.evaluation.runs.spec import make_run_spec
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.tui.commands.running import announce, shard_folder
 
-    settings = configuration.settings
-    announce([first], budget, settings.rules)
+    settings, first = configuration.settings, make_run_spec(configuration)
+    if call.how.shard is not None and settings.retries:
+        raise ConfigurationError(
+            "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
+            "play it with --cluster."
+        )
+    folder = SweepFolder(shard_folder(series_folder(kind, first, out).path, out, call.how))
+    announce([first], call.budget, settings.rules)
     most = settings.repeat if settings.repeat > 1 else 1 + settings.retries
-    if dry_run:
+    if call.dry_run:
         what = f"Would play this up to {most} times, into folders of {folder.path}"
         lines = (what, "", *_dry_run(configuration, first, folder.path))
-        print_result(first.manifest.model_dump(mode="json"), lines, as_json=as_json)
+        print_result(first.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
-    tracker = BudgetTracker(budget)
-    how, places = replace(how, workers=settings.workers), list[Path]()
-    for number, trial in enumerate(series(configuration, folder, retry_errors=how.retry_errors), start=1):
-        places.append(place := folder.path / trial.folder)
-        opening = f"{number} of up to {most}: {trial.spec.selection}{_of_shard(how)}, seed {trial.seed}, into {place}"
-        play_run(trial.spec, place, tracker, how, opening)
-    if how.shard is not None:
-        _show_shards(places, how.shard, as_json=as_json)
-        return
-    finish(1 if show_sweep(folder, as_json=as_json) else 0)
+
+    def opening(number: int, trial: ArmRun) -> str:
+        return f"{number} of up to {most}: {trial.spec.selection}{call.of_shard}, seed {trial.seed}"
+
+    _play_all(series(configuration, folder, retry_errors=call.how.retry_errors), opening, folder, call)
 
 
 def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...]) -> Iterator[str]:

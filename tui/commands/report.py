@@ -17,12 +17,10 @@ from housequest.worlds.plugins import load_plugin
 
 if TYPE_CHECKING:
     from housequest.agent.evaluation.analysis.compare import PriceList
-    from housequest.agent.evaluation.analysis.seeds import ArmFigures
     from housequest.agent.evaluation.analysis.series import SeriesReport
     from housequest.agent.evaluation.render.formats import ReportFormat
     from housequest.agent.evaluation.render.report import RunReport
     from housequest.agent.evaluation.runs.folder import RunFolder
-    from housequest.agent.evaluation.runs.sweep import SweepFolder
 
 MANY_PATHS = 300
 """Tasks from which on the search for shortest solutions takes seconds, and is announced."""
@@ -119,21 +117,11 @@ def searching(done: int, total: int) -> None:
         terminal.note(f"Searching for the shortest solutions of {total} tasks; they are kept in the run's folder.")
 
 
-def show_sweep(folder: SweepFolder, *, as_json: bool) -> int:
-    """Print the table of the sweep or series in ``folder``; how many episodes errored. Raises ``ConfigurationError``."""
+def show(place: Path, *, as_json: bool) -> int:
+    """Print the report of what ``place`` holds; how many episodes errored. Raises ``ConfigurationError``."""
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.render.reading import errors_of, read_sweep_report
+    from housequest.agent.evaluation.render.reading import errors_of, read_report
 
-    found = read_sweep_report(folder, configure(uses=()).settings.prices_of, searching)
+    found = read_report([place], configure(uses=()).settings.prices_of, searching)
     print_report(found, as_json=as_json)
     return errors_of(found)
-
-
-def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, ...]:
-    """Print the table of the sweep in ``folder``. Raises ``ConfigurationError``."""
-    from housequest.agent.config import configure
-    from housequest.agent.evaluation.analysis.seeds import SweepReport, read_arms
-
-    arms = read_arms(folder, configure(uses=()).settings.prices_of)
-    print_report(SweepReport(arms), as_json=as_json)
-    return arms

@@ -69,6 +69,8 @@ def read_side(place: Path, prices: PriceList) -> Run | Side:
 def errors_of(report: Report) -> int:
     """How many episodes errored; what runs without episodes met, their own command tells."""
     match report:
+        case RunReport():
+            return report.summary.overall.errors
         case SweepReport():
             return sum(arm.errors for arm in report.arms)
         case SeriesReport():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -130,6 +131,14 @@ def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_ou
     """Parse each line of ``file`` but a truncated last one; none without a file. Raises ``ConfigurationError`` by line."""
     lines = read_bytes(file, largest, way_out=way_out).split(b"\n")[:-1] if file.exists() else []
     return (parsed(kind, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1))
+
+
+def kept_lines(kind: type[T], file: Path) -> Iterator[T]:
+    """The lines of ``file`` that are whole, of what can be computed again; none where it cannot be read."""
+    with suppress(ConfigurationError):
+        for content in read_bytes(file, LARGEST_INDEX).splitlines():
+            with suppress(ConfigurationError):
+                yield parsed(kind, content, str(file))
 
 
 def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = False) -> list[Fault]:
