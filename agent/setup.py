@@ -229,7 +229,7 @@ def _able_to_see(setup: Setup) -> Setup:
 
 
 def _worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
-    """What the first plugin of the group ``housequest.demonstrations`` that knows ``role`` shows of it; nothing if none does."""
+    """What the first plugin in ``housequest.demonstrations`` that knows ``role`` shows of it; nothing if none does."""
     # The expert and all that it can reply are imported where a model is shown examples.
     for name in plugins("housequest.demonstrations"):
         worked: Worked = load_plugin("housequest.demonstrations", name, "kind of demonstration")
