@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import ParamSpec
@@ -29,7 +30,6 @@ from housequest.agent.cluster.messages import (
     Left,
     Order,
     Play,
-    PlayerCluster,
     PlayerLost,
     Ready,
     RemoteHandle,
@@ -38,7 +38,7 @@ from housequest.agent.cluster.messages import (
     Unfit,
     Wrote,
 )
-from housequest.agent.evaluation.clusters import ClusterJob, RemotePlayers
+from housequest.agent.evaluation.clusters import Cluster, ClusterJob, RemotePlayers
 from housequest.agent.evaluation.runs.budget import RunHalted, Stopped
 from housequest.agent.evaluation.runs.folder import episode_name
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
@@ -327,3 +327,22 @@ class ClusterPlayer(RemotePlayers):
         with open_file(part, "ab" if offset else "wb") as file:
             file.truncate(offset)
             file.write(content)
+
+
+class PlayerCluster(Cluster, ABC):
+    """A cluster on which players can be started."""
+
+    def players(self, job: ClusterJob) -> AbstractAsyncContextManager[RemotePlayers]:
+        return ClusterPlayer(self, job)
+
+    @abstractmethod
+    async def open(self, order: Order) -> int:
+        """Join it for this order; returns how many players have room. Raises ``ConfigurationError`` if it cannot be reached."""
+
+    @abstractmethod
+    def start(self) -> RemoteHandle:
+        """Start a player; it plays once there is room for it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave it."""

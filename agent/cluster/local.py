@@ -15,7 +15,8 @@ from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from housequest.agent.cluster.messages import FromPlayer, Order, PlayerCluster, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.driver import PlayerCluster
+from housequest.agent.cluster.messages import FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.evaluation.runs.budget import Stopped
 

@@ -1,14 +1,11 @@
-"""What a driver and its players tell each other, and what a cluster has to do for them."""
+"""What a driver and its players tell each other."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from housequest.agent.evaluation.clusters import Cluster, ClusterJob, RemotePlayers
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest, RunRequest
 from housequest.agent.models.base import Timing, Usage
@@ -176,24 +173,3 @@ class RemoteHandle(Protocol):
     def end(self) -> None:
         """End its process; it may be gone already."""
         ...
-
-
-class PlayerCluster(Cluster, ABC):
-    """A cluster on which players can be started."""
-
-    def players(self, job: ClusterJob) -> AbstractAsyncContextManager[RemotePlayers]:
-        from housequest.agent.cluster.driver import ClusterPlayer
-
-        return ClusterPlayer(self, job)
-
-    @abstractmethod
-    async def open(self, order: Order) -> int:
-        """Join it for this order; returns how many players have room. Raises ``ConfigurationError`` if it cannot be reached."""
-
-    @abstractmethod
-    def start(self) -> RemoteHandle:
-        """Start a player; it plays once there is room for it."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Leave it."""

@@ -9,7 +9,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from housequest.agent.cluster.messages import FromPlayer, Order, PlayerCluster, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.driver import PlayerCluster
+from housequest.agent.cluster.messages import FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.evaluation.clusters import Pool
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.cluster.messages import FromPlayer, Order, PlayerCluster, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.driver import PlayerCluster
+from housequest.agent.cluster.messages import FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.episodes.events import ModelCall
 from housequest.agent.episodes.record import read_episode
