@@ -7,8 +7,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from rich.cells import cell_len
-
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.output import drawing, print_report, write_page
@@ -75,6 +73,8 @@ def compare(
 
 def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
     """Two episodes of one task, called by ``names``, turn by turn; where ``look`` is narrow, one below the other."""
+    from rich.cells import cell_len
+
     from housequest.agent.evaluation.analysis.transcript import aligned
 
     start = first.started or second.started
@@ -134,6 +134,8 @@ def _aside(aside: TranscriptNote, look: TextLayout) -> list[StyledLine]:
 
 
 def _fitted(text: str, look: TextLayout, first: str, rest: str, style: TextStyle | None) -> list[StyledLine]:
+    from rich.cells import cell_len
+
     lines = look.wrapped(text, first, rest)
     if any(cell_len(line) > look.width for line in lines):
         # Some characters are two columns wide: half as many fit.
