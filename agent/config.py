@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from housequest.agent.evaluation.families import family_named
 from housequest.agent.models.registry import is_free
 from housequest.agent.protocols import find_protocol
 from housequest.agent.trust import Demand, FolderFile, Untrusted, counts, demands_of, is_trusted, without
-from housequest.worlds.alfred import PLANS
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar, defaults
 from housequest.worlds.paths import config_folder, given_path, read_file
@@ -434,8 +434,9 @@ def changed_options(**common: str | None) -> dict[str, Scalar]:
 
 def world_of(settings: Settings) -> World:
     """Make the world that ``settings`` name. Raises ``ConfigurationError``."""
-    if settings.world == PLANS:
-        raise ConfigurationError(f"{PLANS} has plans to score and nothing to play; use `housequest eval --world {PLANS}`.")
+    if (family := family_named(settings.world)) is not None:
+        name = settings.world
+        raise ConfigurationError(f"{name} has {family.about} and nothing to play; use `housequest eval --world {name}`.")
     return make_world(settings.world, **settings.options_of(settings.world))
 
 

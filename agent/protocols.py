@@ -98,9 +98,8 @@ PROTOCOLS: Mapping[str, Protocol] = {
             {**_PLAIN, "agent": ("react",), "split": ("valid_unseen",), "max_steps": (49,)},
             {**_EXEMPLARS, "max_tokens": (100,), "thoughts": ("turns",), "reflect": (False,)},
             seen=(
-                "ysymyth/ReAct, alfworld.ipynb: the 134 games of eval_out_of_distribution, 49 lines a game, `think:` "
-                "answered with OK., exemplars 1 and 0 of the type, temperature 0, 100 tokens a line, stop at the end of a "
-                "line.",
+                "ysymyth/ReAct, alfworld.ipynb: the 134 games of eval_out_of_distribution, 49 lines a game, `think:` answered "
+                "with OK., exemplars 1 and 0 of the type, temperature 0, 100 tokens a line, stop at the end of a line.",
                 "Copies of its prompt file (sbhambr1/react_brittleness, prompts/alfworld_3prompts.json): react_TYPE_0 to 2, "
                 "lines > command or > think: ... with their answers, `put X in/on Y`.",
                 "ysymyth/ReAct, README: GPT-3 78.4, PaLM-540B 70.9 (in the paper the best of six prompts).",
@@ -124,14 +123,12 @@ PROTOCOLS: Mapping[str, Protocol] = {
             {**_EXEMPLARS, "pair": ("1-0",), "max_tokens": (100, 256), "thoughts": ("turns",), "reflect": (True,)},
             seen=(
                 "noahshinn/reflexion, alfworld_runs/alfworld_trial.py at 878a144a, beside the logs of its trials: 50 lines a "
-                "game, "
-                "100 tokens, text-davinci-002, exemplars 1 and 0; won games are not played again; at most the last three "
-                "reflections are shown. Later versions (65001352): 49 lines, and 256 tokens in utils.py (851b4677).",
+                "game, 100 tokens, text-davinci-002, exemplars 1 and 0; won games are not played again; at most the last "
+                "three reflections are shown. Later versions (65001352): 49 lines, and 256 tokens in utils.py (851b4677).",
                 "noahshinn/reflexion, alfworld_runs/run_reflexion.sh: 10 trials of 134 games with memory; its logs go up "
                 "to 15.",
                 "noahshinn/reflexion, alfworld_runs/generate_reflections.py: a reflection sees the lost game, thoughts among "
-                "its "
-                "lines, and the reflections before.",
+                "its lines, and the reflections before.",
             ),
             differs=(
                 "There a game that ended counts as won, whether it was or not (issue 51 of ALFWorld: at its limit of steps a "
@@ -170,8 +167,7 @@ PROTOCOLS: Mapping[str, Protocol] = {
                 "512 tokens; env_manager.py and prompts: goal, step, the last observations and actions, what is admissible "
                 "but `help`.",
                 "Forks of verl-agent (zhangyun04/verl-agent at 873d52cc), projection.py: the reply in small letters; what "
-                "stands "
-                "between <action> and </action>, else its last 30 letters, is played, and stands in the history.",
+                "stands between <action> and </action>, else its last 30 letters, is played, and stands in the history.",
             ),
             differs=(
                 "We could not see the repository's own files, only those of forks, issues and a sister repository.",
@@ -195,10 +191,8 @@ PROTOCOLS: Mapping[str, Protocol] = {
                 "THUDM/AgentBench, configs/tasks/alfworld.yaml: 35 rounds, split standard, prompts that plan first.",
                 "THUDM/AgentBench, data/alfworld/standard.json: 50 games of valid_unseen, 9 or 8 of each type.",
                 "THUDM/AgentBench, src/server/tasks/alfworld/task.py: a chat; each reply is a round; one example of the type, "
-                "a "
-                "list of available actions, of which only the last stays in the prompt; a game is lost at once by a reply "
-                "without "
-                "ACTION:, and from the fourth round on by the same reply three times.",
+                "a list of available actions, of which only the last stays in the prompt; a game is lost at once by a reply "
+                "without ACTION:, and from the fourth round on by the same reply three times.",
             ),
             games="agentbench.txt",
             differs=(

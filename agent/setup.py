@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict
 
 from housequest.agent.agents.registry import (
     DEFAULT_AGENT,
     acting_agent,
     agent_names,
     agent_spec,
-    kept_settings,
     make_agent,
     model_for,
-    recorded_settings,
     resolve_settings,
 )
 from housequest.agent.agents.spec import needs_a_plan, needs_admissible
@@ -62,7 +60,7 @@ class FrozenRules(BaseModel):
     """The rules that the agent may see, as a run's record keeps them.
 
     ``file`` and ``sha256`` identify the book, ``part`` says which of its rules if not all accepted ones, ``budget`` is in
-    tokens per episode. Older runs, which showed all rules at once, have a budget of None.
+    tokens per episode.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -70,19 +68,8 @@ class FrozenRules(BaseModel):
     file: str
     sha256: str
     part: str = ""
-    budget: int | None = None
+    budget: int = RULES_BUDGET
     rules: tuple[FrozenRule, ...]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _earlier(cls, value: object) -> object:
-        """Read a manifest from before rules were chosen, which has only statements."""
-        if not isinstance(value, dict) or "statements" not in value:
-            return cast("object", value)
-        fields = dict(cast("dict[str, object]", value))
-        statements = fields.pop("statements")
-        listed = cast("list[object]", statements) if isinstance(statements, list) else []
-        return {**fields, "rules": [{"id": f"rule-{number}", "statement": each} for number, each in enumerate(listed, 1)]}
 
     @property
     def label(self) -> str:
@@ -93,7 +80,7 @@ class FrozenRules(BaseModel):
     def offered(self) -> RuleBudget:
         """The rules with their budget, as an agent takes them."""
         rules = (Rule(each.id, each.statement, each.kind, each.types, each.objects) for each in self.rules)
-        return RuleBudget(tuple(rules), self.budget or RULES_BUDGET, self.label)
+        return RuleBudget(tuple(rules), self.budget, self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +131,7 @@ class Setup:
 
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
-        settings, seed = recorded_settings(self.agent, dict(self.episode.settings)), self.episode.seed
+        settings, seed = self.episode.settings, self.episode.seed
         return make_agent(
             self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question, worked=_worked
         )
@@ -189,7 +176,7 @@ def set_up(
     agent = agent or settings.agent or DEFAULT_AGENT
     model = model_for(agent, settings.model, world.name if world else settings.world, settings.settings_of(agent))
     world = world or world_of(settings)
-    kept = kept_settings(agent, resolve_settings(agent, settings.settings_of(agent)))
+    kept = resolve_settings(agent, settings.settings_of(agent))
     if world.skills:
         # The world finds what a skill is about, so it says nothing how the agent would search.
         kept = {name: value for name, value in kept.items() if name != "search"}
@@ -242,7 +229,8 @@ def _able_to_see(setup: Setup) -> Setup:
 
 
 def _worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
-    # Whoever has examples is imported where a model is shown some.
+    """What the first plugin of ``housequest.examples`` that knows ``role`` shows of it; nothing if none does."""
+    # The expert and all that it can reply are imported where a model is shown examples.
     for name in plugins("housequest.examples"):
         worked: Worked = load_plugin("housequest.examples", name, "source of examples")
         if found := worked(agent, world, settings, role):

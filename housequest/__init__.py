@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from housequest.worlds.options import option
     from housequest.worlds.registry import make_world, world_names
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # The packages lie beside this folder in a checkout, which has links to them; where links cannot be had (Windows), Python is
 # told of the folder that holds them.

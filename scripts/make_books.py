@@ -120,7 +120,8 @@ async def _stumble(spec: RunSpec, folder: Path) -> None:
         with EpisodeRecorder(run.episode(selected)) as recorder:
             await run_episode(env, agent, spec.setup.episode, recorder)
         env.close()
-    run.rewrite(run.recovered([SelectedTask.of(task) for task in spec.selection.tasks]))
+    results, _ = run.mend([SelectedTask.of(task) for task in spec.selection.tasks])
+    run.rewrite(results)
 
 
 def human(runs: Sequence[Path]) -> Rulebook:

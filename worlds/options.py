@@ -26,40 +26,14 @@ def option(
     *,
     least: float = 0,
     most: float = _MOST,
-    later: bool = False,
-    before: Scalar | None = None,
 ) -> Any:
-    """A field of an options dataclass, with a line of ``help`` and the bounds of a number.
-
-    Set ``later`` on an option that you add after a release: records without it then mean its default. If they mean another
-    value, give that as ``before``.
-    """
-    meaning = {"later": later or before is not None, "before": default if before is None else before}
-    return dataclasses.field(default=default, metadata={"help": help, "least": least, "most": most, **meaning})
+    """A field of an options dataclass, with a line of ``help`` and the bounds of a number."""
+    return dataclasses.field(default=default, metadata={"help": help, "least": least, "most": most})
 
 
 def defaults(options: type[Any]) -> dict[str, Scalar | None]:
     """The options that ``options`` declares, with their defaults, in their order."""
     return {field.name: cast("Scalar | None", field.default) for field in dataclasses.fields(options)}
-
-
-def kept_options(options: type[Any], values: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """``values`` as a record keeps them: without options that came later, where they are what records without them mean.
-
-    So what was begun with an earlier version is the same as what the present one would begin.
-    """
-    later = _later(options)
-    return {name: value for name, value in values.items() if name not in later or value != later[name]}
-
-
-def recorded_options(options: type[Any], kept: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """The values that a record means which has ``kept`` them: the other way round than `kept_options`."""
-    return {**_later(options), **kept}
-
-
-def _later(options: type[Any]) -> dict[str, Scalar]:
-    """What records that were kept before them mean, for the options that came later."""
-    return {field.name: field.metadata["before"] for field in dataclasses.fields(options) if field.metadata.get("later")}
 
 
 def read_options(options: type[T], given: Mapping[str, object], *, owner: str, word: str = "option") -> T:

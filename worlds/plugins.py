@@ -24,6 +24,7 @@ Group = Literal[
     "housequest.examples",
     "housequest.bodies",
     "housequest.runs",
+    "housequest.files",
     "housequest.reports",
     "housequest.clusters",
     "housequest.commands",

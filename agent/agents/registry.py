@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from housequest.agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
-from housequest.worlds.options import Scalar, kept_options, recorded_options
+from housequest.worlds.options import Scalar
 from housequest.worlds.plugins import load_plugin, plugins, ships
 from housequest.worlds.registry import DEFAULT_WORLD, household
 
@@ -91,18 +91,6 @@ def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar
     spec = agent_spec(name)
     read = spec.read_settings(given)
     return read if spec.settings is None else dataclasses.asdict(read)
-
-
-def kept_settings(name: str, settings: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """All ``settings`` of agent ``name`` as records keep them (`housequest.worlds.options.kept_options`)."""
-    declared = agent_spec(name).settings
-    return dict(settings) if declared is None else kept_options(declared, settings)
-
-
-def recorded_settings(name: str, kept: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """The settings of agent ``name`` that a record means which has ``kept`` them, also one of an earlier version."""
-    declared = agent_spec(name).settings
-    return dict(kept) if declared is None else recorded_options(declared, kept)
 
 
 def make_agent(

@@ -56,7 +56,6 @@ class ModelSettings:
     form: FormChoice = option(
         "auto",
         "hold replies to their form: if the model can be held, never, always; completion: it continues plain text",
-        before="free",
     )
 
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import math
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import BinaryIO, ParamSpec
+from typing import ParamSpec
 
 from housequest.agent.cluster.messages import (
     Answer,
     Begin,
     Clocked,
-    Cluster,
     End,
     Enter,
     Failed,
@@ -38,14 +38,14 @@ from housequest.agent.cluster.messages import (
     Unfit,
     Wrote,
 )
-from housequest.agent.evaluation.runs.budget import BudgetTracker, Caller, RunHalted, Stopped
-from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
-from housequest.agent.evaluation.runs.player import Player, SetAside
+from housequest.agent.evaluation.clusters import Cluster, ClusterJob, RemotePlayers
+from housequest.agent.evaluation.runs.budget import RunHalted, Stopped
+from housequest.agent.evaluation.runs.folder import episode_name
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.agent.evaluation.runs.spec import RunSpec
 from housequest.agent.models.base import Completion
 from housequest.agent.models.keys import load_keys
-from housequest.agent.models.rate_limiter import Call, RateLimiter
+from housequest.agent.models.rate_limiter import Call
 from housequest.worlds.base import Task
 from housequest.worlds.paths import IrregularFile, alfworld_data, open_file, read_file, refuse_irregular
 
@@ -91,32 +91,21 @@ class _Remote:
         self.waking.set()
 
 
-class ClusterPlayer(Player, Caller):
-    """Plays a run's episodes by players on ``cluster``, at most ``most`` at once; an asynchronous context manager."""
+class ClusterPlayer(RemotePlayers):
+    """Plays the episodes of ``job`` by players on ``cluster``; an asynchronous context manager."""
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        spec: RunSpec,
-        run: RunFolder,
-        limiter: RateLimiter,
-        tracker: BudgetTracker,
-        clock: BinaryIO,
-        set_aside: SetAside,
-        say: Callable[[str], None],
-        most: int,
-    ) -> None:
+    def __init__(self, cluster: PlayerCluster, job: ClusterJob) -> None:
         self._cluster = cluster
-        self._order = _order_of(spec, strict=tracker.budget.calls is not None)
-        self._prices = spec.setup.prices
-        self._run = run
-        self._limiter = limiter
-        self._tracker = tracker
-        self._clock = clock
-        self._set_aside = set_aside
-        self._say = say
-        self._most = most
-        self._share = most
+        self._order = _order_of(job.spec, strict=job.tracker.budget.calls is not None)
+        self._prices = job.spec.setup.prices
+        self._run = job.run
+        self._limiter = job.limiter
+        self._tracker = job.tracker
+        self._clock = job.clock
+        self._set_aside = job.set_aside
+        self._say = job.say
+        self._most = job.most
+        self._share = job.most
         """Episodes that one player plays at once."""
         self._waiting: deque[_Job] = deque()
         self._players: list[_Remote] = []
@@ -338,3 +327,22 @@ class ClusterPlayer(Player, Caller):
         with open_file(part, "ab" if offset else "wb") as file:
             file.truncate(offset)
             file.write(content)
+
+
+class PlayerCluster(Cluster, ABC):
+    """A cluster on which players can be started."""
+
+    def players(self, job: ClusterJob) -> AbstractAsyncContextManager[RemotePlayers]:
+        return ClusterPlayer(self, job)
+
+    @abstractmethod
+    async def open(self, order: Order) -> int:
+        """Join it for this order; returns how many players have room. Raises ``ConfigurationError`` if it cannot be reached."""
+
+    @abstractmethod
+    def start(self) -> RemoteHandle:
+        """Start a player; it plays once there is room for it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave it."""

@@ -15,7 +15,8 @@ from multiprocessing import get_context
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from housequest.agent.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.driver import PlayerCluster
+from housequest.agent.cluster.messages import FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.evaluation.runs.budget import Stopped
 
@@ -25,13 +26,16 @@ _SIZE = 8
 """Bytes before each message that give its size."""
 
 
-class ProcessCluster(Cluster):
+class ProcessCluster(PlayerCluster):
     """This machine, with so many ``processes``."""
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self._order = b""
         self._started: list[_ProcessHandle] = []
+
+    def pool(self) -> int:
+        return self.processes
 
     async def open(self, order: Order) -> int:
         self._order = pickle.dumps(order)

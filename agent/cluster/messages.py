@@ -1,4 +1,4 @@
-"""What a driver and its players tell each other, and what a cluster has to do for them."""
+"""What a driver and its players tell each other."""
 
 from __future__ import annotations
 
@@ -172,20 +172,4 @@ class RemoteHandle(Protocol):
 
     def end(self) -> None:
         """End its process; it may be gone already."""
-        ...
-
-
-class Cluster(Protocol):
-    """Machines on which players can be started."""
-
-    async def open(self, order: Order) -> int:
-        """Join it for this order; returns how many players have room. Raises ``ConfigurationError`` if it cannot be reached."""
-        ...
-
-    def start(self) -> RemoteHandle:
-        """Start a player; it plays once there is room for it."""
-        ...
-
-    def close(self) -> None:
-        """Leave it."""
         ...

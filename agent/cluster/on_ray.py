@@ -9,7 +9,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from housequest.agent.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.driver import PlayerCluster
+from housequest.agent.cluster.messages import FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.processes import MOST_LOST, Pool
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
@@ -22,7 +23,7 @@ def _ray() -> Any:
     return import_module("ray")  # takes a second
 
 
-class RayCluster(Cluster, Pool):
+class RayCluster(PlayerCluster, Pool):
     """The cluster at ``address``; without one, the cluster that Ray finds, or else this machine."""
 
     def __init__(self, address: str | None = None) -> None:
@@ -35,6 +36,9 @@ class RayCluster(Cluster, Pool):
         room = self._join()
         self._order = _ray().put(order)
         return room
+
+    def pool(self) -> Pool:
+        return self
 
     def begin(self, work: Callable[..., Any]) -> int:
         room = self._join()

@@ -32,20 +32,20 @@ def with_digest(text: str) -> str:
     return f"{body}{before}{_sha256(body.encode())}{after}"
 
 
-def without_digest(content: bytes) -> tuple[bytes, bool]:
-    """The object that `with_digest` was given, and whether it has a digest: those of version 0.1 have none.
+def without_digest(content: bytes) -> bytes:
+    """The object that `with_digest` was given.
 
-    Raises ``Damaged`` where the digest is that of another text, or is laid out otherwise.
+    Raises ``Damaged`` where there is no digest, or that of another text, or one that is laid out otherwise.
     """
     for before, after in _LAYOUTS:
         body, _, digest = content.removesuffix(after.encode()).rpartition(before.encode())
         if body and content.endswith(after.encode()) and len(digest) == 64:
             if digest != _sha256(body).encode():
                 raise Damaged("it is not what its own sha256 says")
-            return body + after[1:].encode(), True
+            return body + after[1:].encode()
     if b'"sha256":' in content[-LENGTH_OF_END - 10 :]:
         raise Damaged("its sha256 does not stand where it was written; was it saved by an editor?")
-    return content, False
+    raise Damaged("its sha256 is missing: it was cut off, or written by something else")
 
 
 def sha256_of(path: Path, *, sync: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""The events of an episode, as one discriminated union with a schema version.
+"""The events of an episode, as one discriminated union whose first kind says in which format they are.
 
 Live play and replay differ only in where the events come from. Every event has an id, counted from 0 in order, and the id of
 its parent, so that the branches of a rewound episode form a tree. Timings and cache counts are not events: they are sent and
@@ -14,8 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from housequest.agent.models.base import Held, Message, believed
 from housequest.worlds.errors import Boundary
-
-SCHEMA = 1
+from housequest.worlds.format import FORMAT, Format
 
 Player = Literal["agent", "person", "curiosity"]
 """Who chose a command; ``curiosity`` is a random command, for exploring."""
@@ -32,7 +31,7 @@ class Started(_Frozen):
     """An episode begins. ``task`` and ``number`` are for people and metrics, never for an agent."""
 
     kind: Literal["started"] = "started"
-    schema_version: int = SCHEMA
+    format: Format = FORMAT
     world: str
     engine: str
     task: str

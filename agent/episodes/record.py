@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from housequest.agent.episodes.events import CallTiming, Ended, Event
 from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.format import other_format
 from housequest.worlds.paths import open_file
 
 T = TypeVar("T", bound=BaseModel)
@@ -74,7 +75,7 @@ def read_episode(path: Path) -> Iterator[Event]:
     Raises ``ConfigurationError`` with file and line if it is not a record.
     """
     for number, line in _lines(path):
-        yield _parsed(Event, line, f"{path}:{number}: not a recorded event", "Give an episode's .jsonl file.")
+        yield _parsed(Event, line, f"{path}:{number}", "not a recorded event", "Give an episode's .jsonl file.")
 
 
 def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
@@ -83,7 +84,7 @@ def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
     Raises ``ConfigurationError`` with file and line if it holds anything else.
     """
     for number, line in _lines(path):
-        entry = _parsed(_Labelled, line, f"{path}:{number}: not a recorded clock", "Give an episode's .timing.jsonl file.")
+        entry = _parsed(_Labelled, line, f"{path}:{number}", "not a recorded clock", "Give an episode's .timing.jsonl file.")
         if label is None or entry.episode == label:
             yield CallTiming.model_validate(entry.model_dump(exclude={"episode"}))
 
@@ -130,13 +131,15 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
 
 
-def _parsed(kind: type[T], line: bytes, what: str, way_out: str) -> T:
+def _parsed(kind: type[T], line: bytes, place: str, what: str, way_out: str) -> T:
     try:
         return kind.model_validate_json(line)
     except ValidationError as error:
+        if (other := other_format(line)) is not None:
+            raise ConfigurationError(f"{place} {other}.") from None
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in fault["loc"]) or "the line"
-        raise ConfigurationError(f"{what} ({where}: {fault['msg']}). {way_out}") from None
+        raise ConfigurationError(f"{place}: {what} ({where}: {fault['msg']}). {way_out}") from None
 
 
 def _continued(part: Path) -> bool:
@@ -147,4 +150,4 @@ def _continued(part: Path) -> bool:
     for _, line in _lines(part):
         last = line
     cut_off_end(part)
-    return bool(last) and isinstance(_parsed(Event, last, f"{part}: no record", "Give an episode's .jsonl file.").body, Ended)
+    return bool(last) and isinstance(_parsed(Event, last, str(part), "no record", "Give an episode's .jsonl file.").body, Ended)

@@ -19,16 +19,17 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
     from housequest.agent.config import configure
     from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
     from housequest.agent.evaluation.runs.series import series, series_folder, series_kind
-    from housequest.agent.evaluation.runs.spec import make_run_spec, run_in
+    from housequest.agent.evaluation.runs.spec import make_run_spec
 
     configuration = configure(settings)
     options = RunOptions(workers=configuration.settings.workers, retry_errors=retry_errors)
-    if (kind := series_kind(configuration.settings)) is not None:
-        place = series_folder(kind, make_run_spec(configuration), Path(out) if out is not None else None)
+    kind, spec, folder = series_kind(configuration.settings), make_run_spec(configuration), None if out is None else Path(out)
+    if kind is not None:
+        place = series_folder(kind, spec, folder)
         for trial in series(configuration, place, retry_errors=retry_errors):
             asyncio.run(run_batch(trial.spec, place.path / trial.folder, options))
         return place.path
-    spec, folder = run_in(configuration, None if out is None else Path(out))
+    folder = folder or spec.default_folder
     asyncio.run(run_batch(spec, folder, options))
     return folder
 

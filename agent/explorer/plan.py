@@ -19,8 +19,8 @@ from housequest.agent.explorer.report import ExplorationReport
 from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from housequest.agent.roles.base import template_hashes
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.format import FORMAT, Format
 
-SCHEMA = 1
 LARGEST = 256 << 20
 NO_MODEL = "none"
 
@@ -30,7 +30,7 @@ class LearningConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: int = SCHEMA
+    format: Format = FORMAT
     distiller: str | None
     script_sha256: str | None
     chunk_steps: int
@@ -47,7 +47,7 @@ class LearningRoom(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schema_version: int = SCHEMA
+    format: Format = FORMAT
     chunk_tokens: int
     reply_tokens: int
 
@@ -159,16 +159,6 @@ class ExplorationFolder(RunFolder):
         way_out = " Delete the file: the sizes are found out anew, and some calls are made again."
         return parsed(LearningRoom, read_bytes(self.room_file, LARGEST), str(self.room_file), way_out)
 
-    def learning_faults(self) -> list[Fault]:
-        """What is not whole in the files of learning; nothing where there are none."""
-        files = (
-            (LearningConfig, self.learning_file),
-            (LearningRoom, self.room_file),
-            (ExplorationReport, self.report_file),
-        )
-        calls = faults_of(LedgerCall, self.calls_file, LARGEST_LEDGER, lines=True)
-        return [*(fault for kind, file in files for fault in faults_of(kind, file, LARGEST)), *calls]
-
     def begin_exploration(self, exploration: Exploration) -> None:
         """Write the configuration, or compare it with the one already there.
 
@@ -180,3 +170,11 @@ class ExplorationFolder(RunFolder):
             begin_run(
                 file, learning, lambda: differences(parsed(LearningConfig, read_bytes(file, LARGEST), str(file)), learning)
             )
+
+
+def learning_faults(folder: Path) -> list[Fault]:
+    """What is not whole in the files of learning in ``folder``; nothing where there are none."""
+    place = ExplorationFolder(folder)
+    files = ((LearningConfig, place.learning_file), (LearningRoom, place.room_file), (ExplorationReport, place.report_file))
+    calls = faults_of(LedgerCall, place.calls_file, LARGEST_LEDGER, lines=True)
+    return [*(fault for kind, file in files for fault in faults_of(kind, file, LARGEST)), *calls]

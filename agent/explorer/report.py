@@ -8,8 +8,7 @@ from typing import Literal, get_args
 from pydantic import BaseModel, ConfigDict
 
 from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
-
-SCHEMA = 1
+from housequest.worlds.format import FORMAT, Format
 
 Acceptance = Literal["filter", "evidence", "person"]
 ACCEPTANCES: tuple[Acceptance, ...] = get_args(Acceptance)
@@ -93,7 +92,7 @@ class ExplorationReport(_Frozen):
     ``tokens`` are those of learning alone.
     """
 
-    schema_version: int = SCHEMA
+    format: Format = FORMAT
     accept: Acceptance
     into: str
     besides: tuple[str, ...] = ()

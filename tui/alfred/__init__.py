@@ -1,1 +1,1 @@
-"""Episodes by a camera on the screen."""
+"""ALFRED on the screen and on the command line: episodes by a camera, and plans to score."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -74,6 +73,8 @@ def compare(
 
 def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
     """Two episodes of one task, called by ``names``, turn by turn; where ``look`` is narrow, one below the other."""
+    from rich.cells import cell_len
+
     from housequest.agent.evaluation.analysis.transcript import aligned
 
     start = first.started or second.started
@@ -96,7 +97,7 @@ def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], 
         return
     for row in rows:
         for one, other in zip_longest(*row, fillvalue=_BLANK):
-            fill = " " * max(0, column.width - cells(one[1]))
+            fill = " " * max(0, column.width - cell_len(one[1]))
             yield f"{_painted(one, column)}{fill}{_BETWEEN}{_painted(other, column)}".rstrip()
         yield f"{' ' * column.width}{_BETWEEN}".rstrip()
 
@@ -133,14 +134,10 @@ def _aside(aside: TranscriptNote, look: TextLayout) -> list[StyledLine]:
 
 
 def _fitted(text: str, look: TextLayout, first: str, rest: str, style: TextStyle | None) -> list[StyledLine]:
+    from rich.cells import cell_len
+
     lines = look.wrapped(text, first, rest)
-    if any(cells(line) > look.width for line in lines):
+    if any(cell_len(line) > look.width for line in lines):
         # Some characters are two columns wide: half as many fit.
         lines = TextLayout(look.width // 2, look.colour).wrapped(text, first, rest)
     return [(style, line) for line in lines]
-
-
-def cells(text: str) -> int:
-    """The columns that ``text`` takes in a terminal."""
-    wide = {"W": 2, "F": 2}
-    return sum(0 if unicodedata.combining(each) else wide.get(unicodedata.east_asian_width(each), 1) for each in text)

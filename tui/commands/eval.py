@@ -1,35 +1,62 @@
 """``housequest eval``: many episodes without a screen into a run's folder, or a sweep of runs; the same command resumes it.
 
-With ``--world alfred-plans`` there are no episodes: whole plans for ALFRED's instructions are scored.
+For a family of runs without episodes, the part that declares it does the work.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_report, print_result
-from housequest.tui.commands.report import searching, show_sweep
+from housequest.tui.commands.output import finish, print_result
+from housequest.tui.commands.report import show
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from housequest.agent.alfred.plans.run import PlanRun
-    from housequest.agent.alfred.plans.work import PlanResult
     from housequest.agent.config import Configuration
+    from housequest.agent.evaluation.families import RunFamily
     from housequest.agent.evaluation.runs.batch import RunOptions
-    from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker
+    from housequest.agent.evaluation.runs.budget import Budget
     from housequest.agent.evaluation.runs.shard import Shard
     from housequest.agent.evaluation.runs.spec import RunSpec
-    from housequest.agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SweepFolder
+    from housequest.agent.evaluation.runs.sweep import ArmRun, ConfiguredArm, SeriesKind, SweepFolder
 
-_FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps", "repeat", "retries")
-"""Settings that say how a game is played; their flags are refused."""
+
+@dataclass(frozen=True, slots=True)
+class EvalCall:
+    """How ``housequest eval`` was called: what it may use, how runs are played, and what is printed."""
+
+    budget: Budget
+    how: RunOptions
+    dry_run: bool
+    as_json: bool
+
+    @property
+    def of_shard(self) -> str:
+        """Which part of a run is played, in words; empty for a whole one."""
+        return f", shard {self.how.shard} of it" if self.how.shard is not None else ""
+
+
+class FamilyCommands(Protocol):
+    """What ``housequest eval`` does for a family of runs without episodes (`housequest.agent.evaluation.families`)."""
+
+    def evaluate(self, configuration: Configuration, out: Path | None, call: EvalCall) -> None:
+        """Carry out one run, or go on with it, and print its figures."""
+        ...
+
+    def sweep(self, arms: Sequence[ConfiguredArm], folder: SweepFolder, call: EvalCall) -> None:
+        """Carry out every run of a sweep, or go on with that, and print its table."""
+        ...
+
+
+def _commands(family: RunFamily) -> FamilyCommands:
+    return cast("FamilyCommands", import_module(family.commands))
 
 
 @options.takes(*options.TASKS, "limit", "sample", *options.PLAYER, "workers", *options.MEASUREMENT)
@@ -46,54 +73,41 @@ def evaluate(
 ) -> None:
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.render.report import RunReport, read_summary
+    from housequest.agent.evaluation.families import family_named
     from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from housequest.agent.evaluation.runs.folder import RunFolder
-    from housequest.agent.evaluation.runs.series import series_folder, series_kind
-    from housequest.agent.evaluation.runs.spec import make_run_spec, run_in
-    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.agent.evaluation.runs.series import series_kind
+    from housequest.agent.evaluation.runs.spec import make_run_spec
     from housequest.tui.commands.running import announce, play_run, run_options, shard_folder
-    from housequest.worlds.alfred import PLANS
 
-    limits, how = read_budget(budget or ()), run_options(retry, shard, cluster)
+    call = EvalCall(read_budget(budget or ()), run_options(retry, shard, cluster), dry_run, as_json)
     if sweep is not None:
-        _sweep(sweep, out, flags, limits, how, dry_run=dry_run, as_json=as_json)
+        _sweep(sweep, out, flags, call)
         return
     configuration = configure(flags)
     settings = configuration.settings
-    if settings.world == PLANS:
-        _refuse_parts(how)
-        _plans(configuration, out, limits, dry_run=dry_run, as_json=as_json)
+    if (family := family_named(settings.world)) is not None:
+        _commands(family).evaluate(configuration, out, call)
         return
     if (kind := series_kind(settings)) is not None:
-        spec = make_run_spec(configuration)
-        place = series_folder(kind, spec, out)
-        if how.shard is not None and settings.retries:
-            raise ConfigurationError(
-                "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
-                "play it with --cluster."
-            )
-        place = SweepFolder(shard_folder(place.path, out, how))
-        _series(configuration, spec, place, limits, how, dry_run=dry_run, as_json=as_json)
+        _series(kind, configuration, out, call)
         return
-    spec, folder = run_in(configuration, out)
-    folder = shard_folder(folder, out, how)
-    announce([spec], limits, settings.rules)
+    spec = make_run_spec(configuration)
+    folder = shard_folder(out or spec.default_folder, out, call.how)
+    announce([spec], call.budget, settings.rules)
     if dry_run:
         print_result(spec.manifest.model_dump(mode="json"), _dry_run(configuration, spec, folder), as_json=as_json)
         return
-    opening = f"{spec.config.split}: {spec.selection}{_of_shard(how)}, into {folder}"
-    line = play_run(spec, folder, BudgetTracker(limits), replace(how, workers=settings.workers), opening)
+    opening = f"{spec.config.split}: {spec.selection}{call.of_shard}, into {folder}"
+    line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, workers=settings.workers), opening)
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
-    if how.shard is not None:
-        _show_shards([folder], how.shard, as_json=as_json)
+    if call.how.shard is not None:
+        _show_shards([folder], call.how.shard, as_json=as_json)
         return
-    manifest, summary = read_summary(RunFolder(folder), settings.prices_of, searching)
-    print_report(RunReport(manifest, summary), as_json=as_json)
-    if as_json and summary.errored:
-        terminal.note(f"{len(summary.errored)} episodes errored; --retry errors plays them again.")
-    finish(1 if summary.overall.errors else 0)
+    errors = show(folder, as_json=as_json)
+    if as_json and errors:
+        terminal.note(f"{errors} episodes errored; --retry errors plays them again.")
+    finish(1 if errors else 0)
 
 
 def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:
@@ -108,8 +122,20 @@ def _dry_run(configuration: Configuration, spec: RunSpec, folder: Path) -> Itera
     yield from (f"{task.number:>4}  {task.id}" for task in spec.selection.tasks)
 
 
-def _of_shard(how: RunOptions) -> str:
-    return f", shard {how.shard} of it" if how.shard is not None else ""
+def _play_all(trials: Iterable[ArmRun], opening: Callable[[int, ArmRun], str], folder: SweepFolder, call: EvalCall) -> None:
+    """Play runs, which ``opening`` announces by their numbers, or go on with that, and print the figures of them all."""
+    from housequest.agent.evaluation.runs.budget import BudgetTracker
+    from housequest.tui.commands.running import play_run
+
+    tracker, places = BudgetTracker(call.budget), list[Path]()
+    for number, trial in enumerate(trials, start=1):
+        places.append(place := folder.path / trial.folder)
+        session = replace(call.how, workers=trial.configuration.settings.workers)
+        play_run(trial.spec, place, tracker, session, f"{opening(number, trial)}, into {place}")
+    if call.how.shard is not None:
+        _show_shards(places, call.how.shard, as_json=call.as_json)
+        return
+    finish(1 if show(folder.path, as_json=call.as_json) else 0)
 
 
 def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> None:
@@ -128,79 +154,58 @@ def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> Non
     finish(1 if any(each["errors"] for each in played) else 0)
 
 
-def _refuse_parts(how: RunOptions) -> None:
-    if how.shard is not None or how.cluster is not None:
-        flag = "--shard" if how.shard is not None else "--cluster"
-        raise ConfigurationError(f"{flag} is for games; plans take one call each, which --workers has in flight by itself.")
-
-
-def _sweep(
-    file: Path, out: Path | None, flags: options.Flags, budget: Budget, how: RunOptions, *, dry_run: bool, as_json: bool
-) -> None:
+def _sweep(file: Path, out: Path | None, flags: options.Flags, call: EvalCall) -> None:
     """Play all runs of a sweep, or resume it, and print its table."""
-    from housequest.agent.evaluation.runs.budget import BudgetTracker
+    from housequest.agent.evaluation.families import family_named
     from housequest.agent.evaluation.runs.sweep import SweepFolder, configured_arms, plan_sweep, read_sweep
-    from housequest.tui.commands.running import announce, play_run, shard_folder
-    from housequest.worlds.alfred import PLANS
+    from housequest.tui.commands.running import announce, shard_folder
 
     sweep = read_sweep(file)
-    folder = SweepFolder(shard_folder(out or sweep.default_folder, out, how))
+    folder = SweepFolder(shard_folder(out or sweep.default_folder, out, call.how))
     arms = tuple(configured_arms(sweep, flags))
-    if any(arm.configuration.settings.world == PLANS for arm in arms):
-        _refuse_parts(how)
-        _plan_sweep(arms, folder, budget, dry_run=dry_run, as_json=as_json)
+    if family := next(filter(None, (family_named(arm.configuration.settings.world) for arm in arms)), None):
+        _commands(family).sweep(arms, folder, call)
         return
-    trials = tuple(plan_sweep(sweep, flags))
-    announce([trial.spec for trial in trials], budget)
-    if dry_run:
+    trials = tuple(plan_sweep(arms))
+    announce([trial.spec for trial in trials], call.budget)
+    if call.dry_run:
         runs = [{"arm": each.arm, "seed": each.seed, **each.spec.manifest.model_dump(mode="json")} for each in trials]
-        print_result({"runs": runs}, _dry_sweep(folder, trials), as_json=as_json)
+        print_result({"runs": runs}, _dry_sweep(folder, trials), as_json=call.as_json)
         return
     folder.begin(trials)
-    tracker = BudgetTracker(budget)
-    for number, trial in enumerate(trials, start=1):
-        place, session = folder.path / trial.folder, replace(how, workers=trial.configuration.settings.workers)
-        about = f"{trial.arm}, seed {trial.seed}: {trial.spec.selection}{_of_shard(how)}"
-        play_run(trial.spec, place, tracker, session, f"{number} of {len(trials)}: {about}, into {place}")
-    if how.shard is not None:
-        _show_shards([folder.path / trial.folder for trial in trials], how.shard, as_json=as_json)
-        return
-    finish(1 if show_sweep(folder, as_json=as_json) else 0)
+
+    def opening(number: int, trial: ArmRun) -> str:
+        return f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.spec.selection}{call.of_shard}"
+
+    _play_all(trials, opening, folder, call)
 
 
-def _series(
-    configuration: Configuration,
-    first: RunSpec,
-    folder: SweepFolder,
-    budget: Budget,
-    how: RunOptions,
-    *,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def _series(kind: SeriesKind, configuration: Configuration, out: Path | None, call: EvalCall) -> None:
     """Play each task several times, or lost ones again, or go on with that, and print the figures."""
-    from housequest.agent.evaluation.runs.budget import BudgetTracker
-    from housequest.agent.evaluation.runs.series import series
-    from housequest.tui.commands.running import announce, play_run
+    from housequest.agent.evaluation.runs.series import series, series_folder
+    from housequest.agent.evaluation.runs.spec import make_run_spec
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.tui.commands.running import announce, shard_folder
 
-    settings = configuration.settings
-    announce([first], budget, settings.rules)
+    settings, first = configuration.settings, make_run_spec(configuration)
+    if call.how.shard is not None and settings.retries:
+        raise ConfigurationError(
+            "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
+            "play it with --cluster."
+        )
+    folder = SweepFolder(shard_folder(series_folder(kind, first, out).path, out, call.how))
+    announce([first], call.budget, settings.rules)
     most = settings.repeat if settings.repeat > 1 else 1 + settings.retries
-    if dry_run:
+    if call.dry_run:
         what = f"Would play this up to {most} times, into folders of {folder.path}"
         lines = (what, "", *_dry_run(configuration, first, folder.path))
-        print_result(first.manifest.model_dump(mode="json"), lines, as_json=as_json)
+        print_result(first.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
         return
-    tracker = BudgetTracker(budget)
-    how, places = replace(how, workers=settings.workers), list[Path]()
-    for number, trial in enumerate(series(configuration, folder, retry_errors=how.retry_errors), start=1):
-        places.append(place := folder.path / trial.folder)
-        opening = f"{number} of up to {most}: {trial.spec.selection}{_of_shard(how)}, seed {trial.seed}, into {place}"
-        play_run(trial.spec, place, tracker, how, opening)
-    if how.shard is not None:
-        _show_shards(places, how.shard, as_json=as_json)
-        return
-    finish(1 if show_sweep(folder, as_json=as_json) else 0)
+
+    def opening(number: int, trial: ArmRun) -> str:
+        return f"{number} of up to {most}: {trial.spec.selection}{call.of_shard}, seed {trial.seed}"
+
+    _play_all(series(configuration, folder, retry_errors=call.how.retry_errors), opening, folder, call)
 
 
 def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...]) -> Iterator[str]:
@@ -211,99 +216,3 @@ def _dry_sweep(folder: SweepFolder, trials: tuple[ArmRun, ...]) -> Iterator[str]
         config = trial.spec.config
         yield f"{trial.arm}, seed {trial.seed}: {trial.spec.selection} ({config.split}) with {config.agent}"
         yield from (f"  {line}" for line in (*about_rules(trial.spec), about_cost(trial.spec, folder.path / trial.folder)))
-
-
-def _plan_sweep(arms: tuple[ConfiguredArm, ...], folder: SweepFolder, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
-    """Score the plans of every arm of a sweep, or go on with that, and print its table."""
-    from housequest.agent.alfred.plans.sweep import PlanSweepReport, plan_arms, read_plan_arms
-    from housequest.agent.evaluation.runs.budget import BudgetTracker
-
-    trials = plan_arms(arms)
-    for trial in trials:
-        _check_plans(trial.configuration, limits)
-    for line in dict.fromkeys(line for trial in trials for line in _destinations(trial.run)):
-        terminal.note(line)
-    if dry_run:
-        runs = [{"arm": each.arm, "seed": each.seed, **each.run.manifest.model_dump(mode="json")} for each in trials]
-        told = [f"Would score {len(trials)} runs into {folder.path}", ""]
-        told += [f"{each.arm}, seed {each.seed}: {_asked(each.run)}" for each in trials]
-        print_result({"runs": runs}, told, as_json=as_json)
-        return
-    folder.begin(trials)
-    tracker, errors = BudgetTracker(limits), 0
-    for number, trial in enumerate(trials, start=1):
-        place = folder.path / trial.folder
-        opening = f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}, into {place}"
-        rows = _score(trial.run, place, tracker, trial.configuration.settings.workers, opening)
-        errors += sum(row.outcome == "error" for row in rows)
-    print_report(PlanSweepReport(read_plan_arms(folder)), as_json=as_json)
-    _finish_plans(errors)
-
-
-def _plans(configuration: Configuration, folder: Path | None, limits: Budget, *, dry_run: bool, as_json: bool) -> None:
-    """Ask a planner for its plans, score them and print the figures. Interrupted, the same command goes on."""
-    from housequest.agent.alfred.plans.report import PlansReport
-    from housequest.agent.alfred.plans.run import make_run
-    from housequest.agent.evaluation.runs.budget import BudgetTracker
-
-    settings = configuration.settings
-    _check_plans(configuration, limits)
-    run = make_run(settings)
-    for line in _destinations(run):
-        terminal.note(line)
-    place = folder or run.default_folder
-    if dry_run:
-        tasks = (f"{task.id}  {task.instruction.goal}" for task in run.tasks)
-        lines = [f"Would ask for {_asked(run)}, into {place}", "", run.config.model_dump_json(indent=2), "", *tasks]
-        print_result(run.manifest.model_dump(mode="json"), lines, as_json=as_json)
-        return
-    opening = f"{len(run.tasks)} of {run.manifest.of} instructions ({run.config.split}), into {place}"
-    rows = _score(run, place, BudgetTracker(limits), settings.workers, opening)
-    print_report(PlansReport(run.manifest, rows), as_json=as_json)
-    _finish_plans(sum(row.outcome == "error" for row in rows))
-
-
-def _asked(run: PlanRun) -> str:
-    return f"{len(run.tasks)} plans ({run.config.split}), with {len(run.pool.examples)} examples"
-
-
-def _check_plans(configuration: Configuration, limits: Budget) -> None:
-    """Refuse flags that are for games, and a budget of money without prices."""
-    from housequest.tui.commands.running import check_price
-
-    for flag in map(configuration.origin, _FOR_GAMES):
-        if flag.startswith("--"):
-            raise ConfigurationError(f"{flag} is for games, and plans are only scored; leave it out.")
-    settings = configuration.settings
-    check_price(limits, settings.model, settings.prices_of(settings.model) if settings.model else None)
-
-
-def _destinations(run: PlanRun) -> Iterator[str]:
-    """What goes to another machine, in sentences."""
-    from housequest.agent.models.embeddings import texts_go_to
-    from housequest.agent.models.registry import destination
-
-    if run.model is not None and (where := destination(run.model)) is not None:
-        yield f"Prompts go to {where}."
-    embedder = run.config.settings.embedder
-    if embedder and (where := texts_go_to(embedder)) is not None:
-        yield f"Goals go to {where}, for choosing examples."
-
-
-def _score(run: PlanRun, place: Path, tracker: BudgetTracker, workers: int, opening: str) -> list[PlanResult]:
-    from housequest.agent.alfred.plans.work import score_plans
-    from housequest.agent.evaluation.runs.batch import RunOptions
-    from housequest.tui.commands.running import ProgressLine
-    from housequest.tui.commands.running import carry_out as run_to_end
-
-    terminal.note(opening)
-    line = ProgressLine()
-    work = score_plans(run, place, RunOptions(workers, watcher=line), tracker)
-    with closing(line):
-        return run_to_end(work, tracker, line.say, lambda: f"{line.done} of {len(run.tasks)} finished")
-
-
-def _finish_plans(errors: int) -> None:
-    if errors:
-        terminal.note("Some calls of the model failed; the same command asks for those plans again.")
-        finish(1)

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_report
-from housequest.tui.commands.report import searching, show_sweep
+from housequest.tui.commands.output import finish
+from housequest.tui.commands.report import show
 
 
 def merge(
@@ -22,19 +22,10 @@ def merge(
 
     Shards of different runs, and episodes that are missing or there twice, are refused before anything is written.
     """
-    from housequest.agent.config import configure
-    from housequest.agent.evaluation.render.report import RunReport, read_summary
-    from housequest.agent.evaluation.runs.folder import RunFolder
     from housequest.agent.evaluation.runs.shard import merge as put_together
     from housequest.agent.evaluation.runs.shard import merged_folder
-    from housequest.agent.evaluation.runs.sweep import SweepFolder
 
     folder = out if out is not None else merged_folder(shards)
-    merged = put_together(shards, folder)
-    terminal.note(f"{merged.episodes} episodes of {len(shards)} shards, into {folder}")
-    if merged.sweep:
-        finish(1 if show_sweep(SweepFolder(folder), as_json=as_json) else 0)
-        return
-    manifest, summary = read_summary(RunFolder(folder), configure(uses=()).settings.prices_of, searching)
-    print_report(RunReport(manifest, summary), as_json=as_json)
-    finish(1 if summary.overall.errors else 0)
+    episodes = put_together(shards, folder)
+    terminal.note(f"{episodes} episodes of {len(shards)} shards, into {folder}")
+    finish(1 if show(folder, as_json=as_json) else 0)

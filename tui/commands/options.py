@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, wraps
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.paths import given_path
+from housequest.worlds.plugins import load_plugin, plugins
 
 Flags = dict[str, object]
 """Settings given on the command line, by their names in `housequest.agent.config.Settings`; None where one was not given."""
@@ -70,28 +71,43 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        _, *own = inspect.signature(command, eval_str=True).parameters.values()
         parameters: list[inspect.Parameter] = []
         for name, flag in SETTINGS.items():
             if name in names or name in helps:
                 spelled = f"--{name.replace('_', '-')}"
                 reader = {"parser": partial(_number, spelled, flag.type)} if flag.type in (int, float) else {}
                 shape = value(spelled, flag.metavar, helps.get(name, flag.help), **reader)
-                annotation = Annotated[flag.type | None, shape]
-                parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
-        flags = [each.name for each in parameters]
-        parameters += [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-
-        @wraps(command)
-        def run(**given: Any) -> None:
-            command({name: given.pop(name) for name in flags}, **given)
-
-        # Typer makes its options from these two.
-        run.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
-        run.__annotations__ = {each.name: each.annotation for each in parameters}
-        return run
+                parameters.append(_parameter(name, flag.type, shape))
+        return _taking(command, parameters, first=True)
 
     return decorate
+
+
+def writes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each of the report's other formats; it gets their files as its first argument."""
+    formats = ((name, load_plugin("housequest.reports", name, "format of reports")) for name in plugins("housequest.reports"))
+    parameters = [_parameter(name, Path, file(f"--{name}", "FILE", form.help)) for name, form in formats]
+    return _taking(command, parameters, first=False)
+
+
+def _parameter(name: str, kind: Any, shape: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, shape])
+
+
+def _taking(command: Callable[..., None], parameters: Sequence[inspect.Parameter], *, first: bool) -> Callable[..., None]:
+    """``command`` with these options, before or after its own; their values are its first argument, by name."""
+    _, *others = inspect.signature(command, eval_str=True).parameters.values()
+    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in others]
+    every = [*parameters, *own] if first else [*own, *parameters]
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command({each.name: given.pop(each.name) for each in parameters}, **given)
+
+    # Typer makes its options from these two.
+    run.__signature__ = inspect.Signature(every)  # pyright: ignore[reportAttributeAccessIssue]
+    run.__annotations__ = {each.name: each.annotation for each in every}
+    return run
 
 
 def _number(flag: str, kind: type[int] | type[float], text: str) -> float:

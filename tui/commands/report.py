@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,20 +13,22 @@ from housequest.tui.commands import options
 from housequest.tui.commands.output import drawing, print_json, print_report, print_text, write_page
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
+from housequest.worlds.plugins import load_plugin
 
 if TYPE_CHECKING:
     from housequest.agent.evaluation.analysis.compare import PriceList
-    from housequest.agent.evaluation.analysis.seeds import ArmFigures
     from housequest.agent.evaluation.analysis.series import SeriesReport
+    from housequest.agent.evaluation.render.formats import ReportFormat
     from housequest.agent.evaluation.render.report import RunReport
     from housequest.agent.evaluation.runs.folder import RunFolder
-    from housequest.agent.evaluation.runs.sweep import SweepFolder
 
 MANY_PATHS = 300
 """Tasks from which on the search for shortest solutions takes seconds, and is announced."""
 
 
+@options.writes
 def report(
+    formats: Mapping[str, Path | None],
     runs: Annotated[
         list[Path],
         options.path_argument("RUN", "The folder of a run, a series or a sweep; or several that differ only in seed."),
@@ -37,9 +40,6 @@ def report(
     ] = None,
     against: Annotated[str | None, options.choice("--against", "Compare with published figures.", "published")] = None,
     html: Annotated[Path | None, options.page("Also write a page with charts and every transcript.")] = None,
-    inspect: Annotated[
-        Path | None, options.file("--inspect", "FILE", "Also write a log of inspect_ai: FILE.eval or FILE.json.")
-    ] = None,
 ) -> None:
     """Show the results of a run, success first.
 
@@ -56,16 +56,22 @@ def report(
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
     prices = configure(uses=()).settings.prices_of
     figures = read_report(runs, prices, searching)
-    wanted = {"--inspect": inspect, "--markdown": markdown, "--csv": csv, "--against": against, "--html": html}
+    wanted = {
+        **{f"--{name}": file for name, file in formats.items()},
+        "--markdown": markdown,
+        "--csv": csv,
+        "--against": against,
+        "--html": html,
+    }
     first = next((name for name, given in wanted.items() if given), None)
     if first is not None and not isinstance(figures, RunReport | SeriesReport):
         raise ConfigurationError(f"{first} is for runs with episodes; a sweep and runs of plans have their figures and --json.")
-    if inspect is not None:
-        from housequest.agent.integrations.inspect_ai.log import write_inspect_log
-
-        if not isinstance(figures, RunReport):
-            raise ConfigurationError("--inspect takes one run; name one of these, which has a folder of its own.")
-        terminal.note(f"{write_inspect_log(RunFolder(runs[0]), inspect)} episodes written to {inspect}")
+    for name, file in formats.items():
+        if file is not None:
+            if not isinstance(figures, RunReport):
+                raise ConfigurationError(f"--{name} takes one run; name one of these, which has a folder of its own.")
+            form: ReportFormat = load_plugin("housequest.reports", name, "format of reports")
+            terminal.note(f"{form.write(RunFolder(runs[0]), file)} episodes written to {file}")
     if not isinstance(figures, RunReport | SeriesReport):
         print_report(figures, as_json=as_json)
         return
@@ -111,21 +117,11 @@ def searching(done: int, total: int) -> None:
         terminal.note(f"Searching for the shortest solutions of {total} tasks; they are kept in the run's folder.")
 
 
-def show_sweep(folder: SweepFolder, *, as_json: bool) -> int:
-    """Print the table of the sweep or series in ``folder``; how many episodes errored. Raises ``ConfigurationError``."""
+def show(place: Path, *, as_json: bool) -> int:
+    """Print the report of what ``place`` holds; how many episodes errored. Raises ``ConfigurationError``."""
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.render.reading import errors_of, read_sweep_report
+    from housequest.agent.evaluation.render.reading import errors_of, read_report
 
-    found = read_sweep_report(folder, configure(uses=()).settings.prices_of, searching)
+    found = read_report([place], configure(uses=()).settings.prices_of, searching)
     print_report(found, as_json=as_json)
     return errors_of(found)
-
-
-def show_standings(folder: SweepFolder, *, as_json: bool) -> tuple[ArmFigures, ...]:
-    """Print the table of the sweep in ``folder``. Raises ``ConfigurationError``."""
-    from housequest.agent.config import configure
-    from housequest.agent.evaluation.analysis.seeds import SweepReport, read_arms
-
-    arms = read_arms(folder, configure(uses=()).settings.prices_of)
-    print_report(SweepReport(arms), as_json=as_json)
-    return arms

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import typer
 
 from housequest.agent.config import Prices
+from housequest.agent.evaluation.clusters import read_cluster
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped
 from housequest.agent.evaluation.runs.cost import money
@@ -26,10 +27,6 @@ from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
-
-if TYPE_CHECKING:
-    from housequest.agent.cluster.local import ProcessCluster
-    from housequest.agent.cluster.on_ray import RayCluster
 
 T = TypeVar("T")
 
@@ -106,28 +103,19 @@ def check_price(budget: Budget, model: str | None, prices: Prices | None) -> Non
 
 def run_options(retry: str | None, shard: str | None, cluster: str | None) -> RunOptions:
     """How a run is played, by the options of a command. Raises ``ConfigurationError``."""
-    joined = _joined(cluster)
-    return RunOptions(retry_errors=bool(retry), shard=read_shard(shard) if shard is not None else None, cluster=joined)
+    return RunOptions(
+        retry_errors=bool(retry),
+        shard=read_shard(shard) if shard is not None else None,
+        cluster=read_cluster(cluster) if cluster is not None else None,
+    )
 
 
 def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
     """How many processes play demonstrations here, and the cluster that does in their place. Raises ``ConfigurationError``."""
-    from housequest.agent.cluster.local import ProcessCluster
-
     if workers is not None and cluster is not None:
         raise ConfigurationError("--workers: --cluster says how many processes play; leave out --workers or --cluster.")
-    joined = _joined(cluster)
-    if isinstance(joined, ProcessCluster):
-        return joined.processes, None
-    return workers or processors(), joined
-
-
-def _joined(cluster: str | None) -> RayCluster | ProcessCluster | None:
-    if cluster is None:
-        return None
-    from housequest.agent.cluster.named import read_cluster
-
-    return read_cluster(cluster)
+    found = read_cluster(cluster).pool() if cluster is not None else workers or processors()
+    return (found, None) if isinstance(found, int) else (processors(), found)
 
 
 def shard_folder(folder: Path, out: Path | None, options: RunOptions) -> Path:

@@ -31,18 +31,16 @@ def verify(
 
 
 def _verified(path: Path) -> list[Verification]:
-    from housequest.agent.alfred.plans.sweep import plans_swept
-    from housequest.agent.alfred.plans.work import begun, verify_plans
+    from housequest.agent.evaluation.families import family_of, family_of_sweep
     from housequest.agent.evaluation.runs.folder import RunFolder
     from housequest.agent.evaluation.runs.sweep import SweepFolder
     from housequest.agent.evaluation.runs.verify import verify_run, verify_sweep
-    from housequest.agent.explorer.plan import ExplorationFolder
 
-    if SweepFolder(path).begun:
-        folder = SweepFolder(path)
-        if not plans_swept(folder):
-            return verify_sweep(folder)
-        return [verify_plans(place) for each in folder.contents().runs if begun(place := path / each.folder)]
-    if begun(path):
-        return [verify_plans(path)]
-    return [verify_run(RunFolder(path)).and_also(ExplorationFolder(path).learning_faults())]
+    folder = SweepFolder(path)
+    if not folder.begun:
+        family = family_of(path)
+        return [family.verify(path) if family else verify_run(RunFolder(path))]
+    if family_of_sweep(folder) is None:
+        return verify_sweep(folder)
+    places = [path / each.folder for each in folder.contents().runs]
+    return [family.verify(place) for place in places if (family := family_of(place)) is not None]

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from housequest.agent.agents.registry import default_agent, recorded_settings
+from housequest.agent.agents.registry import default_agent
 from housequest.agent.config import Settings, pairs
 from housequest.agent.episodes.events import Started
 from housequest.agent.models.registry import DEFAULT_MODEL, parse_model, portable_name
@@ -100,7 +100,7 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         "grant": started.grants,
         "max_steps": started.max_turns,
         "seed": started.seed,
-        "set": recorded_settings(started.agent, {key: value for key, value in started.settings.items() if value is not None}),
+        "set": {key: value for key, value in started.settings.items() if value is not None},
     }
     try:
         return Settings.model_validate(values)

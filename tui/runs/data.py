@@ -46,7 +46,6 @@ class RunTask:
     mark: TaskMark
     record: Path | None = None
     result: Result | None = None
-    fault: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,9 +128,8 @@ def read_overview(path: Path) -> RunSnapshot | UnreadableRun:
         touched = max(nanoseconds for nanoseconds, _ in file_states(path)) / 1e9
         manifest = folder.manifest()
         finished = {result.task: result for result in folder.results(manifest.tasks, _sha256)}
-        recover = not folder.has_digests
         files = {file.name for file in folder.episodes.iterdir()} if folder.episodes.is_dir() else set[str]()
-        cells = tuple(_cell(folder, task, finished.get(task.id), files, recover=recover) for task in manifest.tasks)
+        cells = tuple(_cell(folder, task, finished.get(task.id), files) for task in manifest.tasks)
     except ConfigurationError as error:
         return UnreadableRun(path, str(error))
     except OSError as error:
@@ -150,18 +148,13 @@ def _sha256_of(file: Path, state: tuple[int, int]) -> str:
     return sha256_of(file)
 
 
-def _cell(folder: RunFolder, task: SelectedTask, result: Result | None, files: set[str], *, recover: bool) -> RunTask:
-    record, part, fault = folder.episode(task), folder.part(task), None
-    if result is None and record.name in files and recover:
-        try:
-            result = next(folder.recovered([task]), None)
-        except ConfigurationError as error:
-            fault = str(error)
+def _cell(folder: RunFolder, task: SelectedTask, result: Result | None, files: set[str]) -> RunTask:
+    record, part = folder.episode(task), folder.part(task)
     if result is not None:
         mark = "assisted" if result.assisted else "lost" if result.outcome == "stopped" else result.outcome
         return RunTask(task, mark, record, result)
     if record.name in files:
-        return RunTask(task, "unfinished", record, fault=fault)
+        return RunTask(task, "unfinished", record)
     return RunTask(task, "playing", part) if part.name in files else RunTask(task, "unfinished")
 
 

@@ -54,7 +54,7 @@ class TaskCard(Static):
         replays = "enter replays it" if cell.result is not None else "enter replays it as far as it went"
         self.border_subtitle = "not played yet" if cell.record is None else replays
         failure = digest.failure if digest else None
-        goal = (_flat(digest.goal), "$goal") if digest else (_flat(fault or cell.fault or ""), "$fault")
+        goal = (_flat(digest.goal), "$goal") if digest else (_flat(fault), "$fault")
         mark = (f"{MARKS[cell.mark]} {cell.mark}", f"bold {_STYLES[cell.mark]}")
         lines = [
             Content.styled(printable(cell.task.id), "$quiet"),

@@ -124,14 +124,14 @@ def train(
 
 def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:
     """The agents that played ``runs``; and if it is one that is known here, what its settings were but for defaults."""
-    from housequest.agent.agents.registry import agent_names, recorded_settings, resolve_settings
+    from housequest.agent.agents.registry import agent_names, resolve_settings
     from housequest.agent.training.export.recorded import players
 
     found = players(runs)
     settings: dict[str, str] = {}
     for agent, kept in found.items() if len(found) == 1 and set(found) <= set(agent_names()) else ():
         usual = resolve_settings(agent, {})
-        settings = {key: str(each) for key, each in recorded_settings(agent, kept).items() if each != usual.get(key)}
+        settings = {key: str(each) for key, each in kept.items() if each != usual.get(key)}
     return tuple(found), settings
 
 

@@ -25,7 +25,7 @@ class ActionAttentionSettings:
     again: bool = option(False, "repeat a command that taught nothing")
     threshold: float = option(0.05, "names that score below this are masked", most=1)
     weights: str = option("", "the network's file; without it, the one that ships")
-    embedder: str = option("", "the embedding model, where the network was trained with one", later=True)
+    embedder: str = option("", "the embedding model, where the network was trained with one")
 
 
 def weights_file(settings: Mapping[str, Scalar]) -> Path:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 class CameraSettings(ExampleSettings):
     """The settings of an agent that plays by a camera where its world shows pictures: each heuristic can be left out."""
 
-    seeing: str = option("truth", "with a camera: what perception makes of frames (truth, noisy:miss=0.2,...)", later=True)
-    votes: bool = option(True, "with a camera: look for things on the map by votes of viewpoints first", later=True)
-    traversable: bool = option(True, "with a camera: walk to where a thing can be acted on, not to the thing", later=True)
-    corners: bool = option(True, "with a camera: explore the four corners of the room first", later=True)
-    replay: bool = option(True, "with a camera: go back to where something was sliced", later=True)
-    look_around: bool = option(True, "with a camera: look around before exploring", later=True)
-    adjust: bool = option(True, "with a camera: try from another place what failed from one", later=True)
-    peek: bool = option(True, "with a camera: open closed receptacles to look for things", later=True)
+    seeing: str = option("truth", "with a camera: what perception makes of frames (truth, noisy:miss=0.2,...)")
+    votes: bool = option(True, "with a camera: look for things on the map by votes of viewpoints first")
+    traversable: bool = option(True, "with a camera: walk to where a thing can be acted on, not to the thing")
+    corners: bool = option(True, "with a camera: explore the four corners of the room first")
+    replay: bool = option(True, "with a camera: go back to where something was sliced")
+    look_around: bool = option(True, "with a camera: look around before exploring")
+    adjust: bool = option(True, "with a camera: try from another place what failed from one")
+    peek: bool = option(True, "with a camera: open closed receptacles to look for things")
 
 
 def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:

@@ -33,7 +33,7 @@ class LlmPlannerSettings(CameraSettings):
     replanning: bool = option(True, "plan again when a subgoal fails")
     feedback: bool = option(True, "tell what is held and which subgoal failed when planning again")
     patience: int = option(10, "commands after which a subgoal has failed (0: any number)")
-    actions: int = option(150, "with a camera: actions after which a subgoal has failed (0: any number)", later=True)
+    actions: int = option(150, "with a camera: actions after which a subgoal has failed (0: any number)")
     revisions: int = option(10, "the most times to plan again in an episode")
 
 

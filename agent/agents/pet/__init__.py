@@ -39,9 +39,9 @@ class PetSettings(ReasonerActorSettings):
     threshold: float = option(0.4, "names that score below this are masked", most=1)
     judged: Literal["subtask", "task"] = option("subtask", "what relevance is judged against")
     scores: Literal["auto", "probability", "answer"] = option("answer", "where verdicts come from")
-    thresholds: str = option("", "a file of housequest modules --calibrate, instead of threshold", later=True)
-    again: bool = option(False, "let action-attention repeat a command that taught nothing", later=True)
-    weights: str = option("", "the file of action-attention's network; without it, the one that ships", later=True)
+    thresholds: str = option("", "a file of housequest modules --calibrate, instead of threshold")
+    again: bool = option(False, "let action-attention repeat a command that taught nothing")
+    weights: str = option("", "the file of action-attention's network; without it, the one that ships")
 
     def __post_init__(self) -> None:
         if self.acting != "action-attention" and (self.again or self.weights):

@@ -330,7 +330,7 @@ def read_recorded(run: RunFolder, most: int | None = None) -> list[FinishedEpiso
     """The finished episodes of a run in task order. Raises ``ConfigurationError``, also where there are none."""
     found: list[FinishedEpisode] = []
     tasks = run.manifest().tasks
-    finished = {result.task for result in run.finished(tasks)}
+    finished = {result.task for result in run.results(tasks)}
     for task in tasks[:most]:
         events = list(read_episode(run.episode(task))) if task.id in finished else []
         bodies = tuple(event.body for event in branch(events))

@@ -26,13 +26,13 @@ class ReactSettings(ModelSettings):
     its words.
     """
 
-    exemplars: str = option("", "show two exemplars of the task's type: own, or a file in the form of ReAct's", later=True)
-    pair: Literal["1-0", "0-1", "0-2", "2-0", "1-2", "2-1"] = option("1-0", "which two exemplars are shown", later=True)
-    thoughts: Literal["free", "turns", "none"] = option("free", "with exemplars: whether a thought takes a turn", later=True)
-    completions: Literal["auto", "on", "off"] = option("auto", "with exemplars: plain text instead of a chat", later=True)
-    reflect: bool = option(False, "with exemplars: at a task that was lost before, first think about why", later=True)
-    window: int = option(0, "how many steps each prompt shows, rendered anew; 0: the whole story", most=50, later=True)
-    window_prompt: str = option("", "with window: verl-agent's file of prompts instead of ours", later=True)
+    exemplars: str = option("", "show two exemplars of the task's type: own, or a file in the form of ReAct's")
+    pair: Literal["1-0", "0-1", "0-2", "2-0", "1-2", "2-1"] = option("1-0", "which two exemplars are shown")
+    thoughts: Literal["free", "turns", "none"] = option("free", "with exemplars: whether a thought takes a turn")
+    completions: Literal["auto", "on", "off"] = option("auto", "with exemplars: plain text instead of a chat")
+    reflect: bool = option(False, "with exemplars: at a task that was lost before, first think about why")
+    window: int = option(0, "how many steps each prompt shows, rendered anew; 0: the whole story", most=50)
+    window_prompt: str = option("", "with window: verl-agent's file of prompts instead of ours")
 
 
 def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Mapping[str, str]:

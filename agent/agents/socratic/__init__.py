@@ -30,7 +30,7 @@ class SocraticSettings(CameraSettings):
     decompose: Decomposition = option("questions", "how a task is decomposed")
     replanning: bool = option(True, "revise the plan when a subgoal fails")
     patience: int = option(25, "commands after which a subgoal has failed (0: any number)")
-    actions: int = option(150, "with a camera: actions after which a subgoal has failed (0: any number)", later=True)
+    actions: int = option(150, "with a camera: actions after which a subgoal has failed (0: any number)")
     retries: int = option(1, "the most times in a row to try a subgoal again that was judged valid")
     revisions: int = option(10, "the most times to revise the plan in an episode")
 

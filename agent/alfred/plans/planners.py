@@ -47,17 +47,17 @@ class PlannerSettings:
     choose: Choice = option("bm25")
     max_tokens: int = option(512, least=1, most=100_000)
     temperature: float = option(0.0, most=10)
-    embedder: str = option("", later=True)
-    bias: float = option(0.0, most=100, later=True)
-    replanning: bool = option(False, later=True)
-    revisions: int = option(10, later=True)
-    feedback: bool = option(False, later=True)
-    decompose: Literal["questions", "chain-of-thought", "none"] = option("questions", later=True)
+    embedder: str = option("")
+    bias: float = option(0.0, most=100)
+    replanning: bool = option(False)
+    revisions: int = option(10)
+    feedback: bool = option(False)
+    decompose: Literal["questions", "chain-of-thought", "none"] = option("questions")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerSort:
-    """What kind of planner a name means: where its ``defaults`` differ, and which later settings it ``takes``."""
+    """What kind of planner a name means: where its ``defaults`` differ, and what it ``takes`` that not every planner does."""
 
     defaults: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
     takes: frozenset[str] = frozenset()

@@ -5,12 +5,10 @@ from __future__ import annotations
 import platform
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
-
-from pydantic import field_serializer
 
 from housequest.agent.alfred.plans.planners import PACKAGE, PLANNERS, PlannerSettings
 from housequest.agent.alfred.plans.pool import PlanTask, Pool, drawn, plan_tasks
@@ -25,10 +23,10 @@ from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.scoring import TASK_TYPES
 from housequest.worlds.alfred.tasks import Demonstration, read_split
 from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.options import Scalar, kept_options, read_options
+from housequest.worlds.format import FORMAT, Format
+from housequest.worlds.options import Scalar, read_options
 
 TRAIN = "train"
-SCHEMA = 1
 
 
 class PlanConfig(Frozen):
@@ -45,15 +43,11 @@ class PlanConfig(Frozen):
     model: str | None
     script_sha256: str | None
 
-    @field_serializer("settings")
-    def _kept(self, settings: PlannerSettings) -> dict[str, Scalar]:
-        return kept_options(PlannerSettings, asdict(settings))
-
 
 class PlanManifest(Frozen):
     """A run's own record of itself. ``of`` is the size of the split; ``tasks`` are ids, ``.../trial#annotator``."""
 
-    schema_version: int = SCHEMA
+    format: Format = FORMAT
     family: Literal["alfred-plans"] = "alfred-plans"
     housequest: str
     configuration: PlanConfig
@@ -148,9 +142,9 @@ def _settings(agent: str, given: Mapping[str, Scalar]) -> PlannerSettings:
     """The settings of a planner: those ``given``, else its own defaults. Raises ``ConfigurationError``."""
     owner, sort = f"The planner {agent!r}", PLANNERS[agent]
     for field in fields(PlannerSettings):
-        if field.name in given and field.metadata["later"] and field.name not in sort.takes:
-            takers = ", ".join(name for name, other in PLANNERS.items() if field.name in other.takes)
-            raise ConfigurationError(f"{owner} has no setting {field.name!r}; it is one of {takers}.")
+        takers = [name for name, other in PLANNERS.items() if field.name in other.takes]
+        if field.name in given and takers and agent not in takers:
+            raise ConfigurationError(f"{owner} has no setting {field.name!r}; it is one of {', '.join(takers)}.")
     values = {key: None if (key, value) == ("pool", "all") else value for key, value in {**sort.defaults, **given}.items()}
     own = read_options(PlannerSettings, values, owner=owner, word="setting")
     if own.choose == "embeddings" and not own.embedder:
@@ -178,7 +172,5 @@ def _digest(demonstrations: Iterable[Demonstration]) -> str:
     for one in demonstrations:
         told = [(each.annotator, each.goal, each.steps) for each in one.instructions]
         lying = [(thing.kind, thing.place) for thing in one.scene.things]
-        # The names that the two classes had when the first runs were recorded: a run goes on only with an equal digest.
-        goal, plan = repr(one.goal).replace("AlfredGoal(", "Goal("), repr(one.plan).replace("PlanStep(", "Subgoal(")
-        digest.update(f"({one.id!r}, {goal}, {plan}, {told!r}, {lying!r})".encode("utf-8", "backslashreplace"))
+        digest.update(repr((one.id, one.goal, one.plan, told, lying)).encode("utf-8", "backslashreplace"))
     return digest.hexdigest()

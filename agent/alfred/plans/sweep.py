@@ -9,7 +9,7 @@ from pathlib import Path
 
 from housequest.agent.alfred.plans.report import CARD_WIDTH, MEASURES, PlanFigures, figures_data, plan_card
 from housequest.agent.alfred.plans.run import PlanRun, make_run
-from housequest.agent.alfred.plans.work import PlanResult, begun, read_manifest, read_rows
+from housequest.agent.alfred.plans.work import PlanResult, read_manifest, read_rows
 from housequest.agent.evaluation.analysis.card import arms_card, shared_card
 from housequest.agent.evaluation.render.table import Column, Report, Section, Table, named_lines, percent, percents, wrapped
 from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
@@ -51,11 +51,6 @@ class PlanArmFigures:
     card: Mapping[str, str]
 
 
-def plans_swept(folder: SweepFolder) -> bool:
-    """Whether the sweep in ``folder`` is one over plans, as far as it has begun. Raises ``ConfigurationError``."""
-    return any(begun(folder.path / each.folder) for each in folder.contents().runs)
-
-
 def read_plan_arms(folder: SweepFolder) -> tuple[PlanArmFigures, ...]:
     """The arms of a sweep over plans. Raises ``ConfigurationError``."""
     runs = folder.contents().runs
@@ -66,7 +61,7 @@ def read_plan_arms(folder: SweepFolder) -> tuple[PlanArmFigures, ...]:
 
 
 def _arm(arm: str, places: Iterable[Path]) -> PlanArmFigures:
-    started = [place for place in places if begun(place)]
+    started = [place for place in places if (place / "run.json").is_file()]
     manifests = [read_manifest(place) for place in started]
     rows: list[PlanResult] = [row for place in started for row in read_rows(place)]
     left = sum(len(manifest.tasks) for manifest in manifests) - len(rows)

@@ -21,7 +21,7 @@ from housequest.agent.alfred.plans.lota import LotaPlanner
 from housequest.agent.alfred.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal, SocraticPlanner
 from housequest.agent.alfred.plans.pool import PlanTask
 from housequest.agent.alfred.plans.run import PlanManifest, PlanRun
-from housequest.agent.episodes.digests import with_digest, without_digest
+from housequest.agent.episodes.digests import with_digest
 from housequest.agent.evaluation.analysis.lota_classes import LotaClass
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
 from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted
@@ -42,7 +42,6 @@ from housequest.agent.evaluation.runs.result import Frozen
 from housequest.agent.evaluation.runs.verify import Verification
 from housequest.agent.models.base import Model
 from housequest.agent.models.registry import make_model
-from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.scoring import Level, level, score
 from housequest.worlds.errors import ConfigurationError, ModelError
 from housequest.worlds.paths import atomic_write
@@ -80,12 +79,6 @@ class PlanResult(Frozen):
     revisions: int = 0
 
 
-def begun(folder: Path) -> bool:
-    """Whether ``folder`` holds a run of this family."""
-    file = folder / "run.json"
-    return file.is_file() and f'"family": "{PLANS}"'.encode() in read_bytes(file, LARGEST_MANIFEST)
-
-
 def read_manifest(folder: Path) -> PlanManifest:
     """The manifest of the run in ``folder``. Raises ``ConfigurationError``."""
     file = folder / "run.json"
@@ -112,8 +105,7 @@ def verify_plans(folder: Path) -> Verification:
     except ConfigurationError as error:
         finished, faults = 0, [Fault(str(results), str(error))]
     faults += faults_of(LedgerCall, calls, LARGEST, lines=True)
-    has_digests = without_digest(read_bytes(manifest, LARGEST_MANIFEST))[1]
-    return Verification(folder, len(read_manifest(folder).tasks), finished, has_digests, tuple(faults))
+    return Verification(folder, len(read_manifest(folder).tasks), finished, tuple(faults))
 
 
 async def score_plans(

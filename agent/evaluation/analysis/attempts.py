@@ -18,7 +18,6 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Result, SelectedTask, total
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.agent.evaluation.runs.timing import EpisodeTiming
-from housequest.worlds.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
@@ -40,9 +39,7 @@ class RetriedRun(Run):
 
 def read_attempts(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> RetriedRun:
     """The attempts that have begun, as one run. Raises ``ConfigurationError``."""
-    begun = [run for kept in folder.contents().runs if (run := folder.run(kept.folder)).manifest_file.exists()]
-    if not begun:
-        raise ConfigurationError(f"No run in {folder.path} has begun; play it with `housequest eval --retries N`.")
+    begun = folder.begun_runs("--retries N")
     return in_the_end(RunFolder(folder.path), [read_for_comparison(run, prices, watcher) for run in begun])
 
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 
 from housequest.agent.agents.registry import learned_prior
 from housequest.agent.evaluation.analysis.paths import Watcher, expert_turns, world_of_run
-from housequest.agent.evaluation.runs.files import LARGEST_INDEX, lines_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.files import kept_lines, lines_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Frozen, Number, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
-from housequest.worlds.errors import ConfigurationError, HousequestError
+from housequest.worlds.errors import HousequestError
 from housequest.worlds.paths import atomic_write
 
 PRIORS = ("counts", "random", "name")
@@ -149,11 +149,4 @@ def kept_ceiling(run: RunFolder, config: RunConfig) -> Ceiling | None:
 
 def _kept(run: RunFolder, prior: str | None) -> dict[str, int | None]:
     """The kept turns by task. What is damaged counts as not kept, since it can be computed again."""
-    known: dict[str, int | None] = {}
-    with suppress(ConfigurationError):  # no file that can be read
-        for content in read_bytes(run.ceilings_file, LARGEST_INDEX).splitlines():
-            with suppress(ConfigurationError):
-                line = parsed(CeilingLine, content, str(run.ceilings_file))
-                if line.prior == prior:
-                    known[line.task] = line.turns
-    return known
+    return {line.task: line.turns for line in kept_lines(CeilingLine, run.ceilings_file) if line.prior == prior}

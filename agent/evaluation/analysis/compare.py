@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from statistics import fmean
 
 from housequest.agent.config import Prices, changed_options
 from housequest.agent.evaluation.analysis.card import card, card_differences
@@ -118,6 +119,16 @@ class PairedMean:
     tasks: int
     missing: int
 
+    @classmethod
+    def of(cls, key: str, label: str, share: bool, both: Sequence[tuple[float | None, float | None]]) -> PairedMean | None:
+        """The means of pairs of values, of which some may be unknown; None where no pair is known."""
+        known = [(one, other) for one, other in both if one is not None and other is not None]
+        if not known:
+            return None
+        first, second = fmean(one for one, _ in known), fmean(other for _, other in known)
+        interval = bootstrap_mean([other - one for one, other in known])
+        return cls(key, label, share, first, second, second - first, interval, len(known), len(both) - len(known))
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -147,11 +158,7 @@ class Comparison:
     def steps(self) -> PairedMean | None:
         """The difference in steps (executed commands) on tasks that both won; None where there are none."""
         won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.first.won and pair.second.won]
-        if not won:
-            return None
-        first, second, size = sum(one for one, _ in won), sum(other for _, other in won), len(won)
-        interval = bootstrap_mean([other - one for one, other in won])
-        return PairedMean("steps", "steps", False, first / size, second / size, (second - first) / size, interval, size, 0)
+        return PairedMean.of("steps", "steps", False, won)
 
     @property
     def figures(self) -> tuple[PairedMean, ...]:
@@ -183,13 +190,7 @@ class Comparison:
         ours, theirs = self.first.extras, self.second.extras
         results = [(pair.first, pair.second) for pair in self.pairs]
         both = [(kind.value(ours.of(one), one), kind.value(theirs.of(other), other)) for one, other in results]
-        known = [(one, other) for one, other in both if one is not None and other is not None]
-        if not known:
-            return None
-        size = len(known)
-        first, second = sum(one for one, _ in known) / size, sum(other for _, other in known) / size
-        interval = bootstrap_mean([other - one for one, other in known])
-        return PairedMean(kind.key, kind.label, kind.share, first, second, second - first, interval, size, len(both) - size)
+        return PairedMean.of(kind.key, kind.label, kind.share, both)
 
     @property
     def ceilings(self) -> tuple[CeilingFigures | None, CeilingFigures | None]:
@@ -261,7 +262,7 @@ def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher
     ``watcher`` gets how many paths are found and how many are missing. Raises ``ConfigurationError``.
     """
     manifest = run.manifest()
-    results, model = run.finished(manifest.tasks), manifest.configuration.model
+    results, model = run.results(manifest.tasks), manifest.configuration.model
     played = {result.task for result in results}
     tasks = [task for task in manifest.tasks if task.id in played]
     metrics = metrics_of(manifest.configuration)
@@ -365,7 +366,7 @@ KINDS = (
     Kind("goal_by_path", "goal conditions by path (GC/path)", True, lambda each, _: each.weighted(each.goal)),
     Kind("steps", "steps an episode", False, lambda _, result: result.steps),
     Kind("refused", "refused commands", False, lambda _, result: result.refused),
-    Kind("repeated", "repeated commands", False, lambda _, result: result.repeated or 0),
+    Kind("repeated", "repeated commands", False, lambda _, result: result.repeated),
     Kind("low_level", "low-level actions", False, lambda _, result: result.low_level),
     Kind("diverged", "divergences of the simulator", False, lambda _, result: result.diverged),
     Kind("calls", "calls of the model", False, lambda _, result: result.calls),

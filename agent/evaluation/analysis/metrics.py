@@ -70,7 +70,7 @@ class PlayedTask:
 
     @property
     def wording(self) -> str:
-        """Who wrote the goal sentence: ``template`` or ``human``; ``unknown`` for an unfinished task of an old run."""
+        """Who wrote the goal sentence: ``template`` or ``human``; ``unknown`` where only a result names the task."""
         said = (self.result.wording if self.result else None) or self.task.wording or "unknown"
         return said.partition(":")[0]
 
@@ -308,7 +308,7 @@ class Figures:
     @property
     def repeated(self) -> int:
         """Repeated commands, as `housequest.agent.evaluation.runs.result.repeats` counts them."""
-        return sum(result.repeated or 0 for result in self.results)
+        return sum(result.repeated for result in self.results)
 
     @property
     def unreadable(self) -> int:

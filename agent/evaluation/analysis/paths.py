@@ -14,12 +14,12 @@ from typing import Any
 from pydantic import Field
 
 from housequest.agent.config import changed_options
-from housequest.agent.evaluation.runs.files import LARGEST_INDEX, lines_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.files import kept_lines, lines_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Frozen, Number, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.worlds.base import Task, World
-from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported
+from housequest.worlds.errors import HousequestError, Unsupported
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.registry import make_world
 
@@ -38,13 +38,8 @@ class PathLine(Frozen):
 
 def read_paths(run: RunFolder) -> dict[str, PathLengths]:
     """The kept path lengths by task. What is damaged counts as not kept, since it can be computed again."""
-    known: dict[str, PathLengths] = {}
-    with suppress(ConfigurationError):  # no file that can be read
-        for content in read_bytes(run.paths_file, LARGEST_INDEX).splitlines():
-            with suppress(ConfigurationError):
-                line = parsed(PathLine, content, str(run.paths_file))
-                known[line.task] = PathLengths(line.expert, line.shortest, line.annotated, line.conditions)
-    return known
+    lines = kept_lines(PathLine, run.paths_file)
+    return {line.task: PathLengths(line.expert, line.shortest, line.annotated, line.conditions) for line in lines}
 
 
 def paths_of(

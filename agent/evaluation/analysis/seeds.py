@@ -57,10 +57,7 @@ def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watch
 
 def read_repeats(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Run]:
     """The repeats in ``folder`` that have begun. Raises ``ConfigurationError``."""
-    begun = [run for kept in folder.contents().runs if (run := folder.run(kept.folder)).manifest_file.exists()]
-    if not begun:
-        raise ConfigurationError(f"No run in {folder.path} has begun; play it with `housequest eval --repeat N`.")
-    return read_seeds(begun, prices, watcher)
+    return read_seeds(folder.begun_runs("--repeat N"), prices, watcher)
 
 
 def _seedless(manifest: Manifest) -> Manifest:
@@ -304,7 +301,7 @@ def read_arms(folder: SweepFolder, prices: PriceList) -> tuple[ArmFigures, ...]:
         run = folder.run(kept.folder)
         if run.manifest_file.exists():
             manifest = run.manifest()
-            results, model = run.finished(manifest.tasks), manifest.configuration.model
+            results, model = run.results(manifest.tasks), manifest.configuration.model
             clocks, ceiling = timings_of(run, manifest.tasks), ceiling_of(run, manifest, manifest.tasks)
             extras = Extras(clocks=clocks, prices=prices(model) if model else None, ceiling=ceiling)
             summaries.append(summarise(manifest.tasks, results, extras))

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from housequest.agent.evaluation.analysis.card import shared_card
+from housequest.agent.evaluation.analysis.card import card_differences, shared_card
 from housequest.agent.evaluation.analysis.ceilings import CeilingFigures, prior_of
 from housequest.agent.evaluation.analysis.compare import Comparison, PairedMean, Run, TaskPair, reference_of
 from housequest.agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
@@ -93,19 +93,25 @@ def _flipped(pair: TaskPair) -> dict[str, object]:
     }
 
 
+def heading_lines(names: Sequence[str], cards: Sequence[Mapping[str, str]], pairs: str) -> Iterator[str]:
+    """Who is compared, what is unlike and alike in the two cards, and which ``pairs`` there are, in words."""
+    for place, name in zip(("first", "second"), names, strict=True):
+        yield from wrapped(name, f"{place:<8}")
+    yield from _unlike_lines(card_differences(*cards))
+    yield from wrapped("; ".join(f"{name} {line}" for name, line in shared_card(cards).items()), f"{'alike':<8}")
+    yield from wrapped(pairs, f"{'pairs':<8}")
+
+
 def _heading(comparison: Comparison) -> Iterator[str]:
-    for name, run in (("first", comparison.first), ("second", comparison.second)):
-        yield from wrapped(f"{run.name}: {run.label}", f"{name:<8}")
-    yield from unlike_lines(comparison.unlike)
-    alike = shared_card([comparison.first.card, comparison.second.card])
-    yield from wrapped("; ".join(f"{name} {line}" for name, line in alike.items()), f"{'alike':<8}")
-    yield from wrapped(f"{many(len(comparison.pairs), 'task')} played by both", f"{'pairs':<8}")
+    runs = (comparison.first, comparison.second)
+    pairs = f"{many(len(comparison.pairs), 'task')} played by both"
+    yield from heading_lines([f"{run.name}: {run.label}" for run in runs], [run.card for run in runs], pairs)
     for key, both in comparison.changes.items():
         first, second = ("not set" if value is None else shown(value, 40) for value in both)
         yield from wrapped(f"{key}: {first} and {second}", f"{'differs':<8}")
 
 
-def unlike_lines(found: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+def _unlike_lines(found: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     """The warning of what differs between the cards; nothing where they are alike."""
     told = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in found.items())
     lines = textwrap.wrap(f"Not measured alike: {printable(told)}.", WIDTH - 2) if found else []

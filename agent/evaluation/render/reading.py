@@ -1,18 +1,16 @@
-"""Read the report of whatever a folder holds: a run, a series, a sweep, or one of these over plans."""
+"""Read the report of whatever a folder holds: a run, a series, a sweep, or one of these without episodes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from housequest.agent.alfred.plans.report import PlansReport
-from housequest.agent.alfred.plans.sweep import PlanSweepReport, plans_swept, read_plan_arms
-from housequest.agent.alfred.plans.work import begun, read_manifest, read_rows
 from housequest.agent.evaluation.analysis.attempts import AttemptsReport, read_attempts
 from housequest.agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
 from housequest.agent.evaluation.analysis.paths import Watcher
 from housequest.agent.evaluation.analysis.seeds import SeedsReport, SweepReport, read_arms, read_repeats, read_seeds
 from housequest.agent.evaluation.analysis.series import SeriesReport
+from housequest.agent.evaluation.families import family_of, family_of_sweep
 from housequest.agent.evaluation.render.repeats import Side
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.render.table import Report
@@ -26,8 +24,8 @@ def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | No
     if len(places) > 1:
         return SeedsReport(read_seeds([RunFolder(place) for place in places], prices, watcher))
     (place,) = places
-    if begun(place):
-        return PlansReport(read_manifest(place), read_rows(place))
+    if (family := family_of(place)) is not None:
+        return family.report(place)
     folder = SweepFolder(place)
     return (
         read_sweep_report(folder, prices, watcher)
@@ -36,12 +34,10 @@ def read_report(places: Sequence[Path], prices: PriceList, watcher: Watcher | No
     )
 
 
-def read_sweep_report(
-    folder: SweepFolder, prices: PriceList, watcher: Watcher | None = None
-) -> PlanSweepReport | SweepReport | SeriesReport:
+def read_sweep_report(folder: SweepFolder, prices: PriceList, watcher: Watcher | None = None) -> Report:
     """The report of the sweep or series in ``folder``. Raises ``ConfigurationError``."""
-    if plans_swept(folder):
-        return PlanSweepReport(read_plan_arms(folder))
+    if (family := family_of_sweep(folder)) is not None:
+        return family.sweep_report(folder)
     match folder.contents().series:
         case None:
             return SweepReport(read_arms(folder, prices))
@@ -70,9 +66,11 @@ def read_side(place: Path, prices: PriceList) -> Run | Side:
             raise ConfigurationError(f"{place} is a sweep; name two of its runs, which have folders of their own.")
 
 
-def errors_of(report: PlanSweepReport | SweepReport | SeriesReport) -> int:
-    """How many episodes errored; a sweep over plans tells of its own."""
+def errors_of(report: Report) -> int:
+    """How many episodes errored; what runs without episodes met, their own command tells."""
     match report:
+        case RunReport():
+            return report.summary.overall.errors
         case SweepReport():
             return sum(arm.errors for arm in report.arms)
         case SeriesReport():

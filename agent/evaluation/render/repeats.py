@@ -10,8 +10,7 @@ from statistics import fmean
 from housequest.agent.evaluation.analysis.card import card_differences, shared_card
 from housequest.agent.evaluation.analysis.compare import KINDS, SHARES, PairedMean, Run, refuse_unlike
 from housequest.agent.evaluation.analysis.metrics import PlayedTask
-from housequest.agent.evaluation.analysis.statistics import bootstrap_mean
-from housequest.agent.evaluation.render.comparison import figure_cells, unlike_lines
+from housequest.agent.evaluation.render.comparison import figure_cells, heading_lines
 from housequest.agent.evaluation.render.report import first_lines
 from housequest.agent.evaluation.render.table import (
     Report,
@@ -98,13 +97,7 @@ class RepeatsComparison(Report):
         self, key: str, label: str, value: Callable[[PlayedTask, Result], float | None], *, share: bool
     ) -> PairedMean | None:
         sides = [self._means(side, value) for side in (self.first, self.second)]
-        both = [(one, other) for one, other in zip(*sides, strict=True) if one is not None and other is not None]
-        if not both:
-            return None
-        first, second = fmean(one for one, _ in both), fmean(other for _, other in both)
-        interval = bootstrap_mean([other - one for one, other in both])
-        missing = len(self.tasks) - len(both)
-        return PairedMean(key, label, share, first, second, second - first, interval, len(both), missing)
+        return PairedMean.of(key, label, share, list(zip(*sides, strict=True)))
 
     def _means(self, side: Side, value: Callable[[PlayedTask, Result], float | None]) -> list[float | None]:
         """The mean of a figure over the runs of each task; None where a run lacks it."""
@@ -158,13 +151,10 @@ class RepeatsComparison(Report):
             ]
 
     def _heading(self) -> Iterator[str]:
-        for name, side in (("first", self.first), ("second", self.second)):
-            yield from wrapped(f"{side.name}: {side.label}", f"{name:<8}")
-        yield from unlike_lines(self.unlike)
-        alike = shared_card([self.first.card, self.second.card])
-        yield from wrapped("; ".join(f"{name} {line}" for name, line in alike.items()), f"{'alike':<8}")
-        runs = f"{many(len(self.first.runs), 'time')} and {many(len(self.second.runs), 'time')}"
-        yield from wrapped(f"{many(len(self.tasks), 'task')} played by both, {runs}", f"{'pairs':<8}")
+        sides = (self.first, self.second)
+        often = " and ".join(many(len(side.runs), "time") for side in sides)
+        played = f"{many(len(self.tasks), 'task')} played by both, {often}"
+        yield from heading_lines([f"{side.name}: {side.label}" for side in sides], [side.card for side in sides], played)
 
     def _conclusions(self) -> Iterator[str]:
         success = self.figures[0]

@@ -207,7 +207,7 @@ def _named(result: Result) -> dict[str, object]:
 def heading(manifest: Manifest, conditions: Mapping[str, str]) -> list[tuple[str, str]]:
     """Who played, and the card with its ``conditions``."""
     config = manifest.configuration
-    variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()))
+    variants = " ".join(f"{key}={value}" for key, value in sorted(config.settings.items()) if value != "")
     lines = [
         ("agent", f"{config.agent}  {variants}"),
         ("model", config.model or "none"),

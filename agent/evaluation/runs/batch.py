@@ -28,7 +28,7 @@ from housequest.worlds.base import Task
 from housequest.worlds.paths import open_file
 
 if TYPE_CHECKING:
-    from housequest.agent.cluster.messages import Cluster
+    from housequest.agent.evaluation.clusters import Cluster
 
 T = TypeVar("T")
 
@@ -151,29 +151,22 @@ async def run_workers(workers: Iterable[Coroutine[None, None, T]], *others: Coro
         await asyncio.gather(*working, *besides, return_exceptions=True)
 
 
+@dataclass
 class _Batch:
     """The episodes of a run that are still to be played."""
 
-    def __init__(
-        self,
-        run: RunFolder,
-        spec: RunSpec,
-        tasks: Sequence[Task],
-        agent: Agent,
-        model: MeteredModel | None,
-        options: RunOptions,
-        tracker: BudgetTracker,
-    ) -> None:
-        self._run = run
-        self._spec = spec
-        self._tasks = tasks
-        self._agent = agent
-        self._model = model
-        self._caller: Caller | None = model
-        self._options = options
-        self._tracker = tracker
-        self._index = _Index(run)
-        self._waiting = iter(tasks)
+    run: RunFolder
+    spec: RunSpec
+    tasks: Sequence[Task]
+    agent: Agent
+    model: MeteredModel | None
+    options: RunOptions
+    tracker: BudgetTracker
+
+    def __post_init__(self) -> None:
+        self._caller: Caller | None = self.model
+        self._index = _Index(self.run)
+        self._waiting = iter(self.tasks)
         self._resumed = 0
         self._outcomes = Counter[str]()
         self._unfit = 0
@@ -183,39 +176,39 @@ class _Batch:
         finished = {result.task for result in results}
         self._resumed = len(results)
         self._outcomes = Counter(result.outcome for result in results)
-        waiting = [task for task in self._tasks if task.id not in finished]
+        waiting = [task for task in self.tasks if task.id not in finished]
         self._waiting = iter(waiting)
         # Before the first byte is written: on a full disk that fails, and what is done is told all the same.
         self._report_progress()
-        self._run.rewrite(results)
-        for file in (self._run.timing_file, self._run.walls_file):
+        self.run.rewrite(results)
+        for file in (self.run.timing_file, self.run.walls_file):
             cut_off_end(file)
-        with open_file(self._run.timing_file, "ab") as clock:
+        with open_file(self.run.timing_file, "ab") as clock:
             try:
                 async with self._player(clock, len(waiting)) as player:
-                    workers = [self._work(player) for _ in range(self._options.workers)]
-                    await run_workers(workers, self._beat(), self._tracker.ring())
+                    workers = [self._work(player) for _ in range(self.options.workers)]
+                    await run_workers(workers, self._beat(), self.tracker.ring())
             finally:
                 results += await self._index.finish()
-        self._run.rewrite(sorted(results, key=lambda result: result.number))
+        self.run.rewrite(sorted(results, key=lambda result: result.number))
 
     @asynccontextmanager
     async def _player(self, clock: BinaryIO, waiting: int) -> AsyncGenerator[Player]:
-        cluster = self._options.cluster
+        cluster = self.options.cluster
         if cluster is None or not waiting:
-            yield LocalPlayer(self._run, self._spec.setup, self._agent, self._model, self._tracker, clock, self._set_aside)
+            yield LocalPlayer(self.run, self.spec.setup, self.agent, self.model, self.tracker, clock, self._set_aside)
             return
-        from housequest.agent.cluster.driver import ClusterPlayer
+        from housequest.agent.evaluation.clusters import ClusterJob
 
-        most = min(self._options.workers, waiting)
-        limiter = RateLimiter(self._model.most if self._model else None)
-        players = ClusterPlayer(cluster, self._spec, self._run, limiter, self._tracker, clock, self._set_aside, self._say, most)
-        async with players:
+        most = min(self.options.workers, waiting)
+        limiter = RateLimiter(self.model.most if self.model else None)
+        job = ClusterJob(self.spec, self.run, limiter, self.tracker, clock, self._set_aside, self._say, most)
+        async with cluster.players(job) as players:
             self._caller = players
             yield players
 
     async def _work(self, player: Player) -> None:
-        while not self._tracker.over() and (task := next(self._waiting, None)) is not None:
+        while not self.tracker.over() and (task := next(self._waiting, None)) is not None:
             try:
                 result = await player.play(task)
             except RunHalted:
@@ -227,26 +220,26 @@ class _Batch:
             await asyncio.sleep(0)
 
     def _set_aside(self, part: Path, why: str) -> None:
-        aside = self._run.set_aside(part)
+        aside = self.run.set_aside(part)
         self._unfit += 1
         if self._unfit == 1:
             self._say(f"{why}\nThis record is now {aside}, and its task is played anew; so is any other like it.")
 
     def _say(self, text: str) -> None:
-        if self._options.say is not None:
-            self._options.say(text)
+        if self.options.say is not None:
+            self.options.say(text)
 
     async def _beat(self) -> None:
-        while self._options.beat is not None:
-            await asyncio.sleep(self._options.beat)
+        while self.options.beat is not None:
+            await asyncio.sleep(self.options.beat)
             self._report_progress()
 
     def _report_progress(self) -> None:
-        if self._options.watcher is not None:
-            done, total, cost = self._outcomes.total(), len(self._tasks), self._tracker.used.money
+        if self.options.watcher is not None:
+            done, total, cost = self._outcomes.total(), len(self.tasks), self.tracker.used.money
             won, errors = self._outcomes["won"], self._outcomes["error"]
             active, limit = (self._caller.active, self._caller.limit) if self._caller else (0, None)
-            self._options.watcher(RunProgress(done, total, won, errors, self._resumed, active, limit, cost))
+            self.options.watcher(RunProgress(done, total, won, errors, self._resumed, active, limit, cost))
 
 
 class _Index:

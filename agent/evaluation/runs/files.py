@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from housequest.agent.episodes.digests import LENGTH_OF_END, with_digest, without_digest
 from housequest.worlds.errors import ConfigurationError, shown, unquoted
+from housequest.worlds.format import other_format
 from housequest.worlds.paths import atomic_write, read_file
 
 T = TypeVar("T", bound=BaseModel)
@@ -85,9 +87,8 @@ def flattened(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 def _was(content: bytes, damaged: bytes) -> bool:
     """Whether ``damaged`` was ``content``: its digest has survived, or all but that."""
-    plain, _ = without_digest(content)
     digest = content[-LENGTH_OF_END:]
-    return damaged not in (content, plain) and (damaged.startswith(content[:-LENGTH_OF_END]) or damaged.endswith(digest))
+    return damaged != content and (damaged.startswith(content[:-LENGTH_OF_END]) or damaged.endswith(digest))
 
 
 def file_of(record: BaseModel) -> bytes:
@@ -119,8 +120,10 @@ def read_bytes(path: Path, largest: int, missing: str | None = None, way_out: st
 def parsed(kind: type[T], content: bytes, where: str, way_out: str = "") -> T:
     """Parse ``content`` as a ``kind``. Raises ``ConfigurationError`` with ``where``, the fault and the ``way_out``."""
     try:
-        return kind.model_validate_json(without_digest(content)[0])
+        return kind.model_validate_json(without_digest(content))
     except (ValueError, RecursionError) as error:
+        if (other := other_format(content)) is not None:
+            raise ConfigurationError(f"{where} {other}.") from None
         raise ConfigurationError(f"{where} is damaged: {words_of(error)}.{way_out}") from None
 
 
@@ -128,6 +131,14 @@ def parsed_lines(kind: type[T], file: Path, largest: int = LARGEST_INDEX, way_ou
     """Parse each line of ``file`` but a truncated last one; none without a file. Raises ``ConfigurationError`` by line."""
     lines = read_bytes(file, largest, way_out=way_out).split(b"\n")[:-1] if file.exists() else []
     return (parsed(kind, line, f"{file}:{number}", way_out) for number, line in enumerate(lines, start=1))
+
+
+def kept_lines(kind: type[T], file: Path) -> Iterator[T]:
+    """The lines of ``file`` that are whole, of what can be computed again; none where it cannot be read."""
+    with suppress(ConfigurationError):
+        for content in read_bytes(file, LARGEST_INDEX).splitlines():
+            with suppress(ConfigurationError):
+                yield parsed(kind, content, str(file))
 
 
 def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = False) -> list[Fault]:
@@ -146,9 +157,9 @@ def faults_of(kind: type[BaseModel], file: Path, largest: int, *, lines: bool = 
     found: list[Fault] = []
     for where, record in records.items():
         try:
-            kind.model_validate_json(without_digest(record)[0])
+            kind.model_validate_json(without_digest(record))
         except (ValueError, RecursionError) as error:
-            found.append(Fault(where, words_of(error)))
+            found.append(Fault(where, other_format(record) or words_of(error)))
     return found
 
 

@@ -11,22 +11,21 @@
     paths.jsonl                   best path lengths, computed for the first report
     ceilings.jsonl                a planner's ceiling, computed for the first report
 
-The manifest and each line of the index end with a digest of themselves; a line also has that of its episode's file. Folders of
-version 0.1 have none, and are read as they are.
+The manifest and each line of the index end with a digest of themselves; a line also has that of its episode's file.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.digests import Damaged, sha256_of, without_digest
+from housequest.agent.episodes.digests import sha256_of, without_digest
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.files import (
     LARGEST_INDEX,
@@ -40,8 +39,9 @@ from housequest.agent.evaluation.runs.files import (
     words_of,
 )
 from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
-from housequest.agent.evaluation.runs.spec import SCHEMA, Manifest, slug
+from housequest.agent.evaluation.runs.spec import Manifest, slug
 from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.format import Format
 from housequest.worlds.paths import (
     IrregularFile,
     atomic_write,
@@ -57,14 +57,12 @@ APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
 MANIFEST_WAY_OUT = " Take it from a copy of the run, or play into a new folder."
 _NAMED = 3
 """How many faults an error names."""
-_OF_THE_VERSION = {"repeated", "failure"}
-"""What a later version may compute otherwise from the same episode."""
 
 
-class _Edition(BaseModel):
-    """The part of a manifest that every version can read. ``family`` is set for runs without episodes."""
+class _Family(BaseModel):
+    """The part of a manifest that is the same in every kind of run. ``family`` is set for runs without episodes."""
 
-    schema_version: int = SCHEMA
+    format: Format
     family: str | None = None
 
 
@@ -114,24 +112,12 @@ class RunFolder:
         content = read_bytes(
             self.manifest_file, LARGEST_MANIFEST, f"{self.path} is not the folder of a run; it has no run.json."
         )
-        edition = parsed(_Edition, content, str(self.manifest_file), MANIFEST_WAY_OUT)
-        if edition.family is not None:
-            family = printable(edition.family[:40])
+        family = parsed(_Family, content, str(self.manifest_file), MANIFEST_WAY_OUT).family
+        if family is not None:
             raise ConfigurationError(
-                f"{self.path} is a run of {family}, which has no episodes; see it with `housequest report`."
+                f"{self.path} is a run of {printable(family[:40])}, which has no episodes; see it with `housequest report`."
             )
-        if edition.schema_version > SCHEMA:
-            later = edition.schema_version
-            raise ConfigurationError(f"{self.manifest_file} is of a later housequest (schema {later}); update this one.")
         return parsed(Manifest, content, str(self.manifest_file), MANIFEST_WAY_OUT)
-
-    @property
-    def has_digests(self) -> bool:
-        """Whether a version that writes digests began this run. Raises ``ConfigurationError`` without a manifest."""
-        try:
-            return without_digest(read_bytes(self.manifest_file, LARGEST_MANIFEST))[1]
-        except Damaged:
-            return True
 
     def results(self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of) -> list[Result]:
         """The finished episodes of ``tasks`` in the index, in its order, without those whose file is gone.
@@ -148,32 +134,12 @@ class RunFolder:
             )
         return list(found.results)
 
-    def finished(self, tasks: Sequence[SelectedTask]) -> list[Result]:
-        """The results of ``tasks``; in a run of version 0.1, also of episodes that are missing from the index."""
-        results = self.results(tasks)
-        if self.has_digests:
-            return results
-        known = {result.task for result in results}
-        return [*results, *self.recovered([task for task in tasks if task.id not in known])]
-
     def indexed(self, tasks: Sequence[SelectedTask]) -> list[Result]:
         """The results in the index, whatever became of their episodes: quick, for estimates."""
         return list(self._index({task.id: task for task in tasks})[0].values())
 
-    def recovered(self, tasks: Sequence[SelectedTask]) -> Iterator[Result]:
-        """Results of those ``tasks`` whose episode is complete but missing from the index."""
-        for task in tasks:
-            if self.episode(task).exists() and (result := self._recorded(task)) is not None:
-                yield result
-
-    def examine(
-        self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of, *, recompute: bool = False
-    ) -> Examination:
-        """Look at each finished episode; ``sha256`` gives the digest of a file.
-
-        Where the index has no digest of an episode, as in version 0.1, its result is computed again if ``recompute`` says so,
-        and must then agree.
-        """
+    def examine(self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of) -> Examination:
+        """Look at each finished episode; ``sha256`` gives the digest of a file."""
         selected = {task.id: task for task in tasks}
         index, faults = self._index(selected)
         results: list[Result] = []
@@ -184,15 +150,19 @@ class RunFolder:
             if not path.exists():
                 faults.append(Fault(str(path), "it is gone; its task counts as unfinished", miscounts=False))
                 continue
+            fault = Fault(str(path), "it is not what was written, by its sha256 in the index")
             try:
-                results.append(self._sound(task, result, sha256, recompute=recompute))
-            except (ConfigurationError, OSError) as error:
-                faults.append(fault_of(path, error))
+                whole = sha256(path) == result.episode_sha256
+            except OSError as error:
+                whole, fault = False, fault_of(path, error)
+            if whole:
+                results.append(result)
+            else:
+                faults.append(fault)
                 damaged.append(task)
-        if self.has_digests:
-            missing = "the index has no line of it; its task counts as unfinished"
-            unknown = [self.episode(task) for task in tasks if task.id not in index]
-            faults += [Fault(str(path), missing, miscounts=False) for path in unknown if path.exists()]
+        missing = "the index has no line of it; its task counts as unfinished"
+        unknown = [self.episode(task) for task in tasks if task.id not in index]
+        faults += [Fault(str(path), missing, miscounts=False) for path in unknown if path.exists()]
         return Examination(tuple(results), tuple(faults), tuple(damaged))
 
     def _index(self, selected: Mapping[str, SelectedTask]) -> tuple[dict[str, Result], list[Fault]]:
@@ -204,19 +174,15 @@ class RunFolder:
         *lines, rest = content.split(b"\n")
         found: dict[str, Result] = {}
         faults = [Fault(f"{self.index_file}:{len(lines) + 1}", "the line is cut off", miscounts=False)] if rest else []
-        strict = bool(lines) and self.has_digests
         for number, line in enumerate(lines, start=1):
             where = f"{self.index_file}:{number}"
             try:
-                plain, has_digest = without_digest(line)
-                result = Result.model_validate_json(plain)
+                result = Result.model_validate_json(without_digest(line))
             except (ValueError, RecursionError) as error:
                 faults.append(Fault(where, words_of(error)))
                 continue
             if result.task not in selected:
                 faults.append(Fault(where, f"{shown(result.task)} is not a task of this run"))
-            elif strict and not has_digest:
-                faults.append(Fault(where, "it has lost its sha256"))
             else:
                 if result.task in found:
                     differs = found[result.task] != result
@@ -227,29 +193,12 @@ class RunFolder:
             faults.append(Fault(str(self.index_file), "its lines are not in the order of the tasks", miscounts=False))
         return found, faults
 
-    def _sound(self, task: SelectedTask, result: Result, sha256: Callable[[Path], str], *, recompute: bool) -> Result:
-        """``result``, or that of its episode where the index knows less. Raises ``ConfigurationError`` and ``OSError``."""
-        if result.episode_sha256 is not None:
-            if sha256(self.episode(task)) != result.episode_sha256:
-                raise ConfigurationError("it is not what was written, by its sha256 in the index")
-            return result
-        # A line of an earlier version lacks a field.
-        recorded = self._recorded(task) if recompute or result.repeated is None else result
-        if not recompute:
-            return recorded or result
-        if recorded is None:
-            raise ConfigurationError("it has no end")
-        compared = result.model_fields_set - _OF_THE_VERSION
-        if differing := sorted(name for name in compared if getattr(result, name) != getattr(recorded, name)):
-            raise ConfigurationError(f"it does not come to what the index says: {', '.join(differing)}")
-        return recorded
-
-    def _recorded(self, task: SelectedTask, *, sync: bool = False) -> Result | None:
+    def _recorded(self, task: SelectedTask) -> Result | None:
         """The result of an episode by its file, None where that has no end. Raises ``ConfigurationError`` and ``OSError``."""
         path = self.episode(task)
         try:
             result = result_of(task, list(read_episode(path)))
-            return None if result is None else result.model_copy(update={"episode_sha256": sha256_of(path, sync=sync)})
+            return None if result is None else result.model_copy(update={"episode_sha256": sha256_of(path, sync=True)})
         except ValidationError as error:
             raise ConfigurationError(f"{path} is damaged: {words_of(error)}.") from None
 
@@ -258,7 +207,7 @@ class RunFolder:
 
         Their tasks can be played again. The index is to be written anew.
         """
-        found = self.examine(tasks, recompute=True)
+        found = self.examine(tasks)
         results, faults = list(found.results), [fault for fault in found.faults if fault.miscounts]
         unreadable = any(fault.where == str(self.index_file) for fault in faults)
         for file in (*(self.episode(task) for task in found.damaged), *([self.index_file] if unreadable else [])):
@@ -271,7 +220,7 @@ class RunFolder:
             if task.id in known or not path.exists():
                 continue
             try:
-                result = self._recorded(task, sync=True)
+                result = self._recorded(task)
             except (ConfigurationError, OSError) as error:
                 faults.append(fault_of(path, error))
                 self.set_aside(path)

@@ -54,47 +54,38 @@ class Player(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
 class LocalPlayer(Player):
     """Plays in this process; timings of calls go to ``clock``."""
 
-    def __init__(
-        self,
-        run: RunFolder,
-        setup: Setup,
-        agent: Agent,
-        model: MeteredModel | None,
-        tracker: BudgetTracker,
-        clock: BinaryIO,
-        set_aside: SetAside,
-    ) -> None:
-        self._run = run
-        self._setup = setup
-        self._model = model
-        self._tracker = tracker
-        self._clock = clock
-        self._set_aside = set_aside
-        self._agent = agent
+    run: RunFolder
+    setup: Setup
+    agent: Agent
+    model: MeteredModel | None
+    tracker: BudgetTracker
+    clock: BinaryIO
+    set_aside: SetAside
 
     async def play(self, task: Task) -> Result:
         selected = SelectedTask.of(task)
-        part = self._run.part(selected)
+        part = self.run.part(selected)
         try:
             refuse_irregular(part, writing=True)
             recorded = list(read_episode(part)) if part.exists() else []
             if recorded:
                 return await self._play(task, selected, recorded)
         except (ConfigurationError, IrregularFile) as error:
-            self._set_aside(part, str(error))
+            self.set_aside(part, str(error))
         return await self._play(task, selected, [])
 
     async def _play(self, task: Task, selected: SelectedTask, recorded: list[Event]) -> Result:
         events, begun = list(recorded), time.monotonic()
         if not recorded:
             # A new attempt: the seconds of earlier attempts no longer count.
-            self._run.clock(selected, 0.0)
-        env, episode, world = _Opening(self._setup, task), self._setup.episode, self._setup.world
-        path = self._run.episode(selected)
-        with EpisodeRecorder(path, clock=self._clock, label=episode_name(selected), resume=bool(recorded)) as recorder:
+            self.run.clock(selected, 0.0)
+        env, episode, world = _Opening(self.setup, task), self.setup.episode, self.setup.world
+        path = self.run.episode(selected)
+        with EpisodeRecorder(path, clock=self.clock, label=episode_name(selected), resume=bool(recorded)) as recorder:
 
             def listen(event: Event | CallTiming) -> None:
                 recorder(event)
@@ -103,18 +94,18 @@ class LocalPlayer(Player):
 
             try:
                 if recorded:
-                    await resume_episode(env, self._make_agent, episode, recorded, listen, model=self._model, world=world)
+                    await resume_episode(env, self._make_agent, episode, recorded, listen, model=self.model, world=world)
                 else:
-                    await run_episode(env, _Stopping(self._agent, self._tracker), episode, listen, world=world)
+                    await run_episode(env, _Stopping(self.agent, self.tracker), episode, listen, world=world)
             finally:
                 env.close()
-                self._run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
+                self.run.clock(selected, time.monotonic() - begun, resumed=bool(recorded))
         result = result_of(selected, events)
         assert result is not None, "an episode ends with an event that says so"
         return result
 
     def _make_agent(self, model: Model | None, question: AskPerson | None) -> Agent:
-        return _Stopping(self._setup.make_agent(model, question), self._tracker)
+        return _Stopping(self.setup.make_agent(model, question), self.tracker)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Frozen(BaseModel):
 
 
 class SelectedTask(Frozen):
-    """A selected task as the manifest keeps it; ``wording`` is None in older runs."""
+    """A selected task as the manifest keeps it; ``wording`` is None where only a result names it."""
 
     number: int
     id: str
@@ -44,9 +44,9 @@ class Result(Frozen):
     ``wording`` says who wrote the goal sentence (``template``, ``human:N``); None if the episode never started. ``met`` of
     ``conditions`` goal conditions held after the last command; None if none was executed or the world does not say.
     ``enacted`` commands were carried out in a simulator too, by ``low_level`` actions; ``diverged`` of them could not be done
-    there as in the world. All three are None where none was. ``repeated`` counts as `repeats` does; None in lines of earlier
-    versions, which are recomputed from the episode. ``failure`` says why it was not won. ``plain`` counts the ``calls`` that
-    were of plain text and no chat. ``episode_sha256`` is the digest of the episode's file; None in lines of version 0.1.
+    there as in the world. All three are None where none was. ``repeated`` counts as `repeats` does. ``failure`` says why it was
+    not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``episode_sha256`` is the digest of the
+    episode's file; None before it is in the index.
     """
 
     number: int
@@ -59,7 +59,7 @@ class Result(Frozen):
     turns: Number
     steps: Number
     refused: Number
-    repeated: Number | None = None
+    repeated: Number = 0
     met: Number | None = None
     conditions: Number | None = None
     enacted: Number | None = None

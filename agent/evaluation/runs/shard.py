@@ -79,15 +79,6 @@ def begin_shard(run: RunFolder, shard: Shard | None) -> None:
     raise ConfigurationError(f"{run.path} holds {there}; give {wanted}, or another folder with --out.")
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """What was merged: how many ``episodes`` of how many ``runs``; ``sweep`` if the folder is that of several runs."""
-
-    runs: int
-    episodes: int
-    sweep: bool
-
-
 def merged_folder(shards: Sequence[Path]) -> Path:
     """The default folder for what ``shards`` are of. Raises ``ConfigurationError`` where their names do not say it."""
     named = {path.with_name(_SUFFIX.sub("", path.name)) for path in shards if _SUFFIX.search(path.name)}
@@ -96,12 +87,12 @@ def merged_folder(shards: Sequence[Path]) -> Path:
     return out
 
 
-def merge(shards: Sequence[Path], out: Path) -> Merged:
+def merge(shards: Sequence[Path], out: Path) -> int:
     """Merge the folders ``shards`` into ``out``, which has the bytes of a run that one machine played.
 
-    Sweeps, series of repeats and measurements are merged run by run. A folder where this was interrupted is gone on with.
-    Raises ``ConfigurationError``, before anything is written, where they are shards of different runs, where an episode is
-    missing or there twice, or where anything is damaged.
+    Returns how many episodes they have. Sweeps, series of repeats and measurements are merged run by run. A folder where this
+    was interrupted is gone on with. Raises ``ConfigurationError``, before anything is written, where they are shards of
+    different runs, where an episode is missing or there twice, or where anything is damaged.
     """
     places = [path.resolve() for path in shards]
     if twice := next((path for path, place in zip(shards, places, strict=True) if places.count(place) > 1), None):
@@ -112,7 +103,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     if not any(sweep.begun for sweep in sweeps):
         plan = _plan([RunFolder(path) for path in shards], RunFolder(out))
         plan.carry_out()
-        return Merged(1, len(plan.results), sweep=False)
+        return len(plan.results)
     manifests = [sweep.contents() for sweep in sweeps]
     for sweep, manifest in zip(sweeps, manifests, strict=True):
         if manifest != manifests[0]:
@@ -125,7 +116,7 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     target.copy(sweeps[0])
     for plan in plans:
         plan.carry_out()
-    return Merged(len(plans), sum(len(plan.results) for plan in plans), sweep=True)
+    return sum(len(plan.results) for plan in plans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +164,7 @@ def _plan(shards: Sequence[RunFolder], out: RunFolder) -> _Plan:
             raise ConfigurationError(f"{shards[0].path} and {shard.path} are of different runs, and were not merged:{listed}")
     found: dict[str, tuple[RunFolder, Result]] = {}
     for shard in shards:
-        for result in shard.finished(first.tasks):
+        for result in shard.results(first.tasks):
             if (before := found.get(result.task)) is not None:
                 raise ConfigurationError(
                     f"The episode {episode_name(result.selected)} is both in {before[0].path} and in {shard.path}; "

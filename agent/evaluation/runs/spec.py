@@ -5,7 +5,6 @@ It leaves out when, where and how fast a run is played: two runs of the same spe
 
 from __future__ import annotations
 
-import json
 import operator
 import platform
 import re
@@ -28,29 +27,8 @@ from housequest.agent.protocols import PROTOCOLS
 from housequest.agent.setup import HUMAN, FrozenRules, Setup, set_up
 from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.paths import given_path, read_file
-
-SCHEMA = 1
-LARGEST = 1 << 27
-"""Bytes of a manifest that are looked at: more than any split makes."""
-FORM = "form"
-"""The setting that says whether replies are held to their forms; older records do not have it."""
-
-_FIRST_EDITIONS: dict[str, str | None] = {
-    "actor": "96159a82b2010d589f89371ef40955316775c501d768149f158d26d69520359c",
-    "eliminator": "02e02ad98ac0b75fc6fe005702255bf19533e6e290cf393049fc250cc9226c94",
-    "llm_planner": "cfb2307a43743e328473f776611249cc3f85568962bfe38e4ce9a1b4a849f604",
-    "opex_executor": "fcda1d635eb79eb6c1c5ef5d1f54d57b7c8932fe55d8dc6e8bfff6d4020044b7",
-    "opex_observer": "1686ffddcb299dbfffa90139e8c0ebd97f10855a71f02654f77efb216e9e3d1f",
-    "opex_planner": "b00c4e32f5cb836ac3c050aca2c353806e6b5285e5ab1dc1e90e244a84085026",
-    "react": "863c83650da88697992c59675bea1bb71dae0c879e5e86603836a761317d6a1f",
-    "reasoner": "2a7d9d9cec6ce49d2f8fc659abdf8c248127b53126cb137097761e8e2f8d7013",
-    "searcher": None,
-    "selector": "6875569499ef4beb1bdd40e6330e2d0100377467e01bee4004ddf8af23cf901a",
-    "socratic_advisor": "a0248fd3f00ea39d13ccad87d70def92b353ee96be8dc57230e079fa2de75eda",
-    "socratic_planner": "f336e20b76b4bce4833d7e3ea0650736e11c142a914573cc3ddd074336df1dda",
-}
-"""Templates as they were in 0.1.0, None if there were none: runs that do not show them keep the default folder of then."""
+from housequest.worlds.format import FORMAT, Format
+from housequest.worlds.paths import given_path
 
 
 class RunConfig(Frozen):
@@ -100,7 +78,7 @@ class Manifest(Frozen):
     that ``tasks`` were selected from.
     """
 
-    schema_version: int = SCHEMA
+    format: Format = FORMAT
     housequest: str
     configuration: RunConfig
     engine: str
@@ -148,8 +126,7 @@ class RunRequest:
         if changes := differences(manifest, here):
             listed = "".join(f"\n  {change}" for change in changes)
             raise ConfigurationError(f"it would play another run; give it the same version, data and files:{listed}")
-        # A run that an earlier version began may lack a setting.
-        return replace(setup, episode=replace(setup.episode, attempts=self.attempts, settings=dict(config.settings)))
+        return replace(setup, episode=replace(setup.episode, attempts=self.attempts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,20 +147,9 @@ class RunSpec:
     def default_folder(self) -> Path:
         """The default folder; the same spec always gets the same name."""
         config = self.config
-        unused = {name: digest for name, digest in _FIRST_EDITIONS.items() if name in self.manifest.unused_templates}
-        prompts = {name: digest for name, digest in {**self.manifest.prompts, **unused}.items() if digest is not None}
-        named = self.manifest.model_copy(update={"prompts": prompts})
-        digest = sha256(named.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
+        digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
         parts = [config.split, config.agent, (config.model.partition(":")[2] or config.model) if config.model else "", digest]
         return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
-
-    def as_before(self, setting: str) -> RunSpec:
-        """The same run as a version began it that did not know ``setting``, which its record does not have."""
-        settings = {name: value for name, value in self.config.settings.items() if name != setting}
-        manifest = self.manifest.model_copy(update={"configuration": self.config.model_copy(update={"settings": settings})})
-        return replace(
-            self, manifest=manifest, setup=replace(self.setup, episode=replace(self.setup.episode, settings=settings))
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,26 +249,6 @@ def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTas
         tasks=tasks,
         versions=Versions(python=platform.python_version(), openai=installed_version("openai")),
     )
-
-
-def run_in(configuration: Configuration, out: Path | None) -> tuple[RunSpec, Path]:
-    """The run of ``configuration`` with its folder, ``out`` or its default one.
-
-    The same command goes on with a run that was begun before replies were held to forms: that one's stay free. Raises
-    ``ConfigurationError`` and ``KnowledgeError``.
-    """
-    spec = make_run_spec(configuration)
-    folder = out or spec.default_folder
-    asked = configuration.settings.settings_of(spec.config.agent)
-    if FORM in asked or FORM not in spec.config.settings or (out is None and folder.exists()):
-        return spec, folder
-    earlier = spec.as_before(FORM)
-    place = out or earlier.default_folder
-    try:
-        begun = json.loads(read_file(place / "run.json", LARGEST))["configuration"]["settings"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return spec, folder
-    return (spec, folder) if FORM in begun else (earlier, place)
 
 
 def slug(text: str, longest: int = 120) -> str:

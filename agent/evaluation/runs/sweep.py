@@ -23,7 +23,7 @@ The file is YAML::
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from pathlib import Path
@@ -37,6 +37,7 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Frozen
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.format import FORMAT, Format
 from housequest.worlds.paths import atomic_write, remove_unfinished
 
 LARGEST_FILE = 1 << 18
@@ -96,7 +97,7 @@ SeriesKind = Literal["repeats", "attempts"]
 class SweepManifest(Frozen):
     """The content of ``sweep.json``; ``series`` is set where its runs are one."""
 
-    schema_version: int = 1
+    format: Format = FORMAT
     series: SeriesKind | None = Field(default=None, exclude_if=operator.not_)
     runs: tuple[ArmRecord, ...]
 
@@ -132,6 +133,13 @@ class SweepFolder:
         """The folder of one run."""
         return RunFolder(self.path / folder)
 
+    def begun_runs(self, flag: str) -> list[RunFolder]:
+        """The runs that have begun. Raises ``ConfigurationError``, also where none has; ``flag`` plays them."""
+        found = [run for each in self.contents().runs if (run := self.run(each.folder)).manifest_file.exists()]
+        if not found:
+            raise ConfigurationError(f"No run in {self.path} has begun; play it with `housequest eval {flag}`.")
+        return found
+
     def contents(self) -> SweepManifest:
         """Read ``sweep.json``. Raises ``ConfigurationError``."""
         content = read_bytes(self.file, LARGEST_FILE, f"{self.path} is not the folder of a sweep; it has no sweep.json.")
@@ -161,9 +169,9 @@ def read_sweep(file: Path) -> Sweep:
     return Sweep(file, dict(named), seeds)
 
 
-def plan_sweep(sweep: Sweep, flags: Mapping[str, object], folder: Path | None = None) -> Iterator[ArmRun]:
-    """The runs of a sweep, arm by arm; ``flags`` apply to all arms. Raises ``ConfigurationError`` and ``KnowledgeError``."""
-    for each in configured_arms(sweep, flags, folder):
+def plan_sweep(arms: Iterable[ConfiguredArm]) -> Iterator[ArmRun]:
+    """The runs of a sweep, arm by arm. Raises ``ConfigurationError`` and ``KnowledgeError``."""
+    for each in arms:
         yield ArmRun(each.arm, each.seed, each.folder, each.configuration, make_run_spec(each.configuration))
 
 

@@ -25,8 +25,8 @@ Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
 class EpisodeTiming:
     """What an episode took: seconds of model calls, attempts, cached prompt tokens, and seconds in all.
 
-    ``model`` and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured, as in
-    runs of earlier versions. ``wall`` includes time spent on other episodes in flight. It sums the sessions of the episode; the
+    ``model`` and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured.
+    ``wall`` includes time spent on other episodes in flight. It sums the sessions of the episode; the
     time of a killed session is lost.
     """
 

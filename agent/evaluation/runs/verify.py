@@ -1,9 +1,9 @@
-"""Whether the folder of a run, or of a sweep, is whole: by the digests in it, and without them by computing results again."""
+"""Whether the folder of a run, or of a sweep, is whole: by the digests in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from housequest.agent.episodes.record import read_episode
@@ -13,19 +13,19 @@ from housequest.agent.evaluation.runs.files import LARGEST_INDEX, Fault, faults_
 from housequest.agent.evaluation.runs.folder import MANIFEST_WAY_OUT, RunFolder, fault_of
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.plugins import load_plugin, plugins
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
     """What was found in the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole.
 
-    There are no ``tasks`` where the manifest cannot be read. ``has_digests`` is false for a run of version 0.1.
+    There are no ``tasks`` where the manifest cannot be read.
     """
 
     path: Path
     tasks: int = 0
     finished: int = 0
-    has_digests: bool = True
     faults: tuple[Fault, ...] = ()
 
     @property
@@ -33,15 +33,11 @@ class Verification:
         """Whether nothing is damaged, gone or doubled. What was never played is no damage."""
         return not self.faults
 
-    def and_also(self, faults: list[Fault]) -> Verification:
-        """The same with more faults."""
-        return replace(self, faults=(*self.faults, *faults))
-
     def data(self) -> dict[str, object]:
         """For JSON."""
         faults = [{"where": fault.where, "what": fault.what, "miscounts": fault.miscounts} for fault in self.faults]
         counts = {"tasks": self.tasks, "finished": self.finished}
-        return {"run": str(self.path), "whole": self.whole, **counts, "digests": self.has_digests, "faults": faults}
+        return {"run": str(self.path), "whole": self.whole, **counts, "faults": faults}
 
     def lines(self) -> Iterator[str]:
         """For people."""
@@ -49,14 +45,15 @@ class Verification:
         if not self.whole:
             yield f"{self.path} is not whole{f'; {done} and whole' if self.tasks else ''}."
             yield from (f"  {fault}" for fault in self.faults)
-        elif self.has_digests:
-            yield f"{self.path} is whole; {done}."
         else:
-            yield f"{self.path} has no digests, since version 0.1 wrote none; {done}, and each comes to its result again."
+            yield f"{self.path} is whole; {done}."
 
 
 def verify_run(folder: RunFolder) -> Verification:
     """Look at every file of a run but its clocks. A run that is being played can have an episode without its line.
+
+    What a part adds to the folder, it looks at itself: the group ``housequest.files`` has functions that take the folder and
+    return a list of `Fault`.
 
     Raises ``ConfigurationError`` where there is no run.
     """
@@ -68,12 +65,13 @@ def verify_run(folder: RunFolder) -> Verification:
         if not folder.manifest_file.exists():
             raise
         return Verification(folder.path, faults=(fault_of(folder.manifest_file, error),))
-    found = folder.examine(manifest.tasks, recompute=True)
-    verified = Verification(folder.path, len(manifest.tasks), len(found.results), folder.has_digests, found.faults)
+    found = folder.examine(manifest.tasks)
     unfinished = [fault for task in manifest.tasks if (fault := _unreadable(folder.part(task)))]
     kept = ((PathLine, folder.paths_file), (CeilingLine, folder.ceilings_file))
     faults = [fault for kind, file in kept for fault in faults_of(kind, file, LARGEST_INDEX, lines=True)]
-    return verified.and_also([*unfinished, *faults])
+    added = [load_plugin("housequest.files", name, "check of files") for name in plugins("housequest.files")]
+    faults += [fault for check in added for fault in check(folder.path)]
+    return Verification(folder.path, len(manifest.tasks), len(found.results), (*found.faults, *unfinished, *faults))
 
 
 def verify_sweep(folder: SweepFolder) -> list[Verification]:

@@ -127,7 +127,7 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
         raise ConfigurationError(f"--inspect: {path} is a folder; name a file in it.")
     manifest = run.manifest()
     exporter = _Exporter(manifest, run)
-    log = exporter.log(run.finished(manifest.tasks))
+    log = exporter.log(run.results(manifest.tasks))
     # Written whole or not at all. The temporary file keeps the extension, which decides the format; nobody can have made it.
     part = path.with_name(f".{token_hex(4)}-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)

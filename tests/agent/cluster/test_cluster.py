@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.cluster.messages import Cluster, FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.driver import PlayerCluster
+from housequest.agent.cluster.messages import FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.episodes.events import ModelCall
 from housequest.agent.episodes.record import read_episode
@@ -66,12 +67,15 @@ class Handle(RemoteHandle):
 
 
 @dataclass
-class Here(Cluster):
+class Here(PlayerCluster):
     """Players in this process; after each ``every`` messages one is killed, drawn by ``chance``."""
 
     room: int = 3
     handles: list[Handle] = field(default_factory=list[Handle])
     order: Order | None = None
+
+    def pool(self) -> int:
+        return self.room
 
     async def open(self, order: Order) -> int:
         self.order = pickle.loads(pickle.dumps(order))

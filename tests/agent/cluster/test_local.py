@@ -14,7 +14,7 @@ import pytest
 
 from housequest.agent.cluster.local import ProcessCluster
 from housequest.agent.cluster.messages import Order
-from housequest.agent.cluster.named import read_cluster
+from housequest.agent.evaluation.clusters import read_cluster
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.verify import verify_run
 from housequest.agent.models.processors import processors

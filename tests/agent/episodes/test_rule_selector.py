@@ -15,7 +15,7 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.evaluation.runs.batch import run_batch
-from housequest.agent.evaluation.runs.spec import Manifest, RunSpec, make_run_spec
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.registry import make_model
 from housequest.agent.models.scripted import load_script
 from housequest.agent.roles.brief import LONGEST_LINE
@@ -187,15 +187,6 @@ def test_book_and_budget_are_part_of_the_run(tmp_path: Path) -> None:
     book.write_text(BOOK + "- Another.\n")
     with pytest.raises(ConfigurationError, match=r"rules\.sha256"):
         asyncio.run(run_batch(planned(tmp_path, rules=str(book)), folder))
-
-
-def test_a_manifest_from_before_rules_were_chosen_is_read(tmp_path: Path) -> None:
-    (tmp_path / "book.yaml").write_text("format: 0.2\nrules:\n- One.\n- Two.\n")
-    text = planned(tmp_path, rules=str(tmp_path / "book.yaml")).manifest.model_dump(mode="json")
-    text["configuration"]["rules"] = {"file": "book.yaml", "sha256": "ab", "statements": ["One.", "Two."]}
-    rules = Manifest.model_validate(text).configuration.rules
-    assert rules is not None
-    assert ([rule.statement for rule in rules.rules], rules.budget) == (["One.", "Two."], None)
 
 
 def test_rules_are_named_by_a_book_or_not_at_all(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from housequest.agent.episodes.digests import without_digest
+from housequest.agent.episodes.digests import with_digest, without_digest
 from housequest.agent.episodes.events import (
     Body,
     Ended,
@@ -172,11 +171,7 @@ def _called(turn: int, said: Said) -> ModelCall:
     )
 
 
-def as_version_0_1(folder: Path) -> RunFolder:
-    """Rewrite the run in ``folder`` as version 0.1 would have: without digests."""
-    run = RunFolder(folder)
-    run.manifest_file.write_bytes(without_digest(run.manifest_file.read_bytes())[0])
-    lines = [json.loads(without_digest(line)[0]) for line in run.index_file.read_bytes().splitlines()]
-    plain = ({key: value for key, value in line.items() if key != "episode_sha256"} for line in lines)
-    run.index_file.write_text("".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in plain))
-    return run
+def in_format(file: Path, fields: str) -> None:
+    """Rewrite a run's file as of another format, whose first ``fields`` stand in place of ours."""
+    text = without_digest(file.read_bytes()).decode()
+    file.write_text(with_digest(text.replace('"format": "0.2"', fields, 1)))

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from housequest.agent.episodes.events import Event
 from housequest.agent.evaluation.analysis.transcript import transcribe
-from housequest.tui.commands.compare import cells, side_by_side
+from housequest.tui.commands.compare import side_by_side
 from housequest.tui.text import TextLayout
 from tests.agent.evaluation.recorded import Lived, bodies, run
 from tests.tui.conftest import Run
@@ -80,7 +81,7 @@ def test_odd_text_stays_in_its_column(width: int) -> None:
 
     first, second = transcribe(told("\x1b[2J\u202e" + "水" * 90)), transcribe(told("e\u0301" * 90))
     lines = list(side_by_side(first, second, ("first, \x1b", "second"), TextLayout(width)))
-    assert all(cells(line) <= width and line.isprintable() for line in lines)
+    assert all(cell_len(line) <= width and line.isprintable() for line in lines)
 
 
 @pytest.mark.heavy

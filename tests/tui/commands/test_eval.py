@@ -272,31 +272,3 @@ def test_a_protocol_refuses_what_contradicts_it(call: Run) -> None:
     refused = call("eval", "--protocol", "verl-agent", "--model", "openai:x@http://localhost:1/v1", "--max-steps", "30")
     assert refused.returncode != 0
     assert "--max-steps: 30 contradicts the protocol verl-agent, which has max_steps 50." in " ".join(refused.stderr.split())
-
-
-def test_a_run_of_an_earlier_version_goes_on_free_by_the_same_command(call: Run, tmp_path: Path) -> None:
-    script = tmp_path / "replies.yaml"
-    script.write_text('default: "Thought: so.\\nAction: look"\n')
-    command = (
-        "eval",
-        "--agent",
-        "react",
-        "--model",
-        f"scripted:{script}",
-        "--max-steps",
-        "2",
-        "--split",
-        "example",
-        "--limit",
-        "1",
-    )
-    assert call(*command, "--set", "form=free").returncode == 0
-    (before,) = tmp_path.glob("runs/*")
-    assert "form" not in json.loads((before / "run.json").read_text())["configuration"]["settings"]
-    again = call(*command)
-    assert "nothing was left to play" in again.stderr
-    assert list(tmp_path.glob("runs/*")) == [before]
-    assert call(*command, "--set", "form=auto").returncode == 0
-    (held,) = set(tmp_path.glob("runs/*")) - {before}
-    assert json.loads((held / "run.json").read_text())["configuration"]["settings"]["form"] == "auto"
-    assert "nothing was left to play" in call(*command, "--out", str(before)).stderr

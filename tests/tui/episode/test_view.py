@@ -316,7 +316,7 @@ async def test_a_record_of_a_version_without_rooms_is_drawn(tmp_path: Path) -> N
         "bed 1, a desk 1, a drawer 1, and a sidetable 1.\\n\\nYour task is to: put a mug in desk."
     )
     old.write_text(
-        '{"id":0,"body":{"kind":"started","schema_version":1,"world":"alfworld","engine":"native 1","task":"gone","split":'
+        '{"id":0,"body":{"kind":"started","format":"0.2","world":"alfworld","engine":"native 1","task":"gone","split":'
         '"valid_seen","number":3,"type":"pick_and_place_simple","goal":"put a mug in desk.","wording":"template",'
         f'"agent":"react","settings":{{}},"model":"scripted:x","grants":[],"max_turns":50,"seed":0,"opening":"{opening}"}}}}\n'
         '{"id":1,"parent":0,"body":{"kind":"stepped","turn":1,"command":"go to desk 1","by":"agent","observation":'

@@ -66,7 +66,7 @@ OF_TASK: tuple[Column[Result], ...] = (
     Column("turns", lambda result: result.turns),
     Column("steps", lambda result: result.steps),
     Column("refused", lambda result: result.refused),
-    Column("repeated", lambda result: result.repeated, _whole),
+    Column("repeated", lambda result: result.repeated),
     Column("calls", lambda result: result.calls),
     Column("tokens", lambda result: result.tokens, _whole),
 )

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis.paths import PathLengths, path_lengths, paths_of, read_paths
+from housequest.agent.evaluation.analysis.paths import PathLengths, PathLine, path_lengths, paths_of, read_paths
 from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.files import lines_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec
 from housequest.worlds.registry import make_world
@@ -38,7 +39,8 @@ def test_only_what_is_missing_is_looked_for(tmp_path: Path) -> None:
     folder, manifest = run(tmp_path)
     whole = paths_of(folder, manifest, manifest.tasks)
     first = manifest.tasks[0].id
-    folder.paths_file.write_text(f'{{"task":"{first}","shortest":99}}\n{{"task":"{manifest.tasks[1].id}","sh')
+    kept = lines_of([PathLine(task=first, shortest=99)])
+    folder.paths_file.write_bytes(kept + f'{{"task":"{manifest.tasks[1].id}","sh'.encode())
     assert paths_of(folder, manifest, manifest.tasks) == {**whole, first: PathLengths(shortest=99)}
 
 

@@ -45,7 +45,8 @@ def test_a_lost_run_says_why_and_what_it_cost(lost: RunFolder) -> None:
 
 def test_success_stands_first_and_what_matters_stands_out(lost: RunFolder) -> None:
     lines = list(RunReport(*read_summary(lost)).lines())
-    assert "success" in lines[0] and lines.index("") < lines.index("agent     react  form=auto max_tokens=512 temperature=0.0")
+    player = "agent     react  completions=auto form=auto max_tokens=512 pair=1-0"
+    assert "success" in lines[0] and lines.index("") < lines.index(player)
     strong = [line for line in lines if isinstance(line, Strong)]
     assert strong[0] == lines[0]
     assert strong[1].startswith("all ") and "Why they were not won (4):" in strong

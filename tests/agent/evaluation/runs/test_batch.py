@@ -12,7 +12,6 @@ import pytest
 from starlette.responses import JSONResponse
 
 from housequest.agent.config import configure
-from housequest.agent.episodes.digests import with_digest
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
@@ -21,7 +20,7 @@ from housequest.agent.evaluation.runs.result import SelectedTask
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.agent.models.registry import portable_name
 from housequest.worlds.errors import ConfigurationError, HousequestError
-from tests.agent.evaluation.recorded import as_version_0_1
+from tests.agent.evaluation.recorded import in_format
 from tests.backends.server import Policy, Recorded, Response, Server, completion, serve, status, together
 from tests.worlds.graphs.tables import task, written
 
@@ -114,8 +113,8 @@ def test_figures_that_cannot_be_are_not_believed_and_a_record_that_holds_them_is
     server.behave(otherwise=lie)
     planned = plan(tmp_path, agent="react", model=server.model(), max_steps=4)
     assert play(planned, tmp_path / "run").overall.prompt_tokens is None
-    # As earlier versions left it: the figures stand in the episodes, whose index could not be written.
-    run = as_version_0_1(tmp_path / "run")
+    # The figures stand in the episodes, whose index could not be written.
+    run = RunFolder(tmp_path / "run")
     results = run.results(planned.manifest.tasks)
     said = '"prompt_tokens":4503599627370496,"completion_tokens":4503599627370496,'
     for file in run.episodes.iterdir():
@@ -124,10 +123,11 @@ def test_figures_that_cannot_be_are_not_believed_and_a_record_that_holds_them_is
         assert changed != lines
         file.write_text("".join(f"{line}\n" for line in changed))
     run.index_file.write_bytes(b"")
-    assert "3" in RunReport(*read_summary(run)).render(as_json=False)
+    assert RunReport(*read_summary(run)).data()["unfinished"] == 3
     assert play(planned, tmp_path / "run").overall.finished == 3
     again = run.results(planned.manifest.tasks)
-    assert [result.model_copy(update={"episode_sha256": None}) for result in again] == results
+    bare = {"episode_sha256": None}
+    assert [each.model_copy(update=bare) for each in again] == [each.model_copy(update=bare) for each in results]
 
 
 def test_a_finished_run_is_not_played_again(tmp_path: Path) -> None:
@@ -334,11 +334,16 @@ def test_the_expert_over_a_published_split(alfworld_games: Path, tmp_path: Path)
     assert episodes(tmp_path / "one") == episodes(tmp_path / "eight")
 
 
-def test_a_run_of_a_later_edition_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ('"format": "0.3", "colour": "blue"', "was written in format 0.3, and this version reads 0.2; update housequest"),
+        ('"schema_version": 1', r"was written in format 1 \(before 0.2\), which this version cannot read; play it again"),
+    ],
+)
+def test_a_run_of_another_format_is_refused(fields: str, told: str, tmp_path: Path) -> None:
     play(plan(tmp_path), tmp_path / "run")
-    file = as_version_0_1(tmp_path / "run").manifest_file
-    later = file.read_text().replace('"schema_version": 1,', '"schema_version": 2, "colour": "blue",')
-    file.write_text(with_digest(later))
+    in_format(tmp_path / "run" / "run.json", fields)
     for use in (RunFolder(tmp_path / "run").manifest, lambda: play(plan(tmp_path), tmp_path / "run")):
-        with pytest.raises(ConfigurationError, match=r"run\.json is of a later housequest \(schema 2\)"):
+        with pytest.raises(ConfigurationError, match=rf"run\.json {told}"):
             use()

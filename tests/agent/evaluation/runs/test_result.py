@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from housequest.agent.config import configure
+from housequest.agent.episodes.digests import with_digest, without_digest
 from housequest.agent.episodes.events import Event, Stepped
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
@@ -19,7 +19,6 @@ from housequest.agent.evaluation.runs.result import Number, Result, SelectedTask
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import MOST_TOKENS
 from housequest.worlds.errors import ConfigurationError
-from tests.agent.evaluation.recorded import as_version_0_1
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
 
 
@@ -111,37 +110,18 @@ def test_a_result_is_read_back_as_it_was_written() -> None:
     assert Result.model_validate_json(result.model_dump_json(exclude_none=True)) == result
 
 
-def test_an_index_and_a_manifest_of_an_earlier_version_are_read(tmp_path: Path) -> None:
-    asyncio.run(run_batch(make_run_spec(configure({"world": "scripted", "agent": "expert", "max_steps": 4})), tmp_path / "run"))
-    now = RunFolder(tmp_path / "run").manifest()
-    written = RunFolder(tmp_path / "run").finished(now.tasks)
-    run = as_version_0_1(tmp_path / "run")
-    new = ("wording", "repeated", "met", "conditions", "failure")
-    old = [json.loads(line) for line in run.index_file.read_text().splitlines()]
-    old = [{key: value for key, value in line.items() if key not in new} for line in old]
-    run.index_file.write_text("".join(f"{json.dumps(line)}\n" for line in old))
-    manifest = json.loads(run.manifest_file.read_text())
-    for task in manifest["tasks"]:
-        del task["wording"]
-    run.manifest_file.write_text(json.dumps(manifest))
-    then = run.manifest()
-    read = run.finished(then.tasks)
-    assert [task.wording for task in then.tasks] == [None] * len(now.tasks)
-    assert read == written
-    assert all(result.repeated is not None and result.wording == "template" for result in read)
-
-
 @pytest.mark.parametrize("number", [-1, 10**400], ids=["negative", "huge"])
 def test_an_episode_of_impossible_numbers_is_named(number: int, tmp_path: Path) -> None:
     """Whether it stands in the index or in the record."""
     asyncio.run(run_batch(make_run_spec(configure({"world": "scripted", "agent": "expert"})), tmp_path / "run"))
-    run = as_version_0_1(tmp_path / "run")
-    for file in (run.index_file, run.episode(run.manifest().tasks[0])):
-        whole = file.read_text()
-        file.write_text(whole.replace('"steps":6', f'"steps":{number}'))
-        with pytest.raises(ConfigurationError) as caught:
-            run.finished(run.manifest().tasks)
-        assert str(file) in str(caught.value)
-        assert "steps" in str(caught.value)
-        file.write_text(whole)
-        run.index_file.unlink(missing_ok=True)
+    run = RunFolder(tmp_path / "run")
+    tasks, whole = run.manifest().tasks, run.index_file.read_bytes()
+    wrong = without_digest(whole.splitlines()[0]).decode().replace('"steps":6', f'"steps":{number}')
+    run.index_file.write_text(f"{with_digest(wrong)}\n")
+    with pytest.raises(ConfigurationError, match=rf"(?s){run.index_file}:1.*steps"):
+        run.results(tasks)
+    run.index_file.unlink()
+    file = run.episode(tasks[0])
+    file.write_text(file.read_text().replace('"steps":6', f'"steps":{number}'))
+    (fault,) = run.mend(tasks)[1]
+    assert fault.where.startswith(str(file)) and "steps" in fault.what

@@ -50,8 +50,7 @@ def test_four_shards_are_the_run(agent: str, tmp_path: Path, solving: Server) ->
     places = shards(tmp_path, 4, **model)
     given = {"world": "alfworld", "split": "generated", "limit": TASKS, **model}
     play(plan(tmp_path, **given), tmp_path / "whole")
-    merged = merge(places, merged_folder(places))
-    assert (merged.runs, merged.episodes) == (1, TASKS)
+    assert merge(places, merged_folder(places)) == TASKS
     assert kept(tmp_path / "run") == kept(tmp_path / "whole")
     assert verify_run(RunFolder(tmp_path / "run")).whole
     for place in places:

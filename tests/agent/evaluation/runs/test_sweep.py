@@ -14,7 +14,7 @@ from housequest.agent.config import Prices
 from housequest.agent.evaluation.analysis.seeds import SweepReport, read_arms
 from housequest.agent.evaluation.analysis.statistics import wilson
 from housequest.agent.evaluation.runs.batch import run_batch
-from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder, plan_sweep, read_sweep
+from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder, configured_arms, plan_sweep, read_sweep
 from housequest.worlds.errors import ConfigurationError, HousequestError
 
 EXAMPLES = sorted((Path(__file__).parents[4] / "examples" / "sweeps").glob("*.yaml"))
@@ -46,7 +46,7 @@ def written(folder: Path, text: str) -> Path:
 
 
 def planned(file: Path, **flags: object) -> list[ArmRun]:
-    return list(plan_sweep(read_sweep(file), flags, file.parent))
+    return list(plan_sweep(configured_arms(read_sweep(file), flags, file.parent)))
 
 
 def test_each_arm_is_played_with_each_seed(tmp_path: Path) -> None:
@@ -245,5 +245,6 @@ def test_the_sweeps_that_ship_can_be_planned(file: Path, tmp_path: Path) -> None
         assert {values["world"] for values in sweep.arms.values()} == {"alfred-plans"}
         return
     flags = {"split": "example"} if "split" not in {key for values in sweep.arms.values() for key in values} else {}
-    trials = list(plan_sweep(sweep, {**flags, "limit": 1, "model": f"scripted:{tmp_path / 'script.yaml'}"}, tmp_path))
+    given = {**flags, "limit": 1, "model": f"scripted:{tmp_path / 'script.yaml'}"}
+    trials = list(plan_sweep(configured_arms(sweep, given, tmp_path)))
     assert len(trials) == len(sweep.arms) * len(sweep.seeds)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import configure
 from housequest.agent.episodes.digests import Damaged, with_digest, without_digest
+from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.compare import read_for_comparison
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.render.report import RunReport, read_summary
@@ -25,7 +26,6 @@ from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.agent.evaluation.runs.verify import verify_run, verify_sweep
 from housequest.worlds.errors import ConfigurationError
-from tests.agent.evaluation.recorded import as_version_0_1
 
 Damage = Callable[[Path, random.Random], None]
 
@@ -170,7 +170,7 @@ def test_no_damage_is_told_as_a_figure(seed: int, names: list[str], whole: Path)
 
 def test_a_whole_run_is_whole_also_before_its_end(run: Path) -> None:
     found = verify_run(RunFolder(run))
-    assert (found.whole, found.tasks, found.finished, found.has_digests) == (True, 3, 3, True)
+    assert (found.whole, found.tasks, found.finished) == (True, 3, 3)
     folder = RunFolder(run)
     last = folder.manifest().tasks[2]
     folder.rewrite(folder.results(folder.manifest().tasks)[:2])
@@ -243,27 +243,37 @@ def test_a_damaged_manifest_does_not_let_another_run_in(run: Path) -> None:
         asyncio.run(run_batch(other, run))
 
 
-def test_a_run_of_version_0_1_is_read_verified_and_gets_digests(run: Path, whole: Path) -> None:
-    old = as_version_0_1(run)
-    assert figures(run) == figures(whole)
-    found = verify_run(old)
-    assert (found.whole, found.finished, found.has_digests) == (True, 3, False)
-    assert "version 0.1 wrote none" in "\n".join(found.lines())
-    (task, *_) = old.manifest().tasks
-    file = old.episode(task)
-    # Counted as one more than it was: only a digest or computing again tells.
-    file.write_bytes(file.read_bytes().replace(b'"steps":6', b'"steps":7'))
-    assert [fault.what for fault in verify_run(old).faults] == ["it does not come to what the index says: steps"]
-    assert play(run).overall.won == 3
-    assert file.with_name(f"{file.name}.unfit-1").exists()
-    assert (run / "index.jsonl").read_bytes() == (whole / "index.jsonl").read_bytes()
-    assert not old.has_digests
-    assert verify_run(old).whole
+def test_a_run_of_version_0_1_is_refused_also_where_it_has_no_digests(run: Path) -> None:
+    manifest = run / "run.json"
+    manifest.write_bytes(without_digest(manifest.read_bytes()).replace(b'"format": "0.2"', b'"schema_version": 1'))
+    (fault,) = verify_run(RunFolder(run)).faults
+    told = "was written in format 1 (before 0.2), which this version cannot read; play it again"
+    assert (fault.where, fault.what.rstrip(".")) == (str(manifest), told)
+    with pytest.raises(ConfigurationError, match=r"run\.json was written in format 1"):
+        play(run)
+
+
+def test_a_record_of_version_0_1_is_refused(run: Path) -> None:
+    file = sorted((run / "episodes").iterdir())[0]
+    file.write_text(file.read_text().replace('"format":"0.2"', '"schema_version":1'))
+    with pytest.raises(
+        ConfigurationError, match=rf"^{file}:1 was written in format 1 \(before 0.2\), which .*; play it again\.$"
+    ):
+        list(read_episode(file))
+
+
+@pytest.mark.parametrize("name", ["run.json", "index.jsonl"])
+def test_what_has_lost_its_digest_is_damaged(name: str, run: Path) -> None:
+    file = run / name
+    content = file.read_bytes()
+    file.write_bytes(without_digest(content) if name == "run.json" else without_digest(content.splitlines()[0]) + b"\n")
+    fault, *_ = verify_run(RunFolder(run)).faults
+    assert fault.what.startswith("its sha256 is missing")
 
 
 def test_a_sweep_is_looked_at_run_by_run(run: Path, whole: Path) -> None:
     sweep = SweepFolder(run.parent)
-    manifest = {"schema_version": 1, "runs": [{"arm": name, "seed": 0, "folder": name} for name in ("run", "later")]}
+    manifest = {"format": "0.2", "runs": [{"arm": name, "seed": 0, "folder": name} for name in ("run", "later")]}
     sweep.file.write_text(with_digest(f"{json.dumps(manifest, indent=2)}\n"))
     assert [found.whole for found in verify_sweep(sweep)] == [True]
     flipped(run / "index.jsonl", random.Random(0))
@@ -277,17 +287,14 @@ def test_a_sweep_is_looked_at_run_by_run(run: Path, whole: Path) -> None:
 def test_a_digest_tells_of_any_bit(values: dict[str, object], bit: int) -> None:
     for text in (json.dumps(values), f"{json.dumps(values, indent=2)}\n"):
         content = with_digest(text).encode()
-        assert without_digest(content) == (text.encode(), True)
-        assert without_digest(text.encode()) == (text.encode(), False)
+        assert without_digest(content) == text.encode()
+        with pytest.raises(Damaged):
+            without_digest(text.encode())
         bit %= 8 * len(content)
         damaged = bytearray(content)
         damaged[bit // 8] ^= 1 << bit % 8
-        try:
-            plain, has_digest = without_digest(bytes(damaged))
-        except Damaged:
-            continue
-        # What no longer looks like a digest is left in the text, where no model allows it.
-        assert not has_digest and plain == damaged
+        with pytest.raises(Damaged):
+            without_digest(bytes(damaged))
 
 
 def test_what_is_no_folder_of_episodes_is_set_aside(run: Path, whole: Path) -> None:

@@ -137,7 +137,7 @@ def test_a_log_is_scored_again_by_its_own_scorer(tmp_path: Path) -> None:
     write_inspect_log(run, tmp_path / "log.eval")
     command = [str(Path(sys.executable).with_name("inspect")), "score", "log.eval", "--action", "overwrite", "--overwrite"]
     subprocess.run([*command, "--display", "plain"], check=True, cwd=tmp_path, env=environment(), timeout=300)
-    played, log = {each.task: each for each in run.finished(run.manifest().tasks)}, read(tmp_path / "log.eval")
+    played, log = {each.task: each for each in run.results(run.manifest().tasks)}, read(tmp_path / "log.eval")
     for sample in log.samples:
         assert (sample.scores["won"].value == "C") is played[sample.id].won
         assert sample.scores["won"].explanation == played[sample.id].reason

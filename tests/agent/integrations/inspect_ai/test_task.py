@@ -88,7 +88,7 @@ def test_our_agents_play_by_text_as_in_a_run_of_ours(tmp_path: Path, server: Ser
     spec = make_run_spec(configure(ours, tmp_path))
     asyncio.run(run_batch(spec, tmp_path / "run"))
     assert sorted(map(repr, asked)) == sorted(repr(request.messages) for request in server.requests)
-    results = {result.task: result for result in RunFolder(tmp_path / "run").finished(spec.manifest.tasks)}
+    results = {result.task: result for result in RunFolder(tmp_path / "run").results(spec.manifest.tasks)}
     assert {sample.id for sample in log.samples} == set(results)
     for sample in log.samples:
         score, result = sample.scores["played"], results[sample.id]

@@ -13,7 +13,7 @@ import pytest
 
 from housequest.agent.agents.lota.selector import DONE
 from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER
-from housequest.agent.agents.registry import kept_settings, make_agent, resolve_settings
+from housequest.agent.agents.registry import make_agent, resolve_settings
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder
@@ -244,7 +244,7 @@ def test_runs_say_whose_prompts_and_settings_they_teach_and_no_house_is_played(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world, settings, base = make_world("alfworld"), {"window": 3}, write_tiny(tmp_path / "tiny.gguf")
-    kept = kept_settings("react", resolve_settings("react", settings))
+    kept = resolve_settings("react", settings)
     run, out = tmp_path / "won.jsonl", tmp_path / "made"
     conversations = list(demonstrated(Lessons(("react",), settings, houses=1, missteps=0.0)))
 
