@@ -14,7 +14,7 @@ from shutil import copytree, ignore_patterns
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("worlds", "knowledge", "agent", "tui")
 LONGEST_FOLDER = 22
-LONGER = {"tui/commands": 28, "tui": 28, "worlds": 24}
+LONGER = {"tui/commands": 28, "tui": 30, "worlds": 26}
 """One module for each command and what they share; one folder for each screen or optional part; one for each world."""
 
 

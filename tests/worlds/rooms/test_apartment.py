@@ -95,7 +95,7 @@ def test_a_hostile_apartment_is_drawn_up_to_a_bound() -> None:
 def test_a_plan_grows_room_by_room_and_what_is_known_stays_where_it_is() -> None:
     env = GraphEnv(Task("t", "household-graph", "generated", 1, "x", "go"), make_apartment(1).graph, GOAL)
     opening = played(env)
-    every, others = plan_of(env.moment.graph), [f"walk to {name}" for name in opening.rooms if name != opening.at]
+    every, others = plan_of(env.state.graph), [f"walk to {name}" for name in opening.rooms if name != opening.at]
     seen = [as_known(every, played(env, *others[:number])) for number in range(len(others) + 1)]
     for before, after in pairwise(seen):
         new = {one.name for one in after.fixtures} - {one.name for one in before.fixtures}
@@ -118,7 +118,7 @@ def test_two_apartments_that_differ_only_in_what_was_not_seen_give_equal_picture
     for table in (home(), other):
         env = env_of(table)
         belief = played(env, "walk to kitchentable 1", "grab plate 1", "walk to fridge 1")
-        every = plan_of(env.moment.graph)
+        every = plan_of(env.state.graph)
         shown.append(pictures(as_known(every, belief), belief))
     assert [(one.png(), one.names) for one in shown[0]] == [(one.png(), one.names) for one in shown[1]]
 
@@ -128,8 +128,8 @@ def test_the_true_state_is_what_is_believed_once_all_was_seen() -> None:
     belief = played(
         env, "walk to livingroom 1", "walk to sofa 1", "grab plate 2", "walk to fridge 1", "open fridge 1", "grab apple 1"
     )
-    room = plan_of(env.moment.graph)
-    known, true = believed(room, belief), situation(env.moment.graph, room)
+    room = plan_of(env.state.graph)
+    known, true = believed(room, belief), situation(env.state.graph, room)
     assert as_known(room, belief) == room
     assert {one.name: (one.openness, one.contents) for one in known.holders} == {
         one.name: (one.openness, one.contents) for one in true.holders
@@ -142,7 +142,7 @@ def test_the_true_state_is_what_is_believed_once_all_was_seen() -> None:
 def test_the_plan_in_characters_has_inner_walls_and_a_key_for_each_room() -> None:
     env = env_of(home())
     belief = played(env)
-    room = as_known(plan_of(env.moment.graph), belief)
+    room = as_known(plan_of(env.state.graph), belief)
     plan = text_plan(room, believed(room, belief), (60, 24))
     assert "a kitchen 1" in plan.keys and "b livingroom 1, not seen yet" in plan.keys
     middle = [row[len(row) // 2 - 1 : len(row) // 2 + 2] for row in plan.rows[1:-1]]
