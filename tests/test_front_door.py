@@ -39,7 +39,7 @@ def test_hello_plays_a_game_in_at_most_forty_lines() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("moment", [b"import 'tui", b"import 'typer", b"import 'worlds"])
+@pytest.mark.parametrize("moment", [b"import 'housequest.tui", b"import 'typer", b"import 'housequest.worlds"])
 def test_ctrl_c_while_the_command_is_imported_is_quiet(moment: bytes, tmp_path: Path) -> None:
     program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import housequest; housequest.main()"
     line = (sys.executable, "-v", "-c", program, "eval", "--agent", "expert", "--split", "generated", "--limit", "2000")

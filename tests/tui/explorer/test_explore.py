@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from housequest.agent.episodes.digests import with_digest
 from housequest.knowledge.library import library
 from housequest.knowledge.rules import Rule
 from tests.backends.server import Server, serve, status, together
@@ -170,9 +171,9 @@ def test_other_runs_are_evidence_but_none_of_a_split_for_evaluation(call: Run, t
     assert rules("explored")[GOOD].evidence.witnesses[0].startswith("more/")
     manifest = tmp_path / "more" / "run.json"
     forged = json.loads(manifest.read_text().replace('"split": "generated"', '"split": "valid_seen"'))
-    # As version 0.1 wrote it, so that nothing else is wrong with it.
+    # With a digest of its own, so that nothing else is wrong with it.
     del forged["sha256"]
-    manifest.write_text(json.dumps(forged))
+    manifest.write_text(with_digest(f"{json.dumps(forged, indent=2)}\n"))
     refused = call(*few, "--evidence", "more")
     assert (refused.returncode, "--evidence: 'valid_seen' is for evaluation" in refused.stderr) == (2, True)
     assert call(*few, "--evidence", "nowhere").returncode == 2

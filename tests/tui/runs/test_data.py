@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from housequest.agent.evaluation.runs.files import file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.tui.runs.data import (
@@ -173,8 +175,8 @@ def test_a_run_of_thousands_of_tasks(expert: Path) -> None:
     folder = RunFolder(expert)
     manifest = folder.manifest()
     tasks = tuple(SelectedTask(number=n, id=f"train/{n}", type=f"type_{n % 6}") for n in range(3_553))
-    folder.manifest_file.write_bytes(manifest.model_copy(update={"tasks": tasks, "of": 3_553}).model_dump_json().encode())
-    won = {"outcome": "won", "reason": "done", "turns": 5, "steps": 5, "refused": 0}
+    folder.manifest_file.write_bytes(file_of(manifest.model_copy(update={"tasks": tasks, "of": 3_553})))
+    won = {"outcome": "won", "reason": "done", "turns": 5, "steps": 5, "refused": 0, "episode_sha256": sha256(b"").hexdigest()}
     results = [Result.model_validate({"number": task.number, "task": task.id, "type": task.type, **won}) for task in tasks]
     folder.rewrite(results)
     for task in tasks[:3_000]:
