@@ -304,8 +304,11 @@ def test_calls_at_once_are_all_answered() -> None:
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, int]]:
-    """The address and the process of the real command, which must say nothing else and end by itself when it is interrupted."""
+def serving(folder: Path, *arguments: str, interrupted: bool = True) -> Iterator[tuple[str, int]]:
+    """The address and the process of the real command, which must say nothing else and end by itself when it is interrupted.
+
+    Without ``interrupted`` the block stops it.
+    """
     process = subprocess.Popen(
         [*COMMAND, "env-server", "--port", "0", *arguments],
         cwd=folder,
@@ -320,7 +323,8 @@ def serving(folder: Path, *arguments: str) -> Iterator[tuple[str, int]]:
         address = ADDRESS.fullmatch(said)
         assert address is not None, said
         yield address[1], process.pid
-        os.kill(process.pid, signal.SIGINT)
+        if interrupted:
+            os.kill(process.pid, signal.SIGINT)
         assert process.communicate(timeout=PATIENCE) == ("", "")
         assert process.returncode == 0
 
@@ -346,7 +350,7 @@ def test_the_command_serves_and_stops_while_sessions_are_open(tmp_path: Path) ->
                 last = await socket.receive()
                 assert (last.type, last.data, last.extra) == (aiohttp.WSMsgType.CLOSE, 1001, "the server was stopped")
 
-    with serving(tmp_path, *SCRIPTED_WORLD, "--grant", "admissible") as (address, process):
+    with serving(tmp_path, *SCRIPTED_WORLD, "--grant", "admissible", interrupted=False) as (address, process):
         play(leave_open(address, process))
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [], "nothing is written"
 
