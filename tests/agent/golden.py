@@ -58,7 +58,7 @@ def _by_camera() -> Iterator[Scene]:
     """Episodes in a world that shows pictures, where it is in this tree."""
     if "alfred" not in world_names():
         return
-    from tests.backends.demonstrator import demonstrator
+    from tests.agent.alfred.demonstrator import demonstrator
 
     policy = demonstrator(make_world("alfred").task("example:1"), wrong_first_plan=True)
     for agent in ("opex", "llm-planner", "socratic"):

@@ -29,8 +29,8 @@ from housequest.tui.cli import main
 from housequest.worlds.base import Observation, Pictured, Transition, World
 from housequest.worlds.registry import DEFAULT_WORLD, household, make_world
 from housequest.worlds.rooms.poses import Pose
+from tests.agent.alfred.demonstrator import demonstrator
 from tests.agent.playing import Played, play
-from tests.backends.demonstrator import demonstrator
 from tests.backends.server import Server, serve
 
 pytestmark = pytest.mark.heavy

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from housequest.worlds.registry import make_world
+from tests.agent.alfred.demonstrator import demonstrator
 from tests.agent.evaluation.runs.test_killed import episodes, finish, start
-from tests.backends.demonstrator import demonstrator
 from tests.backends.prompts import said_by
 from tests.backends.server import Messages, Server, seeing, serve
 from tests.waiting import ending

@@ -12,8 +12,8 @@ from housequest.agent.roles.terms import EXPLAINED, SEVERAL_ROOMS, TWO_HANDS, UN
 from housequest.worlds.base import World
 from housequest.worlds.registry import make_world
 from tests.agent.playing import Played, play
-from tests.backends.graphs import GraphSolver
 from tests.backends.server import serve
+from tests.worlds.graphs.solver import GraphSolver
 from tests.worlds.graphs.tables import task, written
 
 pytestmark = pytest.mark.heavy
