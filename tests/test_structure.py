@@ -77,9 +77,10 @@ for name in json.load(sys.stdin):
     except ModuleNotFoundError as error:  # of an extra
         assert error.name.partition(".")[0] != "housequest", error
 files = {}
+root = Path(sys.modules["housequest"].__file__).resolve().parents[1]
 for name, module in sorted(sys.modules.items()):
-    if getattr(module, "__file__", None):
-        files.setdefault(str(Path(module.__file__).resolve()), []).append(name)
+    if getattr(module, "__file__", None) and (file := Path(module.__file__).resolve()).is_relative_to(root):
+        files.setdefault(str(file), []).append(name)
 print(json.dumps({file: names for file, names in files.items() if len({sys.modules[name].__name__ for name in names}) > 1}))
 """
 
