@@ -78,8 +78,10 @@ for name in json.load(sys.stdin):
         assert error.name.partition(".")[0] != "housequest", error
 files = {}
 root = Path(sys.modules["housequest"].__file__).resolve().parents[1]
+ours = [root / folder for folder in ("agent", "housequest", "knowledge", "tui", "worlds")]
 for name, module in sorted(sys.modules.items()):
-    if getattr(module, "__file__", None) and (file := Path(module.__file__).resolve()).is_relative_to(root):
+    file = Path(getattr(module, "__file__", None) or sys.executable).resolve()
+    if any(file.is_relative_to(folder) for folder in ours):
         files.setdefault(str(file), []).append(name)
 print(json.dumps({file: names for file, names in files.items() if len({sys.modules[name].__name__ for name in names}) > 1}))
 """
