@@ -50,7 +50,7 @@ def is_in(root: Path, part: str) -> bool:
     return all(place(root, module) is not None for module in parts()[part])
 
 
-def tests_of(root: Path, part: str) -> Iterator[Path]:
+def own_tests(root: Path, part: str) -> Iterator[Path]:
     """The tests of ``part``: folders at the mirrored paths, or the test of a module."""
     for module in parts()[part]:
         inside = Path("tests", *module.removeprefix("housequest.").split("."))
@@ -78,7 +78,7 @@ def without(names: Sequence[str], folder: Path) -> None:
             shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
     for name in names:
         gone = [path for module in parts()[name] if (path := place(folder, module)) is not None]
-        for path in (*gone, *tests_of(folder, name)):
+        for path in (*gone, *own_tests(folder, name)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
@@ -132,7 +132,7 @@ class Trial:
 
     def tests(self) -> None:
         """The fast tests of the core: those of no part, and not those of the pages, which are about the whole."""
-        others = (path for part in parts() for path in tests_of(self._tree, part))
+        others = (path for part in parts() for path in own_tests(self._tree, part))
         pages = (self._tree / "tests" / f"test_{name}.py" for name in ("docs", "docs_blocks", "extending", "structure"))
         ignored = (f"--ignore={path.relative_to(self._tree)}" for path in (*others, *pages) if path.exists())
         self.run("-m", "pytest", "-n", "2", "-m", FAST, *ignored, tree=True)

@@ -53,12 +53,12 @@ def plugins(group: Group) -> Mapping[str, EntryPoint]:
     """
     if not _declared("housequest.worlds"):
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
-    return MappingProxyType({name: points[0] for name, points in _declared(group).items() if not _is_out(points[0])})
+    return MappingProxyType({name: points[0] for name in _declared(group) if (points := _present(group, name))})
 
 
 def is_out(group: Group, name: str) -> bool:
     """Whether ``name`` belongs to a part of housequest that was taken out of this tree."""
-    return any(map(_is_out, _declared(group).get(name, ())))
+    return name in _declared(group) and not _present(group, name)
 
 
 def ships(group: Group, name: str) -> bool:
@@ -80,7 +80,7 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
             else f"There is no {what} named {shown(name)}"
         )
         raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, tuple(known))}")
-    point, *others = _declared(group)[name]
+    point, *others = _present(group, name)
     for other in others:
         if other.value != point.value:
             raise ConfigurationError(
@@ -94,6 +94,11 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
             raise
         reason = f"{type(error).__name__}: {shown(str(error))}"
         raise ConfigurationError(f"The {what} {name!r} of the package {_package(point)} cannot be loaded: {reason}") from error
+
+
+def _present(group: Group, name: str) -> list[EntryPoint]:
+    """The declarations of ``name`` whose modules are here."""
+    return [point for point in _declared(group).get(name, ()) if not _is_out(point)]
 
 
 def _is_out(point: EntryPoint) -> bool:

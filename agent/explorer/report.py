@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -11,7 +11,6 @@ from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
 from housequest.worlds.format import FORMAT, Format
 
 Acceptance = Literal["filter", "evidence", "person"]
-ACCEPTANCES: tuple[Acceptance, ...] = get_args(Acceptance)
 DropCause = Literal["malformed", "known", "duplicate", "contradiction"]
 
 

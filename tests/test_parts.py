@@ -1,0 +1,27 @@
+"""Optional parts come out of the tree: what they declare is then not installed, and the rest goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scripts.parts import ROOT, Trial, declared, is_in, own_tests, parts
+
+
+def test_every_part_is_here_with_tests_at_the_mirrored_paths() -> None:
+    assert [name for name in parts() if not is_in(ROOT, name)] == []
+    assert [name for name in parts() if not list(own_tests(ROOT, name))] == []
+
+
+def test_what_a_part_declares_is_found_by_its_modules() -> None:
+    assert set(declared(["graphs"])) == {("housequest.worlds", "household-graph")}
+    assert set(declared(["browser", "llama"])) == {("housequest.commands", "serve"), ("housequest.models", "llama")}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("names", [("graphs", "browser"), tuple(parts())], ids=["two", "all"])
+def test_the_command_goes_on_without(names: tuple[str, ...], tmp_path: Path) -> None:
+    trial = Trial(names, tmp_path)
+    trial.command()
+    assert trial.wrong == []
