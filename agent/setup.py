@@ -133,7 +133,7 @@ class Setup:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
         settings, seed = self.episode.settings, self.episode.seed
         return make_agent(
-            self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question, worked=_worked
+            self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question, worked=worked
         )
 
     def open(self, task: Task) -> Env:
@@ -228,12 +228,12 @@ def _able_to_see(setup: Setup) -> Setup:
     return setup
 
 
-def _worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
+def worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
     """What the first plugin of ``housequest.examples`` that knows ``role`` shows of it; nothing if none does."""
     # The expert and all that it can reply are imported where a model is shown examples.
     for name in plugins("housequest.examples"):
-        worked: Worked = load_plugin("housequest.examples", name, "source of examples")
-        if found := worked(agent, world, settings, role):
+        source: Worked = load_plugin("housequest.examples", name, "source of examples")
+        if found := source(agent, world, settings, role):
             return found
     return ()
 

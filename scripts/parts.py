@@ -6,7 +6,7 @@
     python -m scripts.parts --quick          # the command alone, without the core's tests
 
 The import contracts "Part NAME" in pyproject.toml say what belongs to a part. Its tests lie at the mirrored paths. A
-test of the core that needs a part says so with `pytest.mark.part`.
+test of the core that needs a part says so with `tests.parts.needs`.
 """
 
 from __future__ import annotations

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.action_attention.file import read_weights
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.sweep import read_sweep
 from housequest.agent.models.builtin.file import read_builtin
 from housequest.agent.models.gguf import fingerprint, read_header
 from housequest.agent.models.keys import load_keys
-from housequest.agent.models.llama.shared import load_template
 from housequest.agent.models.scripted import load_script
 from housequest.knowledge.examples import load_examples
 from housequest.knowledge.rulebook import read_book
-from housequest.worlds.alfred.tasks import read_demonstration
 from housequest.worlds.alfworld.engine.game import read_game
 from housequest.worlds.alfworld.houses.habits import read_habits
-from housequest.worlds.errors import HousequestError
 from housequest.worlds.household.counts import read_counts
-from housequest.worlds.workers import Refused
+from tests.irregular import check_irregular
 
 READERS: Mapping[str, Callable[[Path], object]] = {
     "record": lambda path: list(read_episode(path)),
@@ -33,26 +28,16 @@ READERS: Mapping[str, Callable[[Path], object]] = {
     "examples": load_examples,
     "script": lambda path: load_script(path, name="scripted"),
     "builtin": read_builtin,
-    "action attention": read_weights,
     "gguf": read_header,
     "gguf fingerprint": fingerprint,
-    "template": lambda path: load_template(str(path)),
     "keys": load_keys,
     "sweep": read_sweep,
     "habits": read_habits,
     "counts": read_counts,
     "game": read_game,
-    "demonstration": read_demonstration,
 }
 
 
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_pipe_or_a_device_is_refused(kind: str, reader: Callable[[Path], object], tmp_path: Path) -> None:
-    path = tmp_path / "odd"
-    if kind == "pipe":
-        os.mkfifo(path)
-    else:
-        path.symlink_to("/dev/zero")
-    with pytest.raises((HousequestError, Refused), match=f"it is a {kind}, and only a regular file is used here"):
-        reader(path)
+def test_a_pipe_or_a_device_is_refused(reader: Callable[[Path], object], tmp_path: Path) -> None:
+    check_irregular(reader, tmp_path)

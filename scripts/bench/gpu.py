@@ -26,7 +26,7 @@ from housequest.agent.models.llama.options import installed
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import HousequestError
 from scripts.bench.llama import HOUSES, REPLY, conversations, named_model
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
 
 CROWD = 32
 SLOTS = 8

@@ -26,7 +26,7 @@ from housequest.agent.models.gguf import read_header
 from housequest.agent.models.llama.model import LlamaModel
 from housequest.agent.models.llama.options import installed, read_llama_name
 from housequest.worlds.registry import make_world
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
 from tests.backends.policy import Solver
 
 HOUSES = ("example:1", "example:2", "example:3")

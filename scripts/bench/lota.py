@@ -24,7 +24,7 @@ from housequest.agent.models.base import Capabilities, Completion, Message, Mode
 from housequest.agent.models.gguf import read_header
 from housequest.agent.models.llama.options import installed, read_llama_name
 from housequest.worlds.registry import make_world
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
 from tests.backends.lota import Lister
 
 if TYPE_CHECKING:

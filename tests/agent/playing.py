@@ -14,7 +14,7 @@ from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.models.registry import make_model
-from housequest.agent.training.lora.worked import worked_examples
+from housequest.agent.setup import worked
 from housequest.worlds.base import Task, World
 from tests.backends.server import Recorded, Server, answer, saying, seeing
 
@@ -108,7 +108,7 @@ def play(
 
     async def episode() -> None:
         model = make_model(server.model(), timeout=timeout, retries=retries, wait=0.001)
-        player = make_agent(agent, world=world, model=model, settings=settings, worked=worked_examples)
+        player = make_agent(agent, world=world, model=model, settings=settings, worked=worked)
         # The name in the record, so that two servers' records can be compared.
         terms = EpisodeConfig(world.engine, grants, max_turns, model="openai:tester", settings=dict(settings or {}))
 

@@ -19,10 +19,7 @@ from housequest.agent.models.base import Message
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import FORM, plain_text
 from housequest.agent.roles.completion import MESSAGE, REPLY, as_continued
-from housequest.agent.setup import set_up
-from housequest.agent.training.export.formats import FORMATS
-from housequest.agent.training.export.recorded import RecordedEpisodes
-from housequest.agent.training.lora.worked import worked_examples
+from housequest.agent.setup import set_up, worked
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.registry import make_world
 from tests.agent.playing import CHATTING, Played, play
@@ -107,8 +104,6 @@ def test_what_is_recorded_is_the_text_that_was_sent(base: Server, tmp_path: Path
     ]
     assert rebuilt == sent
     assert all(later.startswith(earlier) for earlier, later in pairwise(sent))
-    (episode,) = RecordedEpisodes([tmp_path], lost=True)
-    assert [line["instruction"] for line in FORMATS["alpaca"](episode)] == sent
 
 
 def test_what_has_no_completions_says_so_before_the_first_call(server: Server) -> None:
@@ -132,7 +127,7 @@ def test_an_interrupted_episode_of_plain_text_goes_on_wherever_it_stopped(base: 
         asyncio.run(
             resume_episode(
                 WORLD.open(WORLD.task("example:1")),
-                lambda live, ask: make_agent("react", world=WORLD, model=live, worked=worked_examples),
+                lambda live, ask: make_agent("react", world=WORLD, model=live, worked=worked),
                 EpisodeConfig(WORLD.engine, model="openai:tester", settings={}),
                 whole[:end],
                 listen,

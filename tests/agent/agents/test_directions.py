@@ -17,7 +17,6 @@ from housequest.agent.episodes.overseer import Accept, Again, Another, ProposalA
 from housequest.agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
 from housequest.worlds.alfworld.text import COMMANDS, reader
 from housequest.worlds.base import Observation, Transition
-from housequest.worlds.graphs.household import HOUSEHOLD as GRAPHS
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world
 from tests.agent.agents.test_brief import Parrot, acts, planned
@@ -105,15 +104,6 @@ def test_orders_are_carried_out_where_they_can_be(hint: str, place: str, command
     told = read_directions(hint, WITH_EGG, COMMANDS)
     assert told is not None
     assert (told.places, told.command) == ((place,), command)
-
-
-def test_orders_become_commands_of_the_world_in_which_they_are_given() -> None:
-    room = "You are in the kitchen 1. Its furniture: a sink 1. On the sink 1, you see a mug 1."
-    opening = f"You are in an apartment with a kitchen 1. {room}"
-    told = read_directions("take the mug", GRAPHS.begin(Observation(opening)), GRAPHS.commands)
-    assert told is not None
-    assert told.command == "grab mug 1"
-    assert told.next(GRAPHS.begin(Observation(opening)), "") == ("walk to sink 1", told)
 
 
 @pytest.mark.parametrize("hint", ["hurry up", "the mug is blue", "try the sofa", "", "put the mug away", "3"])

@@ -21,7 +21,7 @@ from housequest.agent.evaluation.runs.verify import verify_run
 from housequest.agent.training.lora.recipe import CONVERSATIONS
 from tests.agent.cluster.test_cluster import calls_recorded
 from tests.agent.evaluation.runs.test_shards import kept
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
 from tests.backends.policy import Solver
 from tests.backends.server import Server, serve
 from tests.tui.conftest import COMMAND, environment

@@ -18,7 +18,7 @@ from housequest.agent.explorer.explore import LEAST_REPLY, ExploreTarget, explor
 from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
 from housequest.agent.explorer.report import ExplorationReport
 from housequest.agent.models.llama.options import installed
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
 from tests.backends.server import Behaviour, Policy, Recorded, Server, completion, saying, serve
 
 

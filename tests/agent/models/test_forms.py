@@ -11,13 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
-from housequest.agent.agents.lota.selector import reader_of as skills_of
-from housequest.agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SKILLS, executor_form, planner_form
-from housequest.agent.agents.pet.roles import ONE, SUBTASKS, TRACKER, listing
 from housequest.agent.agents.react.agent import REACT
 from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER
-from housequest.agent.agents.socratic.roles import CAUSE, QUESTIONER, SOCRATIC_PLANNER, VALIDITY, revised_form
 from housequest.agent.models.forms import Choice, Form, grammar_of
 from housequest.agent.roles.base import Role
 from housequest.agent.roles.commands import acting_form, command_value, planning_form
@@ -51,25 +46,7 @@ ROLES: dict[str, Role[Any]] = {
     "actor": ACTOR.held_to(acting_form(COMMAND, 4)),
     "reasoner": REASONER.held_to(planning_form(8, begun=False)),
     "reasoner again": REASONER.held_to(planning_form(8, begun=True)),
-    "planner of opex": PLANNER.held_to(planner_form(KINDS)),
-    "observer": OBSERVER,
-    "executor": EXECUTOR.held_to(executor_form(SKILLS)),
-    "subtasks": SUBTASKS,
-    "tracker": TRACKER,
-    "one": ONE,
-    "listing": listing(["fridge 1", "shelf 2"]),
-    "llm-planner": LLM_PLANNER.held_to(plan_form("pairs")),
-    "llm-planner in lines": LLM_PLANNER.held_to(plan_form("lines")),
-    "questioner": QUESTIONER,
-    "socratic": SOCRATIC_PLANNER,
-    "socratic again": SOCRATIC_PLANNER.held_to(revised_form()),
-    "validity": VALIDITY,
-    "cause": CAUSE,
     "searcher": places_of(["fridge 1", "shelf 1", "shelf 2"]),
-    "selector": skills_of(["find a mug", "done"], ["find a mug"]),
-    "selector of lists": skills_of(
-        ["find a mug", "pick up the mug", "done"], ["find a mug", "pick up the mug", "done"], whole=True
-    ),
 }
 
 
@@ -114,16 +91,6 @@ def test_in_a_world_that_is_no_household_names_are_plain_words() -> None:
     assert form.read("Thought: So.\nAction: go to the kitchen") is not None
     assert form.read("Thought: So.\nAction: unlock box") is not None
     assert form.read("Thought: So.\nAction: fly") is None
-
-
-def test_what_no_belief_holds_such_as_a_room_is_any_name() -> None:
-    world = make_world("household-graph")
-    assert world.household is not None
-    form = acting_form(command_value(world, seen()))
-    assert form is not None
-    assert form.read("Thought: So.\nAction: walk to kitchen 1") is not None
-    assert form.read("Thought: So.\nAction: grab mug 2") is not None
-    assert form.read("Thought: So.\nAction: grab moon 1") is None
 
 
 def test_json_by_the_schema_becomes_the_text_that_the_grammar_allows() -> None:

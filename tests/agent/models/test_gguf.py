@@ -14,7 +14,7 @@ from housequest.agent.evaluation.library import evaluate
 from housequest.agent.models.gguf import check_adapter, fingerprint, read_header
 from housequest.agent.models.registry import file_digest
 from housequest.worlds.errors import ConfigurationError
-from tests.agent.models.llama.tiny import CONTEXT, Kind, write_tiny
+from tests.agent.models.tiny import CONTEXT, Kind, write_tiny
 
 
 @pytest.fixture(scope="module")

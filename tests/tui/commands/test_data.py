@@ -17,7 +17,7 @@ from housequest.worlds.alfworld.engine.game import load_game
 from housequest.worlds.errors import ConfigurationError, WorldError
 from housequest.worlds.paths import cache_folder
 from tests.worlds.alfworld.data.file_server import Answer, serve
-from tests.worlds.dropin.reference.samples import HEAT, OLDER, PLACE, encoded, published, put
+from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, put
 
 GAMES, TOLD = "json_2.1.2_tw-pddl.zip", "json_2.1.1_json.zip"
 ANNOTATION = f"json_2.1.1/train/{PLACE}/traj_data.json"

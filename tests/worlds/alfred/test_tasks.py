@@ -14,6 +14,7 @@ from housequest.worlds.alfred.model import Thing, receptacles_of
 from housequest.worlds.alfred.scoring import score
 from housequest.worlds.alfred.tasks import read_demonstration, read_split
 from housequest.worlds.errors import GameError, TaskNotFound
+from tests.irregular import check_irregular
 from tests.worlds.alfred.annotations import SEEN, annotated, placing, small_world, write
 
 
@@ -101,3 +102,7 @@ def test_odd_values_are_read_or_refused(tmp_path_factory: pytest.TempPathFactory
         assert str(error).isprintable()
     else:
         assert score(demonstration.plan, demonstration).conditions >= 1
+
+
+def test_a_demonstration_is_a_regular_file(tmp_path: Path) -> None:
+    check_irregular(read_demonstration, tmp_path)

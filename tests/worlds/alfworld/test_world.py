@@ -15,7 +15,7 @@ from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, TaskNotFound
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.registry import make_world
-from tests.worlds.dropin.reference.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
+from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
 
 
 @pytest.fixture

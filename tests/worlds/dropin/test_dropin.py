@@ -24,7 +24,7 @@ from housequest.worlds.dropin.games import start
 from housequest.worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 from tests.test_imports import loaded
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, name_of
-from tests.worlds.dropin.reference.samples import HEAT, PLACE, put
+from tests.worlds.alfworld.samples import HEAT, PLACE, put
 
 TRIAL = "trial_T20190101_000000_000003"
 WINNABLE = [path for path in HOUSES if path.stem != "odd_facts"]

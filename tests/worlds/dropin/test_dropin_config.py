@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from housequest.worlds.dropin import load_config
 from housequest.worlds.dropin.config import setting
 from housequest.worlds.errors import ConfigurationError
+from tests.worlds.alfworld.houses.test_own_habits import MERGED, NINEFOLD
 
 CONFIG = """
 dataset:
@@ -94,3 +95,10 @@ def test_a_setting_has_its_kind() -> None:
     assert setting({}, "a.b", int, -1) == -1
     with pytest.raises(ConfigurationError, match=r"a\.b is True; give a whole number"):
         setting({"a": {"b": True}}, "a.b", int)
+
+
+@pytest.mark.parametrize("bomb", [NINEFOLD, MERGED])
+def test_a_few_lines_that_would_fill_the_memory_are_refused(bomb: str, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(bomb)
+    with pytest.raises(ConfigurationError, match="anchors and aliases"):
+        load_config([str(tmp_path / "config.yaml")])

@@ -7,18 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from housequest.worlds.base import World
+from housequest.agent.roles.commands import acting_form, command_value
+from housequest.agent.roles.directions import read_directions
+from housequest.worlds.base import Observation, World
 from housequest.worlds.checking import check_world
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
 from housequest.worlds.graphs.actions import Action
 from housequest.worlds.graphs.env import GraphEnv, advance, begun
 from housequest.worlds.graphs.files import parse_apartment
 from housequest.worlds.graphs.goals import met
+from housequest.worlds.graphs.household import HOUSEHOLD
 from housequest.worlds.graphs.houses import LYING, make_apartment, written_counts
 from housequest.worlds.graphs.planner import plan
 from housequest.worlds.graphs.sentences import read_sentence, sentence
 from housequest.worlds.graphs.text import written as command_of
 from housequest.worlds.registry import make_world
+from tests.agent.models.test_forms import seen
 from tests.worlds.graphs.apartments import as_table
 from tests.worlds.graphs.tables import home, task, written
 
@@ -364,3 +368,22 @@ def test_a_skill_that_fails_says_why() -> None:
     for skill, answer in answers.items():
         step = env.step(skill)
         assert step.observation.text.startswith(answer) and not step.observation.accepted
+
+
+def test_what_no_belief_holds_such_as_a_room_is_any_name() -> None:
+    world = make_world("household-graph")
+    assert world.household is not None
+    form = acting_form(command_value(world, seen()))
+    assert form is not None
+    assert form.read("Thought: So.\nAction: walk to kitchen 1") is not None
+    assert form.read("Thought: So.\nAction: grab mug 2") is not None
+    assert form.read("Thought: So.\nAction: grab moon 1") is None
+
+
+def test_orders_become_commands_of_the_world_in_which_they_are_given() -> None:
+    room = "You are in the kitchen 1. Its furniture: a sink 1. On the sink 1, you see a mug 1."
+    opening = f"You are in an apartment with a kitchen 1. {room}"
+    told = read_directions("take the mug", HOUSEHOLD.begin(Observation(opening)), HOUSEHOLD.commands)
+    assert told is not None
+    assert told.command == "grab mug 1"
+    assert told.next(HOUSEHOLD.begin(Observation(opening)), "") == ("walk to sink 1", told)

@@ -39,6 +39,7 @@ from housequest.worlds.household.masking import masked, names, possible
 from housequest.worlds.registry import make_world
 from tests.agent.golden import Answering
 from tests.backends.policy import Solver
+from tests.irregular import check_irregular
 
 HOUSES = ("example:1", "example:2", "example:3")
 SMALL = Shape(embedded=8, width=8, layers=2, heads=2, hidden=6)
@@ -428,3 +429,7 @@ def test_pet_plans_eliminates_and_tracks_for_it_by_a_model(world: World, house: 
     assert ended.outcome == "won"
     played = [event for event in told if isinstance(event, Event)]
     assert {body.role for body in bodies(played, "called")} == {"subtasks", "tracker", "eliminator"}
+
+
+def test_weights_are_a_regular_file(tmp_path: Path) -> None:
+    check_irregular(read_weights, tmp_path)

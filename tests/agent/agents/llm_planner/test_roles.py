@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given
 
-from housequest.agent.agents.llm_planner.agent import LLM_PLANNER
+from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
 from housequest.agent.agents.llm_planner.agent import prompted_plan as as_line
 from housequest.agent.roles.base import Role
 from housequest.agent.roles.subgoals import (
@@ -16,6 +17,7 @@ from housequest.agent.roles.subgoals import (
 )
 from housequest.knowledge.examples import shipped
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused
+from tests.agent.role_forms import check_form
 
 
 def test_plans_are_read_as_they_are_written() -> None:
@@ -35,3 +37,14 @@ def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], reply: str) ->
 def test_any_reply_is_a_value_or_a_reply_error(reply: str) -> None:
     for role in (LLM_PLANNER,):
         read_or_refused(role, reply)
+
+
+FORMS: dict[str, Role[Any]] = {
+    "pairs": LLM_PLANNER.held_to(plan_form("pairs")),
+    "lines": LLM_PLANNER.held_to(plan_form("lines")),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_role_reads_what_its_form_allows(name: str) -> None:
+    check_form(FORMS[name], Random(name))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopp
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
 from housequest.agent.models.registry import make_model
-from housequest.agent.roles.base import ReplyError
+from housequest.agent.roles.base import ReplyError, Role
 from housequest.agent.skills.skill import Skill
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.alfworld.text import HOUSEHOLD
@@ -39,6 +40,7 @@ from housequest.worlds.registry import make_world
 from tests.agent.agents import test_leaks as leaks
 from tests.agent.agents.test_agents import ended, prompts, steps
 from tests.agent.playing import one_of_each_type, play
+from tests.agent.role_forms import check_form
 from tests.backends import server as backend
 from tests.backends.lota import Lister
 from tests.backends.server import Server
@@ -605,3 +607,14 @@ def test_a_budget_counts_every_score(tmp_path: Path) -> None:
     summary = asyncio.run(run_batch(plan, tmp_path / "run", RunOptions(model=model), purse))
     assert (summary.overall.won, summary.overall.errors) == (1, 0)
     assert purse.used.calls == summary.overall.calls == 6 * each
+
+
+FORMS: dict[str, Role[Any]] = {
+    "one skill": reader_of(["find a mug", "done"], ["find a mug"]),
+    "a list": reader_of(["find a mug", "pick up the mug", "done"], ["find a mug", "pick up the mug", "done"], whole=True),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_role_reads_what_its_form_allows(name: str) -> None:
+    check_form(FORMS[name], Random(name))

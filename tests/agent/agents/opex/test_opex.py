@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from textwrap import dedent
 from typing import Any
 
@@ -14,7 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.agents.opex.roles import EXECUTOR, KINDS, OBSERVER, PLANNER, SkillCall, TaskPlan
+from housequest.agent.agents.opex.roles import (
+    EXECUTOR,
+    KINDS,
+    OBSERVER,
+    PLANNER,
+    SKILLS,
+    SkillCall,
+    TaskPlan,
+    executor_form,
+    planner_form,
+)
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
@@ -34,6 +45,7 @@ from tests.agent.agents.test_agents import ended, plans, prompts, steps
 from tests.agent.agents.test_planning_roles import blanks, read_or_refused
 from tests.agent.episodes.attending import Person
 from tests.agent.golden import Answering
+from tests.agent.role_forms import check_form
 from tests.backends.policy import Solver
 from tests.backends.server import Messages
 
@@ -478,3 +490,15 @@ def test_a_run_keeps_the_digest_of_what_is_shown(tmp_path: Path) -> None:
     assert "examples" not in prompts(shots=0)
     with pytest.raises(ConfigurationError, match="nowhere"):
         prompts(examples="nowhere")
+
+
+FORMS: dict[str, Role[Any]] = {
+    "planner": PLANNER.held_to(planner_form(KINDS)),
+    "observer": OBSERVER,
+    "executor": EXECUTOR.held_to(executor_form(SKILLS)),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_role_reads_what_its_form_allows(name: str) -> None:
+    check_form(FORMS[name], Random(name))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import log
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.pet import roles
 from housequest.agent.agents.pet.agent import VERDICT_TOKENS
-from housequest.agent.agents.pet.roles import MOST_SUBTASKS, SUBTASKS, bare
+from housequest.agent.agents.pet.roles import MOST_SUBTASKS, ONE, SUBTASKS, TRACKER, bare, listing
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.base import RequiresCapabilities
 from housequest.agent.episodes import events
@@ -32,6 +33,7 @@ from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import make_world
 from tests.agent.agents.test_planning_roles import blanks, read_or_refused
 from tests.agent.playing import play
+from tests.agent.role_forms import check_form
 from tests.backends.pet import PetPolicy
 from tests.backends.policy import Solver
 from tests.backends.server import Server
@@ -446,3 +448,16 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
 @blanks(SUBTASKS)
 def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], reply: str) -> None:
     read_or_refused(role, reply)
+
+
+FORMS: dict[str, Role[Any]] = {
+    "subtasks": SUBTASKS,
+    "tracker": TRACKER,
+    "one": ONE,
+    "listing": listing(["fridge 1", "shelf 2"]),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_role_reads_what_its_form_allows(name: str) -> None:
+    check_form(FORMS[name], Random(name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from housequest.agent.agents.socratic.roles import (
     VALIDITY,
     Exchange,
     SubgoalPlan,
+    revised_form,
 )
 from housequest.agent.agents.socratic.roles import dialogue_text as as_dialogue
 from housequest.agent.agents.socratic.roles import numbered_subgoals as as_lines
@@ -27,6 +29,7 @@ from housequest.agent.roles.subgoals import (
 )
 from housequest.knowledge.examples import shipped
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused
+from tests.agent.role_forms import check_form
 
 
 def test_plans_are_read_as_they_are_written() -> None:
@@ -118,3 +121,17 @@ def test_an_endless_blank_is_read_in_linear_time(role: Role[Any], reply: str) ->
 def test_any_reply_is_a_value_or_a_reply_error(reply: str) -> None:
     for role in (SOCRATIC_PLANNER, QUESTIONER, VALIDITY, CAUSE):
         read_or_refused(role, reply)
+
+
+FORMS: dict[str, Role[Any]] = {
+    "questioner": QUESTIONER,
+    "planner": SOCRATIC_PLANNER,
+    "planner again": SOCRATIC_PLANNER.held_to(revised_form()),
+    "validity": VALIDITY,
+    "cause": CAUSE,
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_role_reads_what_its_form_allows(name: str) -> None:
+    check_form(FORMS[name], Random(name))

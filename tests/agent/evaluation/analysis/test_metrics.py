@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import permutations
-from math import fsum
 
 import pytest
 from hypothesis import given
@@ -17,7 +15,6 @@ from housequest.agent.evaluation.analysis.metrics import Extras, Figures, PathSo
 from housequest.agent.evaluation.analysis.paths import PathLengths
 from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
 from housequest.agent.evaluation.runs.timing import EpisodeTiming
-from housequest.worlds.graphs.metrics import METRICS
 
 TASKS = tuple(SelectedTask(number=n, id=f"demo/{n}", type=kind) for n, kind in enumerate(("heat", "heat", "light", "light"), 1))
 
@@ -169,20 +166,6 @@ def test_intervals_hold_their_means() -> None:
     interval = hand_made().goal.interval
     assert interval is not None
     assert 0 <= interval.low <= 0.5 <= interval.high <= 1
-
-
-@pytest.mark.parametrize("met", [(1, 1, 1, 1), (0, 2, 0, 2), (1, 2, 0, 1), (0, 0, 0, 0)])
-def test_figures_of_household_graphs_do_not_depend_on_the_order_of_tasks(met: tuple[int, ...]) -> None:
-    """Shares of a third and ties add up to the same in any order, and an interval holds its mean."""
-    results = [result(n, "lost", met=each, conditions=3 + n % 2) for n, each in enumerate(met, 1)]
-    figures = [summarise(tasks, results).overall for tasks in permutations(TASKS)]
-    for metric in METRICS:
-        of = [each.of(metric) for each in figures]
-        assert len({each.value for each in of}) == 1
-        value, interval = of[0].value, of[0].interval
-        assert value is not None and interval is not None
-        assert 0 <= interval.low <= value <= interval.high <= 1
-    assert figures[0].of(METRICS[1]).value == fsum(each / (3 + n % 2) for n, each in enumerate(met, 1)) / 4
 
 
 def test_failures_are_classes_in_one_order() -> None:

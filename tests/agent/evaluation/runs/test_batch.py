@@ -22,7 +22,6 @@ from housequest.agent.models.registry import portable_name
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from tests.agent.evaluation.recorded import in_format
 from tests.backends.server import Policy, Recorded, Response, Server, completion, serve, status, together
-from tests.worlds.graphs.tables import task, written
 
 
 def plan(folder: Path, **flags: object) -> RunSpec:
@@ -249,19 +248,6 @@ def test_an_error_is_counted_named_and_retried_alone(tmp_path: Path, server: Ser
     assert len(server.requests) == asked + 2
     play(planned, tmp_path / "whole")
     assert episodes(tmp_path / "run") == episodes(tmp_path / "whole")
-
-
-def test_a_game_that_cannot_be_opened_is_an_episode_that_errored(tmp_path: Path) -> None:
-    # A goal that its graph lacks shows only when the task is opened.
-    file = tmp_path / "wah_nl_test.json"
-    file.write_text(written([task(task_id=number, task_goal={"on_dragon_sofa": 1}) for number in range(3)]), "utf-8")
-    damaged = {"world": "household-graph", "world_option": {"data": str(file)}, "split": "test"}
-    summary = play(plan(tmp_path, **damaged), tmp_path / "run")
-    assert (summary.overall.episodes, summary.overall.errors) == (3, 3)
-    assert {each.boundary for each in summary.errored} == {"world"}
-    manifest, again = read_summary(RunFolder(tmp_path / "run"))
-    assert again == summary
-    assert "Errors, counted as not won (3):" in RunReport(manifest, again).text()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from housequest.agent.models.base import Message, Request
 from housequest.agent.models.llama.model import CHATML_MARKS, LlamaModel
 from housequest.agent.models.llama.options import installed, read_llama_name
 from housequest.worlds.registry import make_world
-from tests.agent.models.llama.tiny import Kind, write_tiny
+from tests.agent.models.tiny import Kind, write_tiny
 
 pytestmark = pytest.mark.heavy
 

@@ -20,7 +20,7 @@ from housequest.worlds.registry import make_world
 from tests.agent.agents.lota.test_lota import calls, lived
 from tests.agent.agents.test_agents import ended
 from tests.agent.models.llama.test_model import EXACT, use
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
 
 TEXTS = tuple(said(text) for text in (*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
 ASKED = [

@@ -15,7 +15,7 @@ from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.builtin.network import Cache, Network, Reading, Shape
 from housequest.agent.models.llama.model import LlamaModel
 from housequest.agent.models.llama.options import installed, read_llama_name
-from tests.agent.models.llama.tiny import HEADS, HIDDEN, LAYERS, WIDTH, Kind, tensors_of, token_of, write_tiny
+from tests.agent.models.tiny import HEADS, HIDDEN, LAYERS, WIDTH, Kind, tensors_of, token_of, write_tiny
 
 VOCABULARY = 354
 SHAPE = Shape(width=WIDTH, layers=LAYERS, heads=HEADS, hidden=HIDDEN, context=512)

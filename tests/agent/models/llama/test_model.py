@@ -27,7 +27,7 @@ from housequest.agent.models.llama.options import installed, read_llama_name
 from housequest.agent.models.llama.provider import ATTENDED_BATCH
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
-from tests.agent.models.llama.tiny import Kind, token_of, write_tiny
+from tests.agent.models.tiny import Kind, token_of, write_tiny
 
 pytestmark = pytest.mark.heavy
 

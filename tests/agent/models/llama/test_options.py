@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import Settings
 from housequest.agent.models.llama.options import LlamaOptions, chosen_runtime, read_llama_name
-from housequest.agent.models.llama.shared import said_threads
+from housequest.agent.models.llama.shared import load_template, said_threads
 from housequest.agent.models.processors import processors
 from housequest.agent.models.provider import with_options
 from housequest.agent.models.registry import computes, parse_model, portable_name
 from housequest.agent.setup import set_up
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
+from tests.irregular import check_irregular
 
 FILES = st.none() | st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20)
 OPTIONS = st.builds(
@@ -81,3 +82,7 @@ def test_with_how_many_threads_a_model_computes_is_said_where_nobody_named_them(
     assert told == [computes(f"llama:{file}")]
     assert f"computes with {said_threads(max(1, processors() - 1))}" in told[0]
     assert [*set_up(Settings(model=f"llama:{file}?threads=1"), make_world("alfworld"), "react").destinations()] == []
+
+
+def test_a_chat_template_is_a_regular_file(tmp_path: Path) -> None:
+    check_irregular(lambda path: load_template(str(path)), tmp_path)

@@ -13,6 +13,7 @@ from housequest.agent.training.export.formats import FORMATS
 from housequest.agent.training.export.recorded import RecordedEpisodes
 from housequest.worlds.registry import make_world
 from tests.agent.playing import CHATTING, play
+from tests.backends.completing import Completing
 from tests.backends.few_shot import Continuing
 from tests.backends.policy import Solver
 from tests.backends.server import Messages, Server
@@ -75,3 +76,10 @@ def test_lines_of_few_shot_react_stand_behind_what_was_sent(
     else:
         found = [prompt for line in lines(tmp_path, "messages") for prompt in prompts(line)]
         assert [json.loads(prompt) for prompt in found] == [one.body["messages"] for one in played.requests]
+
+
+def test_plain_text_is_exported_as_it_was_sent(server: Server, tmp_path: Path) -> None:
+    server.policy, server.continues, server.chats = Completing(Solver()), True, False
+    world = make_world("alfworld")
+    played = play(server, world, world.task("example:1"), "react", tmp_path / "episode.jsonl", settings={"form": "completion"})
+    assert [line["instruction"] for line in lines(tmp_path, "alpaca")] == [one.body["prompt"] for one in played.requests]

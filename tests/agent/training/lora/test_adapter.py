@@ -33,7 +33,7 @@ from housequest.agent.training.lora.run import Listener, Training, of_sizes, tra
 from housequest.agent.training.lora.tokens import Sample, encode, encoded  # noqa: E402
 from housequest.tui.cli import main  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402
-from tests.agent.models.llama.tiny import Kind, write_tiny  # noqa: E402
+from tests.agent.models.tiny import Kind, write_tiny  # noqa: E402
 from tests.agent.training.lora.making import prepare, train_adapter  # noqa: E402
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from housequest.agent.training.lora.recipe import AdapterFolder, Recipe
 from housequest.agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare_all
 from housequest.tui.cli import main
 from housequest.worlds.errors import ConfigurationError
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
 from tests.agent.training.lora.making import prepare
 
 

@@ -35,7 +35,7 @@ from housequest.worlds.alfworld.text.goals import read_goal
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import make_world
-from tests.agent.models.llama.tiny import write_tiny
+from tests.agent.models.tiny import write_tiny
 
 
 def learned(conversation: Conversation) -> list[str]:

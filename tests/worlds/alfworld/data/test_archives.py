@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.data.archives import MAX_TRAJECTORY, import_games
 from housequest.worlds.errors import WorldError
-from tests.worlds.dropin.reference.samples import HEAT, OLDER, PLACE, encoded, published, unpacked
+from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, unpacked
 
 TOLD = f"json_2.1.1/train/{PLACE}/traj_data.json"
 GAME = f"json_2.1.1/train/{HEAT}/game.tw-pddl"

@@ -8,7 +8,7 @@ import pytest
 
 from housequest.worlds.alfworld.data.archives import import_games
 from housequest.worlds.alfworld.data.index import check_data
-from tests.worlds.dropin.reference.samples import HEAT, OLDER, encoded, published, put, unpacked
+from tests.worlds.alfworld.samples import HEAT, OLDER, encoded, published, put, unpacked
 
 
 def test_a_check_names_what_is_wrong_and_what_is_missing(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from housequest.worlds.alfworld.data.index import Entry, Index
 from housequest.worlds.alfworld.engine.game import MAX_FILE
 from housequest.worlds.errors import WorldError
 from housequest.worlds.paths import cache_folder
-from tests.worlds.dropin.reference.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
+from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked
 
 
 def entry(data: Path, split: str = "train") -> Entry:

@@ -13,7 +13,6 @@ from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.worlds.alfworld.houses.habits import counted_habits, read_habits
 from housequest.worlds.alfworld.houses.house import make_house
-from housequest.worlds.dropin.config import load_config
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
 
@@ -138,8 +137,6 @@ def test_a_few_lines_that_would_fill_the_memory_are_refused(bomb: str, file: Pat
     file.write_text(bomb)
     with pytest.raises(ConfigurationError, match="anchors and aliases"):
         read_habits(file)
-    with pytest.raises(ConfigurationError, match="anchors and aliases"):
-        load_config([str(file)])
 
 
 def test_a_record_says_by_which_habits_a_house_was_made(file: Path, tmp_path: Path) -> None:
