@@ -25,10 +25,10 @@ from housequest.worlds.text import printable
 KEYS: Mapping[TaskType, str] = dict(zip(TASK_TYPES, ("put", "examine", "clean", "heat", "cool", "puttwo"), strict=True))
 """What a file calls each task type."""
 
-EACH = 3
+EXEMPLARS_EACH = 3
 """Exemplars of each type in a file, as in the released one."""
-MAX_FILE = 2_000_000
-MAX_TEXT = 20_000
+LARGEST_EXEMPLARS = 2_000_000
+LONGEST_EXEMPLAR = 20_000
 """Bytes of a file and characters of an exemplar, at most."""
 
 THINK = "think:"
@@ -52,7 +52,7 @@ _PUT_DOWN = re.compile(r"You put the (?P<item>\S+ \d+) in/on the (?P<place>\S+ \
 def load_exemplars(path: Path, household: Household) -> Exemplars:
     """The exemplars in a file. Raises ``KnowledgeError``."""
     try:
-        content = read_file(path, MAX_FILE + 1)
+        content = read_file(path, LARGEST_EXEMPLARS + 1)
     except (OSError, ValueError) as error:
         raise KnowledgeError(f"{shown(str(path))}: the exemplars cannot be read: {error}") from error
     return parse_exemplars(content, str(path), household)
@@ -64,8 +64,8 @@ def parse_exemplars(content: bytes, origin: str, household: Household) -> Exempl
     def wrong(what: str) -> KnowledgeError:
         return KnowledgeError(f"{shown(origin)}: {what} Take ReAct's file, or make one with scripts/make_exemplars.py.")
 
-    if len(content) > MAX_FILE:
-        raise wrong(f"a file of exemplars has at most {MAX_FILE:,} bytes.")
+    if len(content) > LARGEST_EXEMPLARS:
+        raise wrong(f"a file of exemplars has at most {LARGEST_EXEMPLARS:,} bytes.")
     try:
         value: object = json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -77,8 +77,8 @@ def parse_exemplars(content: bytes, origin: str, household: Household) -> Exempl
         named = _KEY.fullmatch(key)
         if named is None or named["type"] not in KEYS.values():
             continue
-        if not isinstance(text, str) or not text.strip() or len(text) > MAX_TEXT:
-            raise wrong(f"{key} is {shown(text, 60)}, not a text of at most {MAX_TEXT:,} characters.")
+        if not isinstance(text, str) or not text.strip() or len(text) > LONGEST_EXEMPLAR:
+            raise wrong(f"{key} is {shown(text, 60)}, not a text of at most {LONGEST_EXEMPLAR:,} characters.")
         if not text.count("\n> "):
             raise wrong(f"{key} has no line that begins with '> ', as commands and thoughts do.")
         found.setdefault(named["type"], {})[int(named["number"])] = _present(text, household)
@@ -129,7 +129,7 @@ def written_exemplars(exemplars: Exemplars) -> str:
 # Exemplars of our own, from won examples.
 
 
-def exemplars_of(examples: Iterable[Example], household: Household, each: int = EACH) -> Exemplars:
+def exemplars_of(examples: Iterable[Example], household: Household, each: int = EXEMPLARS_EACH) -> Exemplars:
     """``each`` exemplars of every type: the examples whose length is nearest to `LENGTH`, with thoughts.
 
     Raises ``KnowledgeError`` if there are too few.

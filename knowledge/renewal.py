@@ -63,7 +63,7 @@ def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
 
 def sealed(rule: Rule) -> Rule:
     """``rule`` with a digest of its content in its origin."""
-    return replace(rule, origin=Origin(rule.origin.source, f"{_SEAL.sub('', rule.origin.name)}@{_digest(rule)}"))
+    return replace(rule, origin=Origin(rule.origin.source, f"{_SEAL.sub('', rule.origin.name)}@{_seal(rule)}"))
 
 
 def is_counted(rule: Rule) -> bool:
@@ -73,6 +73,6 @@ def is_counted(rule: Rule) -> bool:
     return rule.origin.source == "run" and not touched and sealed(rule) == rule
 
 
-def _digest(rule: Rule) -> str:
+def _seal(rule: Rule) -> str:
     says = (rule.id, rule.statement, rule.kind or "", str(rule.check or ""), *rule.types, "", *rule.objects)
     return sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:8]

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from housequest.knowledge.examples import from_world, shipped
-from housequest.knowledge.exemplars import EACH, exemplars_of, written_exemplars
+from housequest.knowledge.exemplars import EXEMPLARS_EACH, exemplars_of, written_exemplars
 from housequest.worlds.registry import make_world
 
 
@@ -21,7 +21,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, help="where the exemplars are written")
     parser.add_argument("--split", choices=["generated", "train"], default="generated", help="where the tasks are taken from")
-    parser.add_argument("--each", type=int, default=EACH, help="exemplars of each task type")
+    parser.add_argument("--each", type=int, default=EXEMPLARS_EACH, help="exemplars of each task type")
     parser.add_argument("--seed", type=int, default=0, help="the draw from train")
     given = parser.parse_args()
     world = make_world("alfworld")

@@ -70,6 +70,20 @@ class ExampleSettings(ModelSettings):
 
 
 @dataclass(frozen=True, slots=True)
+class CameraSettings(ExampleSettings):
+    """The settings of an agent that plays by a camera where its world shows pictures: each heuristic can be left out."""
+
+    seeing: str = option("truth", "with a camera: what perception makes of frames (truth, noisy:miss=0.2,...)")
+    votes: bool = option(True, "with a camera: look for things on the map by votes of viewpoints first")
+    traversable: bool = option(True, "with a camera: walk to where a thing can be acted on, not to the thing")
+    corners: bool = option(True, "with a camera: explore the four corners of the room first")
+    replay: bool = option(True, "with a camera: go back to where something was sliced")
+    look_around: bool = option(True, "with a camera: look around before exploring")
+    adjust: bool = option(True, "with a camera: try from another place what failed from one")
+    peek: bool = option(True, "with a camera: open closed receptacles to look for things")
+
+
+@dataclass(frozen=True, slots=True)
 class AgentParts(Generic[S_co]):
     """What an agent is made from.
 

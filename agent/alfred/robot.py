@@ -40,7 +40,7 @@ from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.poses import Pose
 
 if TYPE_CHECKING:
-    from housequest.agent.agents.bodies import CameraSettings
+    from housequest.agent.agents.spec import CameraSettings
 
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _NOTHING_HAPPENED = "Nothing happened yet."

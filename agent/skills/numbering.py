@@ -36,8 +36,6 @@ _IN_ROW = (
 """Words for some of the places of a kind, as a slice of these in the order of their numbers."""
 _FROM_HERE = ("next", "previous", "other", "another", "different")
 _NONE_SUCH = 0
-_LIKE = 0.8
-"""How alike a misspelt word for a number and the real one must be, in [0, 1]."""
 
 
 def _any(words: Iterable[str]) -> str:
@@ -83,7 +81,7 @@ def with_numbers(text: str, belief: Belief) -> str:
 
 def _spelled(word: str) -> str:
     """``word``, or the ordinal of which it is a slip: with a letter too many, too few or misplaced. "Their" is no "third"."""
-    near = next(iter(get_close_matches(word, (*_ORDINALS, *_IN_ROW, *_FROM_HERE), 1, _LIKE)), word)
+    near = next(iter(get_close_matches(word, (*_ORDINALS, *_IN_ROW, *_FROM_HERE), 1, _MORE_LIKE)), word)
     return word if word in _CARDINALS or (len(near) == len(word) and sorted(near) != sorted(word)) else near
 
 

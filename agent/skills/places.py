@@ -9,7 +9,6 @@ from itertools import pairwise
 from housequest.agent.skills.naming import kind_of
 from housequest.worlds.household.belief import kind
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+", re.ASCII)
 _NUMBERS = re.compile(r"[ _#]{0,3}(?P<first>\d{1,6})(?: ?(?:-|–|to|through) ?(?P<last>\d{1,6}))?", re.ASCII)
 _AND = re.compile(r" ?(?:,|&|\band\b|\bor\b)(?: ?and\b)? ?(?=\d{1,6}(?![\d.):]))", re.ASCII)
 _ASIDE = re.compile(r"\((?P<about>[^()\n]*)\)")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from housequest.knowledge.examples import shipped
 from housequest.knowledge.exemplars import (
-    EACH,
+    EXEMPLARS_EACH,
     KEYS,
-    MAX_FILE,
-    MAX_TEXT,
+    LARGEST_EXEMPLARS,
+    LONGEST_EXEMPLAR,
     exemplars_of,
     parse_exemplars,
     without_arrival,
@@ -38,7 +38,7 @@ def test_ours_are_episodes_that_somebody_could_have_played() -> None:
     by_opening = {without_welcome(one.trajectory.opening.text): one for one in shipped()}
     assert set(OWN) == set(KEYS.values())
     for name, word in KEYS.items():
-        assert len(OWN[word]) == len(set(OWN[word])) == EACH
+        assert len(OWN[word]) == len(set(OWN[word])) == EXEMPLARS_EACH
         for text in OWN[word]:
             opening, *lines = text.split("\n> ")
             example = by_opening[opening]
@@ -83,12 +83,12 @@ def test_without_thoughts_the_commands_are_left() -> None:
         (b"[]", "not a JSON object"),
         (b"[" * 100_000, "not JSON"),
         (b"\xff{}", "not JSON"),
-        (b" " * (MAX_FILE + 1), "at most"),
+        (b" " * (LARGEST_EXEMPLARS + 1), "at most"),
         (b"{}", "react_put_0"),
         (file(react_heat_1=None), "react_heat_0, react_heat_1"),
         (file(react_heat_1=7), "react_heat_1 is 7"),
         (file(react_heat_1="  \n"), "react_heat_1"),
-        (file(react_heat_1="x" * (MAX_TEXT + 1)), "not a text of at most"),
+        (file(react_heat_1="x" * (LONGEST_EXEMPLAR + 1)), "not a text of at most"),
         (file(react_heat_1="A room.\nAction: go to desk 1\nObs: a desk"), "react_heat_1 has no line that begins with '> '"),
     ],
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from housequest.agent.agents.bodies import CameraSettings, make_body
-from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.agent.agents.spec import AgentParts, CameraSettings, declare_agent
 from housequest.agent.skills.controller import PlannerSearch
 from housequest.worlds.options import option
 
@@ -52,5 +51,7 @@ def opex(parts: AgentParts[OpexSettings]) -> Agent:
 
         return OraclePlayer(parts)
     from housequest.agent.agents.opex.agent import Opex
+
+    from housequest.agent.agents.bodies import make_body
 
     return Opex(parts, make_body(parts, parts.settings.search))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from housequest.agent.agents.bodies import CameraSettings
-from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.agent.agents.spec import AgentParts, CameraSettings, declare_agent
 from housequest.agent.skills.controller import PlannerSearch
 from housequest.worlds.options import option
 

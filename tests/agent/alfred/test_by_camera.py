@@ -13,8 +13,7 @@ from shutil import copyfile, copytree
 
 import pytest
 
-from housequest.agent.agents.bodies import CameraSettings
-from housequest.agent.agents.spec import AgentParts
+from housequest.agent.agents.spec import AgentParts, CameraSettings
 from housequest.agent.alfred.glimpses import glimpses
 from housequest.agent.alfred.robot import RobotBody, RobotState
 from housequest.agent.alfred.seeing.oracle import sliced
