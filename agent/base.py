@@ -14,10 +14,14 @@ from housequest.worlds.base import Observation, Transition
 if TYPE_CHECKING:
     from housequest.worlds.rooms.frame import Frame
     from housequest.worlds.rooms.poses import Pose
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from housequest.agent.base import Turn
+
 
 Memory = Any
 """An agent's memory: immutable plain data, saved at every step so that an episode can be rewound."""
-
 AgentEvent = Thought | Planned | Progressed | Judged | RulesShown | ModelCall | ParseFailed
 """What an agent may emit while it decides."""
 
@@ -117,29 +121,8 @@ class Idle:
 
 
 Decision = Act | ParseFailure | Idle | GiveUp | Leave
-
-
 AskPerson = Callable[[Turn], Awaitable[str | None]]
 """Asks a person for a command; the answer None means that they leave."""
-
-
-@runtime_checkable
-class RequiresCapabilities(Protocol):
-    """An agent whose model may have to do more than chat."""
-
-    async def check(self) -> None:
-        """Raise ``Unsupported`` if the model cannot do what the agent needs. It is called before the first episode."""
-        ...
-
-
-@runtime_checkable
-class Seeing(Protocol):
-    """An agent that looks at the pictures of a world that shows them (`housequest.worlds.base.Pictured`)."""
-
-    @property
-    def picture_size(self) -> tuple[int, int] | None:
-        """Columns and rows of the pictures that it wants; None if it wants none."""
-        ...
 
 
 class Agent(Protocol):
@@ -161,3 +144,56 @@ class Agent(Protocol):
         instead, and leaves the episode unfinished.
         """
         ...
+
+
+@runtime_checkable
+class RequiresCapabilities(Protocol):
+    """An agent whose model may have to do more than chat."""
+
+    async def check(self) -> None:
+        """Raise ``Unsupported`` if the model cannot do what the agent needs. It is called before the first episode."""
+        ...
+
+
+@runtime_checkable
+class Seeing(Protocol):
+    """An agent that looks at the pictures of a world that shows them (`housequest.worlds.base.Pictured`)."""
+
+    @property
+    def picture_size(self) -> tuple[int, int] | None:
+        """Columns and rows of the pictures that it wants; None if it wants none."""
+        ...
+
+
+Impression = object
+"""What an agent made of a picture, in the terms of its body; the view of the group ``housequest.views`` draws it."""
+
+
+@runtime_checkable
+class Watchable(Protocol):
+    """An agent that shows people what it makes of its pictures."""
+
+    async def attend(self, memory: Any, turn: Turn) -> Any:
+        """The memory after it has looked at the turn's picture, which it may do again to decide. It calls no model."""
+        ...
+
+    def doing(self, memory: Any) -> str:
+        """The skill in progress, in a few words; "" for none. It costs nothing."""
+        ...
+
+    def impression(self, memory: Any) -> Impression | None:
+        """What it made of the last picture; None before the first. It may take some milliseconds, in any thread."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Glimpse:
+    """An impression of the picture after the event ``at``, made when somebody looks at it; ``doing`` is the skill."""
+
+    at: int
+    doing: str
+    look: Callable[[], Impression | None]
+
+
+Watcher = Callable[[Glimpse], None]
+"""Called when an agent has decided, before anything happens."""

@@ -327,7 +327,7 @@ def _with_whole_paths(source: SettingsSource) -> SettingsSource:
 
 
 def _beside(folder: Path, key: str, value: str) -> str:
-    from housequest.knowledge.library import is_book_name
+    from housequest.knowledge.rulebook import is_book_name
 
     is_name = key == "rules" and is_book_name(value) and not (folder / value).exists()
     return value if is_name else os.path.realpath(folder / value)

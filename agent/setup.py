@@ -21,13 +21,12 @@ from housequest.agent.agents.registry import (
 from housequest.agent.agents.spec import needs_a_plan, needs_admissible
 from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
-from housequest.agent.episodes.eyes import no_rooms
+from housequest.agent.episodes.drawing import no_rooms
 from housequest.agent.episodes.loop import PLAN, VIEW, EpisodeConfig
 from housequest.agent.models.base import Image, Message, Model, Request
 from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.registry import EXAMPLE, computes, destination, make_model, parse_model, portable_name
-from housequest.agent.roles.base import check_continues, check_held
-from housequest.agent.roles.completion import Exchange
+from housequest.agent.roles.base import Exchange, check_continues, check_held
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import Rule, RuleKind, accepted
 from housequest.worlds.base import Env, Task, World
@@ -243,7 +242,7 @@ def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) 
 
     Raises ``KnowledgeError``, also where they are about another world than ``world``.
     """
-    from housequest.knowledge.library import library
+    from housequest.knowledge.rulebook import library
 
     book = library().open(name)
     if world is not None:

@@ -245,7 +245,7 @@ def _model(_folder: Path, value: Scalar) -> str | None:
 
 
 def _rules(folder: Path, value: Scalar) -> str | None:
-    from housequest.knowledge.library import is_book_name, library
+    from housequest.knowledge.rulebook import is_book_name, library
 
     books, path = library(), Path(str(value))
     if is_book_name(str(value)):

@@ -12,18 +12,33 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from housequest.knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
-from housequest.knowledge.moments import Moment
 from housequest.knowledge.rules import WITNESSES, Evidence, Rule, Standing
+from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 
 Truth = bool | None
 """None: unknown."""
-
 Bindings = Mapping[str, str]
 """The values of a command's variables."""
-
 _NAME = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"
 _VARIABLE = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One executed command: the belief before it, the answer, and the belief after it.
+
+    ``origin`` says where it is recorded; equal origins are the same transition. Moments in the same house, as it was at the
+    start, have equal ``house``. ``refused``: the world did not accept the command.
+    """
+
+    origin: str
+    house: str
+    before: Belief
+    command: str
+    observation: Observation
+    after: Belief
+    refused: bool
 
 
 class BeliefView:

@@ -1,4 +1,5 @@
-"""Learns rules by counting, without a model: where things lie, and what each command needs.
+"""Learns rules by counting, without a model: where things lie, and what each command needs; and puts them into sentences that a
+person would write.
 
 A command needs a fact without which it was always refused, and with which it was accepted.
 """
@@ -9,22 +10,21 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from types import MappingProxyType
 
 from housequest.knowledge.checks import Check, Fact, Term
-from housequest.knowledge.judging import FactReader, Occasion, command_pattern, compile_fact, occasions
-from housequest.knowledge.locations import Location, PlaceShare
-from housequest.knowledge.moments import Moment
-from housequest.knowledge.phrasing import refusal
-from housequest.knowledge.rules import WITNESSES, Evidence, Origin, Rule
-from housequest.knowledge.statistics import wilson
+from housequest.knowledge.judging import FactReader, Moment, Occasion, command_pattern, compile_fact, occasions
+from housequest.knowledge.rules import WITNESSES, Evidence, Interval, Origin, Rule, wilson
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.commands import CommandForm, Commands
 from housequest.worlds.household.counts import Counts
+from housequest.worlds.text import percentage, with_article
 
 FEWEST = 10
 """Least number of counted objects of a kind for a rule about where they lie."""
-
+PLACES = 3
+"""Most places that a rule names."""
 MOST_KINDS = 12
 _EMPTY, _FREE = Fact("holding", Term("nothing")), Fact("free")
 
@@ -209,17 +209,6 @@ def _location(
     return Location(thing, number, tuple(map(placed, ranked)))
 
 
-@dataclass
-class _Tried:
-    """The counts of one fact for one form of command; ``without`` lists the refusals while it was false, by number."""
-
-    fact: Fact
-    read: FactReader
-    taken: int = 0
-    spoilt: bool = False
-    without: list[int] = field(default_factory=list[int])
-
-
 class CommandCounts:
     """Counts what one form of command needs: its refusals, by origin and by the kinds that it named, and the kinds accepted."""
 
@@ -280,6 +269,17 @@ class CommandCounts:
         return any(kind not in self.taken[variable] for variable, kind in self.refused[number].items())
 
 
+@dataclass
+class _Tried:
+    """The counts of one fact for one form of command; ``without`` lists the refusals while it was false, by number."""
+
+    fact: Fact
+    read: FactReader
+    taken: int = 0
+    spoilt: bool = False
+    without: list[int] = field(default_factory=list[int])
+
+
 def _with_free_hands(needed: list[_Tried], unfit: frozenset[int]) -> list[_Tried]:
     """``needed`` without that nothing is held, where a free hand of several, and what else was wrong, explains each refusal.
 
@@ -321,3 +321,141 @@ def _candidates(variables: tuple[str, ...]) -> Iterator[Fact]:
         yield Fact("state", term, text="known")
     if {"object", "receptacle"} <= terms.keys():
         yield Fact("in", terms["object"], terms["receptacle"])
+
+
+_PLACE = r"an? (\S+) (?:first )?\((\d{1,3}) %"
+_SENTENCE = re.compile(
+    rf"To find an? (?P<thing>\S+), try {_PLACE} are there\).*; (?P<number>\d[\d,]{{0,14}}) were counted\.", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceShare:
+    """How many objects of a kind were ``seen`` in a kind of receptacle.
+
+    ``share`` is the estimated share of all such objects, in [0, 1], with its 95 % interval. ``witnesses`` are the first
+    recorded steps, as run/task/step, that showed one there.
+    """
+
+    receptacle: str
+    seen: int
+    share: float
+    interval: Interval
+    witnesses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where objects of one kind lie, the likeliest place first; ``number`` objects were counted."""
+
+    thing: str
+    number: int
+    places: tuple[PlaceShare, ...]
+
+    @property
+    def likeliest(self) -> tuple[PlaceShare, ...]:
+        """The first few places; after the first, one with a share near zero is of no use."""
+        first, *others = self.places[:PLACES]
+        return (first, *(place for place in others if place.share >= 0.05))
+
+    @property
+    def witnesses(self) -> tuple[str, ...]:
+        """Steps that showed such an object in the likeliest places, of each place in turn."""
+        turns = zip_longest(*(place.witnesses for place in self.likeliest))
+        return tuple(dict.fromkeys(step for turn in turns for step in turn if step is not None))[:WITNESSES]
+
+    @property
+    def sentence(self) -> str:
+        """What a rule says of the likeliest places."""
+        first, *others = self.likeliest
+        then = " or ".join(f"{with_article(each.receptacle)} ({percentage(each.share)} %)" for each in others)
+        try_first = f"try {with_article(first.receptacle)} first ({percentage(first.share)} % are there)"
+        tried = f"{try_first}, then {then}" if then else try_first
+        return f"To find {with_article(self.thing)}, {tried}; {self.number:,} were counted."
+
+    def shown_by(self, steps: Mapping[tuple[str, str], tuple[str, ...]]) -> Location:
+        """The location with other witnesses, given by thing and place."""
+        places = (replace(each, witnesses=steps.get((self.thing, each.receptacle), ())) for each in self.places)
+        return replace(self, places=tuple(places))
+
+    def __str__(self) -> str:
+        listed = (
+            f"{each.receptacle} {percentage(each.share)} % ({percentage(each.interval.low)}-{percentage(each.interval.high)})"
+            for each in self.likeliest
+        )
+        return f"{', '.join(listed)}, n={self.number}"
+
+
+def read_sentence(statement: str) -> Location | None:
+    """The likeliest places that a `Location.sentence` tells, with shares to the per cent; None for any other statement."""
+    found = _SENTENCE.fullmatch(statement)
+    if found is None:
+        return None
+    number = int(found["number"].replace(",", ""))
+    told = [(place, int(share) / 100) for place, share in re.findall(_PLACE, statement)]
+    if number == 0 or max(share for _, share in told) > 1:
+        return None
+    seen = [round(share * number) for _, share in told]
+    places = (PlaceShare(place, each, share, wilson(each, number)) for (place, share), each in zip(told, seen, strict=True))
+    read = Location(found["thing"], number, tuple(places))
+    return read if read.sentence == statement else None
+
+
+_NOUNS = {"object": "a thing", "receptacle": "a place", "thing": "a thing", "tool": "a tool"}
+_WITH = "something"
+"""What a place is called that something is done with: one does not heat an egg with a place."""
+_VARIABLE = re.compile(r"\{([a-z]+)\}")
+
+
+def refusal(pattern: str, fact: Fact, *, whole: bool = False) -> str:
+    """The sentence, without a full stop, that commands of this ``pattern`` are refused while ``fact`` is false.
+
+    What follows the thing that the fact is about is left out, unless the ``whole`` command is to be said.
+    """
+    nouns = {name: _WITH if f"with {{{name}}}" in pattern else noun for name, noun in _NOUNS.items()}
+    variables: list[str] = _VARIABLE.findall(pattern)
+    about = [term.words[0] for term in (fact.subject, fact.other) if term is not None and term.shape == "variable"]
+    if about:
+        last = max(about, key=variables.index)
+        place = pattern.index(f"{{{last}}}") + len(last) + 2
+        there = nouns[last] == "a place" and fact.relation == "at"
+        clause = f" where you {'already are' if fact.negated else 'are not'}" if there else f" that {_clause(fact)}"
+        said = pattern[:place] + clause + (pattern[place:] if whole else "")
+    else:
+        said = (pattern if whole else pattern[: pattern.index("}") + 1]) + f" while {_state(fact)}"
+    return "You cannot " + _VARIABLE.sub(lambda found: nouns.get(found[1], found[1]), said)
+
+
+def _clause(fact: Fact) -> str:
+    """What is so of a thing while ``fact`` is false."""
+    no = "" if fact.negated else "not "
+    match fact.relation:
+        case "holding":
+            return f"you are {no}holding"
+        case "at":
+            return "you are already at" if fact.negated else "you are not at"
+        case "in":
+            return f"it is {no}in"
+        case "kind":
+            return f"is {no}{_kinds(fact.other.words if fact.other else ())}"
+        case _ if fact.text == "surface":
+            return "cannot be opened" if fact.negated else "can be opened"
+        case _ if fact.text == "known":
+            return "you have seen" if fact.negated else "you have not seen"
+        case _:
+            return f"is {no}{fact.text}"
+
+
+def _state(fact: Fact) -> str:
+    """How things are with the player while ``fact`` is false."""
+    if fact.relation == "free":
+        return "a hand is free" if fact.negated else "no hand is free"
+    held = fact.subject is not None and fact.subject.shape == "nothing"
+    if fact.relation == "holding" and held:
+        return "you hold nothing" if fact.negated else "you hold something"
+    return str(fact) if fact.negated else f"it is not so that {fact}"
+
+
+def _kinds(words: Sequence[str]) -> str:
+    *first, last = words
+    return with_article(f"{', '.join(first)} or {last}" if first else last)

@@ -1,18 +1,25 @@
-"""A rulebook: a YAML file of rules that people and programs can both edit without losing each other's changes."""
+"""A rulebook: a YAML file of rules that people and programs can both edit without losing each other's changes.
+
+The library finds books by name or file: the user's own come before the shipped ones, which are read-only. Counted rules are put
+into a book and refreshed there without changing what a person wrote or decided: a counted rule is sealed, since its origin ends in
+a digest of its content. While the seal still fits and no person has judged the rule, it may be refreshed.
+"""
 
 from __future__ import annotations
 
 import datetime
 import os
+import re
 import stat
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from importlib.resources import as_file, files
 from pathlib import Path
 
 from housequest.knowledge.reading import Page, read_page
-from housequest.knowledge.rules import Rule
+from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
 from housequest.worlds.format import FORMAT
 from housequest.worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
@@ -21,18 +28,13 @@ from housequest.worlds.registry import DEFAULT_WORLD
 LARGEST_FILE = 1_000_000
 PATIENCE = 5.0
 """Seconds to wait for another command that is saving the same book."""
-
 NEAR = 4
 """Ids that are named where none is spelled nearly as the one that was asked for."""
-
-
-def _like(name: str, known: Sequence[str]) -> str:
-    """A sentence with the ids most like ``name``."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name[:200], known, NEAR, cutoff=0.0)
-    rest = f"; `rules list` shows all {len(known)}" if len(known) > len(near) else ""
-    return f" The nearest ids are {', '.join(near)}{rest}." if near else " It has no rules yet."
+SUFFIX = ".yaml"
+WITNESSES = "witnesses.zip"
+"""Beside the books that ship: the records that they name as witnesses, as run/task.jsonl."""
+MOST_BOOKS = 1_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,15 @@ class Rulebook:
     def restored(self, earlier: Rulebook) -> Rulebook:
         """The content of ``earlier``, to be saved over this version: this undoes a change."""
         return replace(self, text=earlier.text, page=earlier.page)
+
+
+def _like(name: str, known: Sequence[str]) -> str:
+    """A sentence with the ids most like ``name``."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name[:200], known, NEAR, cutoff=0.0)
+    rest = f"; `rules list` shows all {len(known)}" if len(known) > len(near) else ""
+    return f" The nearest ids are {', '.join(near)}{rest}." if near else " It has no rules yet."
 
 
 def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
@@ -218,3 +229,146 @@ def saving(path: Path) -> Generator[None, None, None]:
 
 def _digest(content: bytes) -> str:
     return sha256(content).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleLibrary:
+    """Rulebooks by name: the user's in ``own``, then those in ``shipped`` with other names."""
+
+    own: Path
+    shipped: Path
+
+    def names(self) -> tuple[str, ...]:
+        """The names of all rulebooks, sorted."""
+        return tuple(sorted({path.stem for folder in (self.own, self.shipped) for path in _books(folder)}))
+
+    def find(self, name: str) -> Path:
+        """The file of the rulebook with this name, or the file itself.
+
+        Raises ``KnowledgeError`` for anything else.
+        """
+        if _NAME.fullmatch(name):
+            for folder in (self.own, self.shipped):
+                if (path := folder / f"{name}{SUFFIX}").is_file():
+                    return path
+            if not Path(name).exists():
+                known = self.names()
+                listed = f"there are {', '.join(known)}" if known else "there is none yet"
+                raise KnowledgeError(f"There is no rulebook {shown(name)}; {listed}.{nearest(name, known)} Or give a file.")
+        try:
+            return Path(name).expanduser()
+        except (RuntimeError, ValueError):
+            raise KnowledgeError(
+                f"{shown(name)} is not a path, or begins with a home folder that is not known; write the whole path."
+            ) from None
+
+    def open(self, name: str) -> Rulebook:
+        """The rulebook of this name or in this file. Raises ``KnowledgeError``."""
+        return read_book(self.find(name))
+
+    def editable(self, name: str) -> Rulebook:
+        """The rulebook for editing; a shipped one is copied to the user's folder when it is saved."""
+        path = self.find(name)
+        book = read_book(path)
+        return Rulebook(self.own / path.name, book.text, book.page) if self.is_shipped(path) else book
+
+    def writable(self, name: str, world: str = DEFAULT_WORLD) -> Rulebook:
+        """The book ``name`` for adding rules about ``world``; an empty one, not saved yet, if there is none.
+
+        Raises ``KnowledgeError``, also if the book is about another world.
+        """
+        if not name or not name.isprintable():
+            raise KnowledgeError(f"{shown(name)} is not the name of a rulebook; give letters and digits, or a file.")
+        path = Path(name)
+        if _NAME.fullmatch(name) and not path.exists() and name not in self.names():
+            return new_book(self.own / f"{name}{SUFFIX}", world)
+        path = self.find(name)
+        if not path.exists() and not path.is_symlink():
+            return new_book(path, world)
+        return self.editable(name).require_world(world, "Name another book, or a new one.")
+
+    def is_shipped(self, path: Path) -> bool:
+        """Whether this is a rulebook that ships."""
+        return path.parent == self.shipped
+
+
+def is_book_name(text: str) -> bool:
+    """Whether ``text`` can be the name of a rulebook; other texts are files."""
+    return _NAME.fullmatch(text) is not None
+
+
+def library() -> RuleLibrary:
+    """The rulebooks of this user."""
+    with as_file(files("housequest.knowledge")) as folder:
+        return RuleLibrary(own_rulebooks(), Path(folder) / "library")
+
+
+def _books(folder: Path) -> list[Path]:
+    try:
+        return [path for path in folder.iterdir() if path.suffix == SUFFIX and is_book_name(path.stem)][:MOST_BOOKS]
+    except OSError:  # no such folder
+        return []
+
+
+_SEAL = re.compile(r"@[0-9a-f]{8}$", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """A book with counted rules added, not yet saved, and their ids by what happened to them.
+
+    ``left``: edited or judged by a person. ``known``: another rule of the book has the same check.
+    """
+
+    book: Rulebook
+    added: tuple[str, ...] = ()
+    renewed: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+
+
+def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
+    """Put the candidates ``counted`` into ``book``; with ``accept``, accept those that the data supports.
+
+    Without it, rules accepted earlier stay accepted. Raises ``KnowledgeError`` for what a rulebook cannot hold.
+    """
+    present = {rule.id: rule for rule in book.rules}
+    checks = {rule.check: rule.id for rule in reversed(book.rules) if rule.check}
+    became: dict[str, list[str]] = {}
+    changed: list[Rule] = []
+    for candidate in counted:
+        rule = sealed(candidate)
+        old = present.get(rule.id)
+        if old is None:
+            fate = "known" if rule.check in checks else "added"
+        elif not is_counted(old):
+            fate = "left"
+        else:
+            rule = replace(rule, status=old.status, by=old.by, history=old.history)
+            fate = "renewed"
+        if accept and rule.standing == "supported":
+            rule = rule.judged("accepted", "evidence")
+        if fate == "renewed" and rule == old:
+            fate = "same"
+        if fate in {"added", "renewed"}:
+            changed.append(rule)
+        became.setdefault(fate, []).append(rule.id)
+    return Renewal(book.put(changed), **{fate: tuple(ids) for fate, ids in became.items()})
+
+
+def sealed(rule: Rule) -> Rule:
+    """``rule`` with a digest of its content in its origin."""
+    return replace(rule, origin=Origin(rule.origin.source, f"{_SEAL.sub('', rule.origin.name)}@{_seal(rule)}"))
+
+
+def is_counted(rule: Rule) -> bool:
+    """Whether ``rule`` is as counting wrote it, and judged by evidence alone."""
+    decided = rule.status != "candidate" and rule.by != "evidence"
+    touched = decided or any(edit.by != "evidence" for edit in rule.history)
+    return rule.origin.source == "run" and not touched and sealed(rule) == rule
+
+
+def _seal(rule: Rule) -> str:
+    says = (rule.id, rule.statement, rule.kind or "", str(rule.check or ""), *rule.types, "", *rule.objects)
+    return sha256("\n".join(says).encode("utf-8", "backslashreplace")).hexdigest()[:8]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from housequest.knowledge.checks import Check
-from housequest.knowledge.statistics import wilson
 
 RuleKind = Literal["mechanic", "affordance", "location", "strategy"]
 RuleStatus = Literal["candidate", "accepted", "rejected"]
@@ -18,7 +18,6 @@ Source = Literal["person", "run", "model"]
 EditKind = Literal["accepted", "rejected", "edited", "merged", "disputed"]
 RuleField = Literal["statement", "kind", "types", "objects", "check", "evidence", "status"]
 Standing = Literal["supported", "contradicted", "undecided"]
-
 KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
 STATUSES: tuple[RuleStatus, ...] = get_args(RuleStatus)
 JUDGES: tuple[DecidedBy, ...] = get_args(DecidedBy)
@@ -26,10 +25,8 @@ SOURCES: tuple[Source, ...] = get_args(Source)
 EDIT_KINDS: tuple[EditKind, ...] = get_args(EditKind)
 EDITED: tuple[RuleField, ...] = get_args(RuleField)
 """The fields whose changes a rule's history records."""
-
 USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule about what is usual: a single exception does not refute them."""
-
 WITNESSES = 5
 """How many transitions are named for and against a rule; the others are only counted."""
 
@@ -175,3 +172,37 @@ def _united(words: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 def accepted(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """The accepted rules, which agents are shown."""
     return tuple(rule for rule in rules if rule.status == "accepted")
+
+
+Z95 = 1.959963984540054
+"""The 97.5 % point of the standard normal distribution, for two-sided 95 % intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval: within [0, 1] for a rate, [-1, 1] for a difference of rates, unbounded for a mean."""
+
+    low: float
+    high: float
+
+
+def wilson(successes: float, trials: float, z: float = Z95) -> Interval:
+    """Wilson's score interval of a binomial rate; it is accurate for few trials and for rates near 0 and 1.
+
+    Solves ``|p - successes/trials| = z * sqrt(p(1-p)/trials)`` for p. Source: E. B. Wilson, "Probable inference, the law of
+    succession, and statistical inference", Journal of the American Statistical Association 22 (1927), 209-212. No trials
+    give [0, 1]; counts need not be whole, such as those of an effective sample. Raises ``ValueError`` unless
+    ``0 <= successes <= trials``.
+    """
+    if not 0 <= successes <= trials:
+        raise ValueError(f"{successes} successes in {trials} trials cannot be.")
+    if trials == 0:
+        return Interval(0.0, 1.0)
+    rate, square = successes / trials, z * z
+    centre = rate + square / (2 * trials)
+    reach = z * math.sqrt(rate * (1 - rate) / trials + square / (4 * trials * trials))
+    scale = 1 + square / trials
+    # At the ends the formula gives exactly 0 and 1, but floating point does not.
+    low = 0.0 if successes == 0 else (centre - reach) / scale
+    high = 1.0 if successes == trials else (centre + reach) / scale
+    return Interval(low, high)

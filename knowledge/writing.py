@@ -18,8 +18,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
 from housequest.knowledge.checks import Check
-from housequest.knowledge.nodes import Place, YamlNode, compose
-from housequest.knowledge.reading import FIELDS, Page, read_page
+from housequest.knowledge.reading import FIELDS, Page, Place, YamlNode, compose, read_page
 from housequest.knowledge.rules import Edit, Evidence, Origin, Rule
 from housequest.worlds.errors import KnowledgeError
 

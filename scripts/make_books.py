@@ -34,10 +34,8 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import SelectedTask
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.knowledge.judging import examine
-from housequest.knowledge.library import SUFFIX, WITNESSES, library
 from housequest.knowledge.mining import Mined, mine, mine_table
-from housequest.knowledge.renewal import renew
-from housequest.knowledge.rulebook import Rulebook, parse_book, read_book, save
+from housequest.knowledge.rulebook import SUFFIX, WITNESSES, Rulebook, library, parse_book, read_book, renew, save
 from housequest.knowledge.rules import Rule
 from housequest.tui.desk.witnesses import MissingWitness, find_witnesses
 from housequest.worlds.alfworld.data.counts import load_counts

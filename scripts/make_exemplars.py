@@ -12,8 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from housequest.knowledge.examples import from_world, shipped
-from housequest.knowledge.exemplars import EXEMPLARS_EACH, exemplars_of, written_exemplars
+from housequest.knowledge.examples import EXEMPLARS_EACH, exemplars_of, from_world, shipped, written_exemplars
 from housequest.worlds.registry import make_world
 
 

@@ -238,7 +238,7 @@ async def _tour(target: Path) -> None:
 def _play_runs(folder: Path) -> None:
     """The two runs that the evaluator's tutorial compares, and a copy of the rulebook that ships."""
     from housequest.agent.evaluation.library import evaluate
-    from housequest.knowledge.library import library
+    from housequest.knowledge.rulebook import library
 
     for name, search in (("likely", "counts"), ("by-name", "name")):
         evaluate(agent="expert", split="generated", limit=60, set={"search": search}, out=str(folder / "runs" / name))
@@ -248,7 +248,7 @@ def _play_runs(folder: Path) -> None:
 async def _others(folder: Path, target: Path) -> None:
     """Every other screen: home, a race, a replay, runs, two of them side by side, rulebooks and the desk."""
     from housequest.agent.config import Settings
-    from housequest.knowledge.library import library
+    from housequest.knowledge.rulebook import library
     from housequest.tui.app import HousequestApp
     from housequest.tui.desk.books_screen import BooksScreen
     from housequest.tui.desk.screen import DeskScreen

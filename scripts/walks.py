@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.base import Task, Trajectory, Transition

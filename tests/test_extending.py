@@ -115,7 +115,7 @@ asyncio.run(main())
 
 
 TEACH = """
-from housequest.knowledge.library import library
+from housequest.knowledge.rulebook import library
 from housequest.tui.desk.draft import Draft
 from housequest.tui.desk.teaching import save_taught_rule
 assert save_taught_rule(Draft(statement="Press three first.", book="buttons"), "", "counter") is None

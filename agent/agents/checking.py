@@ -13,8 +13,8 @@ from typing import Any, cast, get_args
 from housequest.agent.agents.registry import agent_spec
 from housequest.agent.agents.spec import AgentParts, AgentSpec
 from housequest.agent.base import Act, Agent, AgentEvent, Decision, Grants, Memory, Turn
+from housequest.agent.episodes.drawing import camera_view
 from housequest.agent.episodes.events import ModelCall, RulesShown
-from housequest.agent.episodes.eyes import camera_view
 from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request, Scores, Timing
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Env, Observation, Task, Transition, World

@@ -18,10 +18,10 @@ from housequest.agent.agents.spec import Strategy
 from housequest.agent.episodes.events import Started, Stepped, branch
 from housequest.agent.episodes.moments import episode_files
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.episodes.splits import LEARNT_FROM
 from housequest.agent.models.embeddings import Embedder, EmbeddingIndex, make_embedder
 from housequest.knowledge.examples import (
     EACH,
+    LEARNT_FROM,
     Example,
     from_world,
     load_examples,

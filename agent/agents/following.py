@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from housequest.agent.agents.bodies import make_body
-from housequest.agent.agents.bodies.base import BodyPlayer
+from housequest.agent.agents.bodies import BodyPlayer, make_body
 from housequest.agent.agents.examples import ExampleSource, make_example_selector
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn

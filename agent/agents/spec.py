@@ -25,8 +25,7 @@ from housequest.worlds.options import Scalar, option, read_options
 if TYPE_CHECKING:
     from housequest.agent.base import Agent, AskPerson
     from housequest.agent.models.base import Model
-    from housequest.agent.roles.base import Sampling
-    from housequest.agent.roles.completion import Exchange
+    from housequest.agent.roles.base import Exchange, Sampling
     from housequest.worlds.base import World
     from housequest.worlds.household.base import Household
 

@@ -10,13 +10,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from housequest.agent.agents.registry import agent_spec, make_agent
-from housequest.agent.base import Agent, AskPerson
+from housequest.agent.base import Agent, AskPerson, Glimpse, Watchable
 from housequest.agent.episodes.drawing import recorded_game
 from housequest.agent.episodes.events import Event, ModelCall, Started
 from housequest.agent.episodes.loop import EpisodeConfig
 from housequest.agent.episodes.overseer import ProposalAnswer, Stop, TurnAnswer, Unattended
 from housequest.agent.episodes.resume import resume_episode
-from housequest.agent.impression import Glimpse, Watchable
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.worlds.errors import HousequestError, ModelError, Unsupported, shown
 from housequest.worlds.registry import world_class

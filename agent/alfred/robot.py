@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.bodies.base import Told
+from housequest.agent.agents.bodies import Told
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.alfred.seeing.detector import make_perception
 from housequest.agent.alfred.seeing.impression import Impression, impression_of
@@ -25,8 +25,7 @@ from housequest.agent.alfred.seeing.primitives import UNRECOGNISED
 from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, SeeingState
 from housequest.agent.base import Emitter, Turn
 from housequest.agent.episodes import events
-from housequest.agent.roles.household import NOTHING
-from housequest.agent.roles.messages import emit_thought
+from housequest.agent.roles.messages import NOTHING, emit_thought
 from housequest.agent.skills.controller import Execute, Failed, Outcome
 from housequest.agent.skills.naming import kinds_ending, resolve
 from housequest.agent.skills.skill import Skill

@@ -1,16 +1,24 @@
-"""What is drawn of an episode, live or recorded: its room, and the scene of each of its moments.
+"""What is drawn of an episode, live or recorded: its room, the scene of each of its moments, and what an agent sees of it.
 
 Screen, report, frames and casts draw the same scenes. A scene is drawn from the belief, which is what the player was told; the
-true state is for people who watch. Nothing here draws by itself: ``Scene.picture`` does, and imports NumPy only then.
+true state is for people who watch. A model gets the picture from where the player stands, or its camera's in a world that shows
+pictures. Nothing here draws by itself: ``Scene.picture`` and `Eyes` do, and import NumPy only then.
 """
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING
 
+from housequest.agent.base import Agent
 from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
-from housequest.agent.episodes.goals import goal_kinds
+from housequest.agent.models.base import Image
+from housequest.agent.roles.base import load_prompt
 from housequest.worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
 from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.belief import Belief, kind
@@ -23,7 +31,16 @@ from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.poses import Pose
 from housequest.worlds.rooms.room import Room, Situation, believed
 from housequest.worlds.rooms.view import Drawing, draw, picture
+from housequest.worlds.wrappers import unwrapped
 
+if TYPE_CHECKING:
+    from housequest.worlds.rooms.frame import Frame
+    from housequest.worlds.rooms.poses import Pose
+    from housequest.worlds.rooms.room import Room, Situation
+
+
+SIZE = (300, 300)
+"""Columns and rows of the picture: ALFRED's, and one tile or a hundred patches of what vision models read."""
 _GLANCE = (100, 100)
 _STILL = (150, 150)
 _LEAST = 2
@@ -332,3 +349,74 @@ def _news(belief: Belief, before: Belief) -> frozenset[str]:
     things = {item.name for item in belief.items if items.get(item.name) != item}
     opened = (one for one in belief.receptacles if one.openness in ("open", "closed"))
     return frozenset(things | {one.name for one in opened if ways.get(one.name) != one.openness})
+
+
+@lru_cache(maxsize=64)
+def goal_kinds(world: str, goal: str, receptacles: Sequence[str]) -> frozenset[str]:
+    """The kinds that ``goal`` names; if it cannot be read, every word in it. ``receptacles`` are the kinds in this house."""
+    reader = household(world)
+    if reader is not None and (topic := reader.topic(goal, receptacles)) is not None:
+        return topic.kinds
+    words = re.findall(r"[a-z]+", goal[:1_000].lower())
+    joined = {"".join(words[at : at + size]) for at in range(len(words)) for size in (1, 2, 3)}
+    return frozenset(joined | {name.removesuffix(ending) for name in joined for ending in ("s", "es")})
+
+
+@dataclass(slots=True)
+class Eyes:
+    """Looks around in a room. A look at what has not changed since the last one is the same image, and is not drawn again."""
+
+    room: Room
+    _last: tuple[Situation, Image] | None = None
+
+    async def see(self, belief: Belief) -> Image:
+        """What somebody sees who knows ``belief`` and stands where it says. Drawn in a thread, in some 20 milliseconds."""
+        from housequest.worlds.rooms.apartment import as_known
+        from housequest.worlds.rooms.room import believed
+
+        room = as_known(self.room, belief)
+        situation = believed(room, belief)
+        if self._last is None or self._last[0] != situation:
+            self._last = situation, await asyncio.to_thread(_drawn, room, situation)
+        return self._last[1]
+
+
+def camera_view(agent: Agent, env: Env) -> tuple[Frame | None, Pose | None]:
+    """What the agent's camera sees and where it is; None where the agent or the world has no camera."""
+    # What isinstance(agent, Seeing) asks, which takes twenty times as long, at every turn.
+    size: tuple[int, int] | None = getattr(agent, "picture_size", None)
+    env = unwrapped(env) if size is not None else env
+    return (env.frame(size), env.pose()) if size is not None and isinstance(env, Pictured) else (None, None)
+
+
+def room_to_see(world: World | None, task: Task) -> Room:
+    """The room of ``task``. Raises ``Unsupported`` where the world has none to draw, or is not known."""
+    if world is None:
+        raise Unsupported("Nothing can be seen without the world; give it to run_episode, or leave out the grant 'view'.")
+    room = None if world.household is None else world.room(task)
+    if room is None:
+        raise Unsupported(no_rooms(world))
+    return room
+
+
+def no_rooms(world: World) -> str:
+    """The error that ``world`` has no rooms to draw."""
+    return f"The world {shown(world.name)} has no rooms that could be seen; leave out --grant view."
+
+
+def photographed(env: Env) -> Image | None:
+    """What the player's camera sees now; None in a world without one."""
+    env = unwrapped(env)
+    return _image(env.frame(SIZE), "camera") if isinstance(env, Pictured) else None
+
+
+def _drawn(room: Room, situation: Situation) -> Image:
+    from housequest.worlds.rooms.view import picture
+
+    return _image(picture("eyes", room, situation, SIZE), "eyes")
+
+
+def _image(frame: Frame, about: str) -> Image:
+    # Of the pixels: how a PNG packs them is up to the version of zlib.
+    digest = sha256("{}x{}\n".format(*SIZE).encode() + frame.rgb.tobytes()).hexdigest()
+    return Image(frame.png(), digest, load_prompt(__package__, about).render("about"))

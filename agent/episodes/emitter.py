@@ -1,19 +1,34 @@
-"""Makes events: each gets the next id, and the event that it follows as its parent."""
+"""What the loop keeps of an episode and sends of it: its events, each after the one that it follows; its state between two
+turns, with a copy of the env, for rewinding; and how it ends, with failures attributed to a boundary.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import traceback
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager, suppress
+from copy import copy
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
-from housequest.agent.base import AgentEvent, Emitter
+from housequest.agent.base import AgentEvent, Emitter, Memory
 from housequest.agent.episodes import events
-from housequest.agent.episodes.events import CallTiming, Event
+from housequest.agent.episodes.events import CallTiming, Event, Outcome
 from housequest.agent.models.base import Timing
 from housequest.agent.roles.base import NO_TEMPLATE, clean
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Env, Transition
+from housequest.worlds.errors import Boundary, HousequestError, Unsupported, WorldError, shown
+from housequest.worlds.household.belief import Belief
 
 EventListener = Callable[[Event | CallTiming], None]
 """Called with each event as it happens, and with the timing of a model call after its event."""
-
+R = TypeVar("R")
+Work = Callable[[], Coroutine[Any, Any, R]]
+FILLED = "its own unreadable replies filled the model's context"
+"""Why an episode was lost whose model could have played on only with a longer context and readable replies."""
 SEVERAL = 3
 """Unreadable replies that can have filled a context: one or two fill none that is long enough to play in."""
 
@@ -116,3 +131,152 @@ class RuleReporter:
             self._emit(events.RulesShown(rules=own))
         if listed := {rule: id for rule, id in fresh.items() if id}:
             self._emit(events.RulesShown(rules=tuple(listed), ids=tuple(listed.values())))
+
+
+class EpisodeOver(Exception):
+    """The episode, or its present branch, ends here with this outcome."""
+
+    def __init__(self, outcome: Outcome, reason: str, boundary: Boundary | None = None, message: str | None = None):
+        super().__init__(reason)
+        self.outcome: Outcome = outcome
+        self.reason = clean(reason)
+        self.boundary: Boundary | None = boundary
+        self.message = message
+
+
+@contextmanager
+def attributed(boundary: Boundary) -> Generator[None, None, None]:
+    """Turn an error inside into ``EpisodeOver``, attributed to ``boundary`` unless the error names its own."""
+    try:
+        yield
+    except EpisodeOver:
+        raise
+    except HousequestError as error:
+        raise EpisodeOver("error", "an error", error.boundary, clean(error.recorded)) from error
+    except Exception as error:
+        raise EpisodeOver("error", "a fault in the code", boundary, clean(fault(error))) from error
+
+
+def fault(error: Exception) -> str:
+    """What a fault in the code is, and where."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {error}"
+
+
+async def unless(interruption: Work[None], work: Work[R]) -> R | None:
+    """Run ``work`` until it returns or ``interruption`` does; return its result, or None if interrupted (also on a tie).
+
+    The other one is cancelled and waited for. Raises what either raises, but drops an ``Exception`` of interrupted work.
+    """
+    working = asyncio.create_task(work())
+    waiting = asyncio.create_task(interruption())
+    try:
+        await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
+        interrupted = waiting.done()
+    finally:
+        working.cancel()
+        waiting.cancel()
+        await asyncio.gather(working, waiting, return_exceptions=True)
+    if not interrupted:
+        return working.result()
+    waiting.result()
+    error = None if working.cancelled() else working.exception()
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    return None
+
+
+async def wait_for_end(task: asyncio.Task[object]) -> None:
+    """Wait until ``task`` has ended, cancelled or not, and raise what it raised.
+
+    ``await task`` could not distinguish a cancelled task from a cancelled caller.
+    """
+    await asyncio.wait((task,))
+    if not task.cancelled():
+        task.result()
+
+
+@dataclass(slots=True)
+class EpisodeState:
+    """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot.
+
+    ``hints`` and ``unseen`` are hints and transitions that the agent has not been given yet. ``rules`` are all that it may show
+    its model, ``reported`` the statements of those it did show. ``notes`` are what was found out about the model
+    (`housequest.agent.roles.base`). ``played`` is every executed command with its answer; ``belief`` is what is known by then,
+    if rules are selected by it.
+    """
+
+    memory: Memory = None
+    turn: int = 0
+    steps: int = 0
+    refused: int = 0
+    hints: tuple[str, ...] = ()
+    unseen: tuple[Transition, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    reported: tuple[str, ...] = ()
+    notes: frozenset[str] = frozenset()
+    played: tuple[Transition, ...] = ()
+    belief: Belief | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Checkpoint:
+    state: EpisodeState
+    env: Env | None
+    """A copy of the env; None if it cannot be copied, and the commands are played again instead."""
+
+
+class Checkpoints:
+    """The checkpoints of all branches, by the id of the event that ended the turn before, or of ``Started``."""
+
+    def __init__(self) -> None:
+        self._saved: dict[int, _Checkpoint] = {}
+
+    def __contains__(self, to: int) -> bool:
+        return to in self._saved
+
+    def save(self, at: int, state: EpisodeState, env: Env) -> None:
+        """Save ``state`` and a copy of ``env`` under the id ``at``, once."""
+        if at not in self._saved:
+            copied: Env | None = None
+            with suppress(Unsupported):
+                copied = env.copy()
+            self._saved[at] = _Checkpoint(copy(state), copied)
+
+    def forget_notes(self) -> None:
+        """Another model plays from now on, wherever the person goes back to."""
+        for saved in self._saved.values():
+            saved.state.notes = frozenset()
+
+    def state(self, to: int) -> EpisodeState:
+        """A copy of the state at ``to``."""
+        return copy(self._saved[to].state)
+
+    async def env(self, to: int, env: Env, *, inline: bool) -> Env:
+        """The env as it was at ``to``: a copy, which the caller closes, or ``env`` itself, replayed in a thread.
+
+        Raises ``WorldError`` if a replayed command gets another answer.
+        """
+        saved = self._saved[to]
+        if saved.env is None:
+            await asyncio.to_thread(_replay, env, saved.state.played)
+            return env
+        return saved.env.copy() if inline else await asyncio.to_thread(saved.env.copy)
+
+    def close(self) -> None:
+        """Close the copies."""
+        for saved in self._saved.values():
+            if saved.env is not None:
+                saved.env.close()
+        self._saved.clear()
+
+
+def _replay(env: Env, played: tuple[Transition, ...]) -> None:
+    env.reset()
+    for turn, transition in enumerate(played, 1):
+        answer = env.step(transition.command).observation
+        if answer != transition.observation:
+            raise WorldError(
+                f"The game cannot be taken back: command {turn}, {shown(transition.command)}, was answered "
+                f"{shown(str(answer))} this time. Start it anew."
+            )

@@ -15,13 +15,38 @@ from functools import partial
 from random import Random
 from typing import TypeVar
 
-from housequest.agent.base import Act, Agent, Attempt, Decision, GiveUp, Grants, Idle, Leave, Memory, ParseFailure, Turn
+from housequest.agent.base import (
+    Act,
+    Agent,
+    Attempt,
+    Decision,
+    GiveUp,
+    Glimpse,
+    Grants,
+    Idle,
+    Leave,
+    Memory,
+    ParseFailure,
+    Turn,
+    Watchable,
+    Watcher,
+)
 from housequest.agent.episodes import events
-from housequest.agent.episodes.checkpoints import Checkpoints, EpisodeState
-from housequest.agent.episodes.emitter import EventEmitter, EventListener, ListenerError, RuleReporter
-from housequest.agent.episodes.ending import FILLED, EpisodeOver, attributed, unless, wait_for_end
+from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
+from housequest.agent.episodes.emitter import (
+    FILLED,
+    Checkpoints,
+    EpisodeOver,
+    EpisodeState,
+    EventEmitter,
+    EventListener,
+    ListenerError,
+    RuleReporter,
+    attributed,
+    unless,
+    wait_for_end,
+)
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.eyes import Eyes, camera_view, photographed, room_to_see
 from housequest.agent.episodes.overseer import (
     Accept,
     Again,
@@ -36,9 +61,7 @@ from housequest.agent.episodes.overseer import (
     TurnAnswer,
     Unattended,
 )
-from housequest.agent.impression import Glimpse, Watchable, Watcher
-from housequest.agent.roles.base import clean
-from housequest.agent.roles.notes import notes_of_model
+from housequest.agent.roles.base import clean, notes_of_model
 from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from housequest.worlds.base import Env, Pictured, Step, Task, Transition, World
 from housequest.worlds.errors import GameError, ModelError, Unsupported

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from housequest.agent.episodes.events import Event, Started, Stepped
 from housequest.agent.episodes.record import read_episode
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.household.base import Household

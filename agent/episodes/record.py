@@ -1,25 +1,32 @@
-"""Episodes on disk: one JSON line for each event, written as it happens; timings in a file beside them."""
+"""Episodes on disk: one JSON line for each event, written as it happens; timings in a file beside them.
+
+A record holds only what each call added to the prompt before it, and ``whole_prompts`` rebuilds them. Other files of a run are
+JSON that carries its own SHA-256, so that damage is noticed wherever it is. That is no signature: whoever can change a file can
+also give it a new digest.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from io import BufferedReader
 from itertools import count
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.events import CallTiming, Ended, Event
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, PromptMessage
+from housequest.agent.roles.base import spoken
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.format import other_format
 from housequest.worlds.paths import open_file
 
 T = TypeVar("T", bound=BaseModel)
-
 LONGEST_LINE = 16_000_000
 """Bytes of one recorded event; a file with a longer line is no record."""
 
@@ -151,3 +158,62 @@ def _continued(part: Path) -> bool:
         last = line
     cut_off_end(part)
     return bool(last) and isinstance(_parsed(Event, last, str(part), "no record", "Give an episode's .jsonl file.").body, Ended)
+
+
+def whole_prompts(events: Iterable[Event]) -> dict[int, tuple[PromptMessage, ...]]:
+    """The prompt of each call in ``events``, on all branches, by the call's id: the messages that were sent."""
+    found: dict[int, tuple[PromptMessage, ...]] = {}
+    # What each role's conversation is after an event; branches share what they began with.
+    after: dict[int | None, Mapping[str, tuple[PromptMessage, ...]]] = {None: {}}
+    for event in events:
+        before = after[event.parent] if event.parent in after else after[None]
+        if isinstance(called := event.body, ModelCall):
+            found[event.id] = prompt = (*before.get(called.role, ())[: called.kept], *called.added)
+            before = {**before, called.role: (*prompt, PromptMessage.of(spoken(called)))}
+        after[event.id] = before
+    return found
+
+
+_LAYOUTS = ((',\n  "sha256": "', '"\n}\n'), (',"sha256":"', '"}'))
+"""What stands before and after the digest, the last entry: in a file of many lines, and in one line without its end."""
+LENGTH_OF_END = sum(map(len, _LAYOUTS[0])) + 64
+"""Bytes at the end of a file that are its digest."""
+
+
+class Damaged(ValueError):
+    """A text is not what its own digest says."""
+
+
+def with_digest(text: str) -> str:
+    """``text``, a JSON object, with the SHA-256 of all that stands before it as its last entry."""
+    before, after = next(layout for layout in _LAYOUTS if text.endswith(layout[1][1:]))
+    body = text.removesuffix(after[1:])
+    return f"{body}{before}{_sha256(body.encode())}{after}"
+
+
+def without_digest(content: bytes) -> bytes:
+    """The object that `with_digest` was given.
+
+    Raises ``Damaged`` where there is no digest, or that of another text, or one that is laid out otherwise.
+    """
+    for before, after in _LAYOUTS:
+        body, _, digest = content.removesuffix(after.encode()).rpartition(before.encode())
+        if body and content.endswith(after.encode()) and len(digest) == 64:
+            if digest != _sha256(body).encode():
+                raise Damaged("it is not what its own sha256 says")
+            return body + after[1:].encode()
+    if b'"sha256":' in content[-LENGTH_OF_END - 10 :]:
+        raise Damaged("its sha256 does not stand where it was written; was it saved by an editor?")
+    raise Damaged("its sha256 is missing: it was cut off, or written by something else")
+
+
+def sha256_of(path: Path, *, sync: bool = False) -> str:
+    """The SHA-256 of a file; with ``sync`` its content survives a crash of the machine from then on. Raises ``OSError``."""
+    with open_file(path, "r+b" if sync else "rb") as file:
+        if sync:
+            os.fsync(file.fileno())
+        return hashlib.file_digest(cast("BufferedReader", file), "sha256").hexdigest()
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -13,10 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
 
-from housequest.agent.base import Agent, AskPerson, Turn
+from housequest.agent.base import Agent, AskPerson, Turn, Watcher
 from housequest.agent.episodes import events
-from housequest.agent.episodes.emitter import EventListener
-from housequest.agent.episodes.ending import FILLED, EpisodeOver
+from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import (
@@ -34,7 +33,6 @@ from housequest.agent.episodes.overseer import (
     TurnAnswer,
     Unattended,
 )
-from housequest.agent.impression import Watcher
 from housequest.agent.models.base import (
     Capabilities,
     Completion,

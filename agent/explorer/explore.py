@@ -27,9 +27,8 @@ from housequest.agent.explorer.plan import Exploration, ExplorationFolder, Learn
 from housequest.agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import load_prompt
-from housequest.knowledge.library import library
 from housequest.knowledge.mining import mine
-from housequest.knowledge.rulebook import Rulebook, save
+from housequest.knowledge.rulebook import Rulebook, library, save
 from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, ModelError
 from housequest.worlds.household.commands import Commands

@@ -15,8 +15,7 @@ from housequest.agent.explorer.distiller import CandidateRule, named_steps
 from housequest.agent.explorer.judges import ModelJudge
 from housequest.agent.explorer.report import DropCause, DroppedRule
 from housequest.knowledge.checks import exclude
-from housequest.knowledge.judging import examine
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment, examine
 from housequest.knowledge.rules import Rule, Standing
 
 _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 2}

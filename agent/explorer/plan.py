@@ -9,7 +9,6 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from housequest.agent.config import Configuration, Prices, world_of
-from housequest.agent.episodes.splits import is_evaluation_split
 from housequest.agent.evaluation.runs.files import Fault, begin_run, differences, faults_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.ledger import LARGEST as LARGEST_LEDGER
@@ -18,6 +17,7 @@ from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.explorer.report import ExplorationReport
 from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from housequest.agent.roles.base import template_hashes
+from housequest.knowledge.examples import is_evaluation_split
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.format import FORMAT, Format
 

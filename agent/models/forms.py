@@ -19,7 +19,7 @@ from typing import Any, Literal, cast
 FormChoice = Literal["auto", "free", "held", "completion"]
 """Whether replies are held to their forms: where the model can be, never, or always.
 
-With ``completion`` a model is no chat model: it continues plain text after examples (`housequest.agent.roles.completion`), held
+With ``completion`` a model is no chat model: it continues plain text after examples (`housequest.agent.roles.base`), held
 where it can be.
 """
 

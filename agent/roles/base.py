@@ -1,7 +1,8 @@
 """What every role shares: loading its prompt template, asking a model and reading the reply.
 
 A role's prompt only grows: each call's messages begin with those of the role's previous call and its reply, so that a server's
-prefix cache lasts the whole episode.
+prefix cache lasts the whole episode. For a model that has no chat template, conversations are plain text, in which every message
+is written by itself between marks: so that prompt only grows, too, and a record of the written messages is the text that was sent.
 """
 
 from __future__ import annotations
@@ -9,41 +10,50 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib import resources
 from string import Template
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, Request
 from housequest.agent.models.forms import Form, FormChoice
 from housequest.agent.models.text import encodable
-from housequest.agent.roles.completion import ENDS, Examples, as_continued, no_examples
-from housequest.agent.roles.notes import note, noted
 from housequest.worlds.errors import ModelError, Unsupported
 
 T = TypeVar("T")
-
 Conversation = tuple[Message, ...]
-
 LONGEST_REPLY = 20_000
 """Characters of a reply that are kept."""
-
 STUB = 200
 """Characters of an unreadable reply that stay in its conversation: a few whole ones would fill a small model's context."""
 ROOM_WITHOUT_THOUGHT = 256
 """Tokens at least for a reply that is asked for again without its thought: those of a command, or of a short plan."""
 _CUT = " [the rest of this reply is left out]"
-
 _SECTION = re.compile(r"^=== (\w+) ===\n", re.MULTILINE)
 _THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE)
 """Some servers mark only the end of a model's reasoning, since the opening mark was in the prompt."""
-
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+Exchange = tuple[str, str]
+"""A message with the reply to it."""
+
+
+class Examples(Protocol):
+    """What a role was asked elsewhere, and replied, in its own form; nothing where none are known. May take a second."""
+
+    def __call__(self, role: str) -> Sequence[Exchange]: ...
+
+
+def no_examples(role: str) -> Sequence[Exchange]:
+    """No role has any."""
+    del role
+    return ()
 
 
 class ReplyError(Exception):
@@ -242,7 +252,7 @@ async def ask(
 
     The reply is held to the role's form where the model can be held to one and the sampling does not leave replies free. One
     that its budget cuts off is asked for again without its thought, and then has room for `ROOM_WITHOUT_THOUGHT`; a model that
-    does not keep to the form, or refuses it, is asked without one from then on (`housequest.agent.roles.notes`), which a
+    does not keep to the form, or refuses it, is asked without one from then on (`housequest.agent.roles.base`), which a
     thought says. Where the model continues plain text (`continues`), the conversation is sent and recorded as that, after
     examples.
 
@@ -320,10 +330,8 @@ def _first_words(completion: Completion) -> tuple[tuple[str, float], ...]:
 
 FORM = "form"
 """The role whose thoughts say that a model was not held to the form of its reply, or is asked otherwise than as a chat."""
-
 NO_TEMPLATE = "the model has no chat template: it continues plain text after examples, as with form=completion"
 """Said once an episode, where nobody chose that."""
-
 _UNHELD: Mapping[Held | None, str] = {
     "broken": "the model was to be held to the form of its reply and did not keep it: from here on it answers freely",
     "refused": "the model refused the form of its reply: from here on it answers freely",
@@ -422,3 +430,76 @@ def _judged(completion: Completion, form: Form, *, plain: bool) -> tuple[Complet
     if ended and form.read(text) is not None:
         return replace(completion, text=text), "kept"
     return completion, "cut" if completion.finish == "length" else "broken"
+
+
+_NOTES: ContextVar[set[str] | None] = ContextVar("NOTES", default=None)
+"""Those of the present episode. A context variable, since agents ask their models at any depth."""
+
+
+@contextmanager
+def notes_of_model(notes: frozenset[str]) -> Generator[set[str], None, None]:
+    """Inside, `note` adds to ``notes``. Yields all of them, as a set that grows."""
+    known = set(notes)
+    token = _NOTES.set(known)
+    try:
+        yield known
+    finally:
+        _NOTES.reset(token)
+
+
+def note(what: str) -> None:
+    """Keep ``what`` until the episode ends; outside an episode nothing is kept."""
+    known = _NOTES.get()
+    if known is not None:
+        known.add(what)
+
+
+def noted(what: str) -> bool:
+    """Whether ``what`` was found out about the present model in this episode."""
+    return what in (_NOTES.get() or ())
+
+
+MESSAGE = "### Message:\n"
+REPLY = "\n\n### Reply:"
+ENDS = ("\n###",)
+"""Where a reply ends: a model that goes on writes the next message itself."""
+_BEFORE = "\nHere is how that went in another place:\n"
+_AFTER = "\nThat place is behind you. From here on it is about yours:\n"
+
+
+def as_continued(conversation: Sequence[Message], examples: Sequence[Exchange]) -> tuple[Message, ...]:
+    """``conversation`` with the marks and ``examples`` of a plain text, which `roles.base.plain_text` joins."""
+    shown = _shown(examples)
+    return tuple(_marked(message, "" if at else shown, first=at == 0) for at, message in enumerate(conversation))
+
+
+def as_chat(text: str) -> tuple[Message, ...]:
+    """The conversation that was joined to this ``text`` with its marks, without examples; nothing where it has no marks."""
+    system, begun, told = text.partition(_BEFORE)
+    if begun:
+        told = told.partition(_AFTER)[2]
+    else:
+        system = text.partition(MESSAGE)[0]
+        told = text[len(system) :]
+    found = [Message("system", system.strip())] if system.strip() else []
+    for exchange in told.split(MESSAGE)[1:]:
+        asked, _, replied = exchange.partition(REPLY)
+        found += [Message("user", asked), *([Message("assistant", replied.strip())] if replied.strip() else [])]
+    return tuple(found) if MESSAGE in told else ()
+
+
+def _marked(message: Message, shown: str, *, first: bool) -> Message:
+    """``message`` as it is written, with what is ``shown`` beside the ``first`` one."""
+    match message.role:
+        case "system":
+            return replace(message, content=f"{message.content}\n{shown}")
+        case "user":
+            between = f"{shown}\n" if shown or not first else ""
+            return replace(message, content=f"{between}{MESSAGE}{message.content}{REPLY}")
+        case "assistant":
+            return message
+
+
+def _shown(examples: Sequence[Exchange]) -> str:
+    exchanges = (f"\n{MESSAGE}{asked}{REPLY} {replied}\n" for asked, replied in examples)
+    return f"{_BEFORE}{''.join(exchanges)}{_AFTER}" if examples else ""

@@ -14,13 +14,13 @@ from itertools import groupby, islice
 
 from housequest.agent.roles.directions import Directions
 from housequest.agent.roles.messages import numbered
-from housequest.knowledge.locations import read_sentence
-from housequest.knowledge.phrasing import with_article
+from housequest.knowledge.mining import read_sentence
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Transition
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.commands import Commands
+from housequest.worlds.text import with_article
 
 MOST_RULES = 4
 MOST_HINTS = 2

@@ -1,4 +1,4 @@
-"""Resolves a planner's word for a thing to the game's name or kind.
+"""Reads names as models and people write them: the game's name or kind for a word, and the places that a text names or says no to.
 
 Models write ``SinkBasin``, ``the sink basin`` or ``AppleSliced`` for what the text calls ``sinkbasin 1`` and ``apple 1``; the
 papers' own examples do.
@@ -7,13 +7,13 @@ papers' own examples do.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import SYNONYMS
 
 LONGEST_NAME = 80
-
 _PLANNERS = {word: (name,) for word, name in SYNONYMS.items()} | {
     **dict.fromkeys(("faucet", "tap"), ("sinkbasin", "faucet")),
     **dict.fromkeys(("burner", "stove"), ("stoveburner",)),
@@ -42,7 +42,6 @@ CALLED = _PLANNERS | {said.replace(" ", ""): kinds for said, kinds in PEOPLE.ite
 ALIKE = (frozenset({"cup", "mug"}), frozenset({"desklamp", "floorlamp"}))
 """Kinds that people and planners take for each other."""
 _SHORTEST_ENDING = 4
-
 _NUMBERED = re.compile(r"(?P<words>.*?)[\s_]*(?P<number>\d{1,6})?", re.ASCII)
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+", re.ASCII)
 _ARTICLES = frozenset({"a", "an", "the", "some", "another", "one", "any"})
@@ -95,3 +94,124 @@ def kind_of(joined: str, kinds: Collection[str], by_ending: Collection[str] | No
         return other
     endings = {kind for form in forms for kind in kinds_ending(form, kinds if by_ending is None else by_ending)}
     return endings.pop() if len(endings) == 1 else None
+
+
+_NUMBERS = re.compile(r"[ _#]{0,3}(?P<first>\d{1,6})(?: ?(?:-|–|to|through) ?(?P<last>\d{1,6}))?", re.ASCII)
+_AND = re.compile(r" ?(?:,|&|\band\b|\bor\b)(?: ?and\b)? ?(?=\d{1,6}(?![\d.):]))", re.ASCII)
+_ASIDE = re.compile(r"\((?P<about>[^()\n]*)\)")
+_ITEM = re.compile(r"(?m)^(?P<item>[ \t]*(?:\d{1,3}[.):]|[-*•])[ \t]+\S.*?)(?:[*_`]*(?: [-–—]+ |:[*_`]* ))(?P<about>.*)$")
+"""An item of a list, up to what is said about it."""
+_REFUSED = re.compile(r"[\W_]*(?:very |highly |most )?(?:no|never|unlikely|not likely)\b", re.IGNORECASE)
+"""What is said about a place that is no place to look into."""
+_CLAUSE = re.compile(
+    r"[.;!?\n]|\bbut\b"
+    r"|, ?(?=then|rather|try|look|go\b|visit|check|search|walk|head|maybe|perhaps|possibly|probably|so\b)",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(
+    r"\b(?:not (?:sure|certain|know)|(?:can)?not (?:tell|say|be sure)|(?:do|ca)n['’]t (?:know|tell|say)"
+    r"|(?:have|has|did)(?:n['’]t| not) (?:yet )?(?:look|check|search|try|tried|open|visit|been)(?:ed)?)\b",
+    re.IGNORECASE,
+)
+"""A no to what is known or was done, and not to a place."""
+_NOT = re.compile(
+    r"\b(?:not|never|neither|unlikely|instead of|rather than|except|apart from|other than|avoid|skip|forget|ignore|no more"
+    r"|(?:stay|keep) (?:away|out|off)|leave out|hands off"
+    r"|no (?:point|use)|there(?:'s| is| are| was| were) (?:no|none|nothing)|nothing (?:is |was )?(?:in|on|at|inside|left in)"
+    r"|already (?:looked|searched|checked|opened|tried|been)"
+    r"|(?:stop|quit|enough|leave off|no need (?:of|for)) (?:looking|searching|checking|opening|going))\b|n['’]t\b|\bno(?= $)",
+    re.IGNORECASE,
+)
+_CONTRASTED = re.compile(r"(?<!do )(?<!should )(?<!must )\bnot$", re.IGNORECASE)
+_OR = re.compile(r"\b(?:or|nor|and)\b", re.IGNORECASE)
+_ALL_BUT = re.compile(
+    r"\b(?P<all>(?:some|any|every)(?:where|thing|place)(?: else)?|(?:any|every|all)(?: the)?(?: (?!but\b)\w+)?) but\b",
+    re.IGNORECASE,
+)
+_NO_BEHIND = re.compile(
+    r"\s*(?:\w{2,6}n['’]t\b|(?:is|are|was|were|would|seems?|looks?|will|can|should|may)\b"
+    r"(?:(?!\b(?:and|or|but|than|if|rather)\b)[^.;,:\n]){0,30}?\b(?:not|never|unlikely|empty)\b"
+    r"|(?:has|have|had|holds?) (?:nothing|no)\b|alone\b"
+    r"|[^.;!?\n]{0,30}?\b(?:(?:do|should|must) ?n['’o]t|never)"
+    r" (?:go|look|search|open|bother|try|check) ?(?:in|with)? ?(?:there|it|them)\b)",
+    re.IGNORECASE,
+)
+"""A no that stands behind what it is about."""
+_SAID = re.compile(
+    r"\b(?:is|are|seems?|looks?)(?:n['’]t|\s[^.;,\n]{0,30}?\b(?:not|never|unlikely))\b[^.;,\n]*,"
+    r"|\b(?:forget|skip|avoid)\b[^.;,\n]{0,40}?\band (?=visit|go\b|look|try|check|search|open|head|walk|see\b|start)",
+    re.IGNORECASE,
+)
+"""A no to what stands before it, so not to what follows."""
+
+
+def named_places(places: Sequence[str], text: str) -> Iterator[str]:
+    """The places that ``text`` names, in its order, without those that it says no to."""
+    spoken = [*_spoken_of(places, text)]
+    exceptions = {one for some, denied, numbered in spoken if denied and numbered for one in some}
+    for some, denied, numbered in spoken:
+        if not denied:
+            yield from (one for one in some if numbered or one not in exceptions)
+
+
+def denied_places(places: Sequence[str], text: str) -> frozenset[str]:
+    """The places that ``text`` says no to."""
+    denied = {one for some, denied, _ in _spoken_of(places, text) if denied for one in some}
+    return frozenset(denied.difference(named_places(places, text)))
+
+
+def mentions(kinds: Collection[str], text: str) -> Iterator[tuple[str, int, int]]:
+    """Each of ``kinds`` that ``text`` names in one to three words, with where these begin and end."""
+    words, position = list(_WORD.finditer(text)), 0
+    while position < len(words):
+        for size in (3, 2, 1):
+            some = words[position : position + size]
+            apart = any(text[one.end() : other.start()].strip("_- ") for one, other in pairwise(some))
+            named = None if apart else kind_of("".join(each[0] for each in some).lower(), kinds)
+            if named is not None:
+                yield named, some[0].start(), some[-1].end()
+                position += len(some) - 1
+                break
+        position += 1
+
+
+def _spoken_of(places: Sequence[str], text: str) -> Iterator[tuple[list[str], bool, bool]]:
+    """The places that ``text`` names, with whether it says no to them, and whether it names them by number."""
+    text = _ALL_BUT.sub(r"\g<all> except", text)
+    text = _ASIDE.sub(lambda one: " is unlikely" if _REFUSED.match(one["about"]) else "", text)
+    text = _ITEM.sub(lambda one: "" if _REFUSED.match(one["about"]) else one["item"], text)
+    for named, start, after in mentions({kind(one) for one in places}, text):
+        numbers, end = _numbers(text, after)
+        some = [one for one in _by_number(places, named) if not numbers or int(one.split()[-1]) in numbers]
+        yield some, _denied(text, start) or _NO_BEHIND.match(text, end) is not None, bool(numbers)
+
+
+def _denied(text: str, at: int) -> bool:
+    """Whether the clause before this position says no."""
+    clause = _CLAUSE.split(text[max(0, at - 200) : at])[-1]
+    clause = _SAID.sub("", _UNSURE.sub("", clause))
+    no = next(reversed([*_NOT.finditer(clause)]), None)
+    if no is None:
+        return False
+    _, comma, other = clause[no.end() :].partition(",")
+    # "Not the fridge, the shelf" names the right place last; "not the fridge, the shelf or the drawer" names three wrong ones.
+    contrasted = comma and _CONTRASTED.search(clause[: no.end()])
+    return not contrasted or _OR.search(other + re.split(r"[.;!?\n]", text[at:])[0]) is not None
+
+
+def _numbers(text: str, at: int) -> tuple[set[int], int]:
+    """The numbers that stand behind the name of a kind, as in "cabinets 1 to 3" or "drawer 2 and 4", and where they end."""
+    numbers = set[int]()
+    while found := _NUMBERS.match(text, at):
+        first = int(found["first"])
+        numbers.update(range(first, min(int(found["last"] or first), first + 100) + 1))
+        at = found.end()
+        more = _AND.match(text, at)
+        if more is None:
+            break
+        at = more.end()
+    return numbers, at
+
+
+def _by_number(places: Sequence[str], wanted: str) -> list[str]:
+    return sorted((name for name in places if kind(name) == wanted), key=lambda name: (len(name), name))

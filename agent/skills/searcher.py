@@ -14,14 +14,14 @@ from functools import partial
 from typing import cast
 
 from housequest.agent.base import Emitter
-from housequest.agent.models.base import Message, Model
+from housequest.agent.models.base import Message, Model, Request
 from housequest.agent.models.forms import Choice, Form, Listed
 from housequest.agent.roles.base import ReplyError, Role, Sampling, ask, load_prompt
-from housequest.agent.roles.household import seen_in
-from housequest.agent.roles.messages import emit_rules, emit_thought
+from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, told
+from housequest.agent.roles.messages import emit_rules, emit_thought, seen_in
 from housequest.agent.roles.reading import found_json
 from housequest.agent.skills.controller import Controller, ControllerState, Outcome, PlannerSearch
-from housequest.agent.skills.places import named_places
+from housequest.agent.skills.naming import named_places
 from housequest.knowledge.rules import Rule
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.search import drawn
@@ -89,3 +89,11 @@ def _read(places: Sequence[str], text: str) -> tuple[str, ...]:
     if not found:
         raise ReplyError("it names none of the places that are left.")
     return tuple(found)[:MOST_NAMED]
+
+
+def _searcher(knows: Demonstrator, request: Request) -> Reply:
+    places = told(asked(request), "Left: ").split(", ")
+    return Reply(", ".join(knows.searched(told(asked(request), "Looking for: "), places)[:MOST_NAMED]))
+
+
+ROLES = (DemonstratedRole("housequest.agent.skills", NAME, _searcher),)

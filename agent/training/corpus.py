@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from housequest.agent.agents.reasoner_actor.demonstrations import plan_of, planned
-from housequest.agent.episodes.splits import EVALUATION_SEEDS
 from housequest.agent.models.builtin.vocabulary import PIECE, Vocabulary
 from housequest.agent.roles import brief
 from housequest.agent.training import goal_wordings, wordings
 from housequest.agent.training.demonstrations import TrainingSample, demonstrate, plans, wrong_goal
 from housequest.agent.training.goal_wordings import goal_wording
+from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.data.annotations import sentences_of
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE

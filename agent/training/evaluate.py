@@ -21,7 +21,6 @@ from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Overseer, Proceed, Unattended
-from housequest.agent.episodes.splits import EVALUATION_SEEDS
 from housequest.agent.models.base import Model
 from housequest.agent.setup import read_rules
 from housequest.agent.training.corpus import people_of_train, spread
@@ -29,6 +28,7 @@ from housequest.agent.training.goal_wordings import OBJECTS, plural
 from housequest.agent.training.held_out import GOALS, HABITS, HINTS, LEARNER_HINTS, HintMeaning
 from housequest.agent.training.wordings import SYNONYMS
 from housequest.knowledge.choosing import RuleBudget
+from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.habits import Habits, counted_habits
 from housequest.worlds.alfworld.houses.house import GeneratedTasks, make_house

@@ -18,9 +18,8 @@ from statistics import mean
 from typing import cast
 
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean
-from housequest.knowledge.locations import read_sentence
-from housequest.knowledge.mining import mine, mine_table
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment
+from housequest.knowledge.mining import mine, mine_table, read_sentence
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT

@@ -15,8 +15,8 @@ from random import Random
 
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.splits import EVALUATION_SEEDS
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
+from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import GameError
 from housequest.worlds.household.goals import APPLIANCES

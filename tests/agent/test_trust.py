@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from housequest.agent.config import Settings, SettingsSource, configure, folder_file
 from housequest.agent.evaluation.library import evaluate
 from housequest.agent.trust import Untrusted, is_trusted, revoke, trust_file, trusted_files
-from housequest.knowledge.library import is_book_name, library
+from housequest.knowledge.rulebook import is_book_name, library
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import config_folder, state_folder
 from housequest.worlds.plugins import plugins

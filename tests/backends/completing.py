@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from housequest.agent.roles.completion import MESSAGE, REPLY
+from housequest.agent.roles.base import MESSAGE, REPLY
 from tests.backends.server import Messages, Policy
 
 AFTER = "\nThat place is behind you."

@@ -10,7 +10,7 @@ import pytest
 
 from housequest.agent.episodes.events import Event, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.knowledge.library import library
+from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.household.goals import TASK_TYPES

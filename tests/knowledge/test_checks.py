@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.knowledge.checks import LONGEST, Check, CheckVerdict, parse_check
-from housequest.knowledge.judging import examine
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment, examine
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.text.reader import begin, update

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from housequest.knowledge.checks import parse_check
-from housequest.knowledge.judging import examine
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment, examine
 from housequest.knowledge.rulebook import read_book
 from housequest.knowledge.rules import WITNESSES, Evidence, Rule
 from housequest.worlds.alfworld.text import HOUSEHOLD

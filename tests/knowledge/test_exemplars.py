@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.knowledge.examples import shipped
-from housequest.knowledge.exemplars import (
+from housequest.knowledge.examples import (
     EXEMPLARS_EACH,
     KEYS,
     LARGEST_EXEMPLARS,
     LONGEST_EXEMPLAR,
     exemplars_of,
     parse_exemplars,
+    shipped,
     without_arrival,
     without_thoughts,
     without_welcome,

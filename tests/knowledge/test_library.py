@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.knowledge.library import RuleLibrary, library
-from housequest.knowledge.rulebook import save
+from housequest.knowledge.rulebook import RuleLibrary, library, save
 from housequest.worlds.errors import KnowledgeError
 from housequest.worlds.paths import data_folder
 

@@ -7,10 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from housequest.knowledge.judging import examine
-from housequest.knowledge.locations import Location, read_sentence
-from housequest.knowledge.mining import mine, mine_table
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment, examine
+from housequest.knowledge.mining import Location, mine, mine_table, read_sentence
 from housequest.knowledge.rules import WITNESSES
 from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.text import HOUSEHOLD

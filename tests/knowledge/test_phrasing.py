@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from housequest.knowledge.checks import parse_check
-from housequest.knowledge.phrasing import refusal
+from housequest.knowledge.mining import refusal
 
 
 @pytest.mark.parametrize(

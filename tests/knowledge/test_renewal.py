@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from housequest.knowledge.checks import parse_check
-from housequest.knowledge.renewal import Renewal, is_counted, renew
-from housequest.knowledge.rulebook import Rulebook, parse_book
+from housequest.knowledge.rulebook import Renewal, Rulebook, is_counted, parse_book, renew
 from housequest.knowledge.rules import Evidence, Origin, Rule
 
 MUG = Rule("where-mug", "A mug is most often in cabinet.", "location", (), ("mug",), "candidate", evidence=Evidence(12))

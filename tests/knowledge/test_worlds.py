@@ -10,8 +10,7 @@ from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.measurement import plan_measurement
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.setup import set_up
-from housequest.knowledge.library import RuleLibrary
-from housequest.knowledge.rulebook import read_book, save
+from housequest.knowledge.rulebook import RuleLibrary, read_book, save
 from housequest.knowledge.rules import Rule
 from housequest.worlds.errors import KnowledgeError
 

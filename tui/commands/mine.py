@@ -18,8 +18,8 @@ from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
     from housequest.agent.episodes.moments import EpisodeFile
-    from housequest.knowledge.moments import Moment
-    from housequest.knowledge.renewal import Renewal
+    from housequest.knowledge.judging import Moment
+    from housequest.knowledge.rulebook import Renewal
     from housequest.knowledge.rules import Rule
 
 LONGEST = 100
@@ -41,11 +41,9 @@ def mine(
 ) -> None:
     """Count where things lie and what commands need, and put it into a book; what you wrote or decided there stays."""
     from housequest.agent.episodes.moments import recorded_moments
-    from housequest.knowledge.library import library
     from housequest.knowledge.mining import Mined, mine_table
     from housequest.knowledge.mining import mine as mine_moments
-    from housequest.knowledge.renewal import renew
-    from housequest.knowledge.rulebook import save
+    from housequest.knowledge.rulebook import library, renew, save
 
     if not 1 <= least <= 1_000_000:
         raise ConfigurationError(f"--least: {least} is out of range; give 1 to 1000000.")
@@ -113,7 +111,7 @@ def _learnable(places: Sequence[Path]) -> tuple[list[EpisodeFile], str]:
     Raises ``ConfigurationError`` if there are none.
     """
     from housequest.agent.episodes.moments import episode_files, started
-    from housequest.agent.episodes.splits import is_evaluation_split
+    from housequest.knowledge.examples import is_evaluation_split
 
     chosen: list[EpisodeFile] = []
     worlds: list[str] = []

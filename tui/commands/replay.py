@@ -120,7 +120,7 @@ def _write_cast(
 
 def _witness(name: Path) -> tuple[Path, int | None]:
     """The record of the witness ``name``, which is run/task/step, and its event; any other name as it is."""
-    from housequest.knowledge.library import WITNESSES, library
+    from housequest.knowledge.rulebook import WITNESSES, library
     from housequest.tui.desk.witnesses import FoundWitness, find_witnesses
     from housequest.tui.runs.data import recorded_play
 

@@ -20,8 +20,7 @@ from housequest.tui.desk.rule_text import finding_lines, rule_json, rule_lines, 
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from housequest.knowledge.library import RuleLibrary
-    from housequest.knowledge.rulebook import Rulebook
+    from housequest.knowledge.rulebook import Rulebook, RuleLibrary
     from housequest.knowledge.rules import Rule, RuleVerdict
 
 rules_app = typer.Typer(
@@ -203,7 +202,7 @@ def _save(book: Rulebook) -> None:
 
 
 def _library() -> RuleLibrary:
-    from housequest.knowledge.library import library
+    from housequest.knowledge.rulebook import library
 
     return library()
 

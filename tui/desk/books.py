@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from housequest.knowledge.library import library
-from housequest.knowledge.rulebook import Rulebook
+from housequest.knowledge.rulebook import Rulebook, library
 from housequest.worlds.errors import KnowledgeError
 from housequest.worlds.plugins import plugins
 from housequest.worlds.registry import DEFAULT_WORLD

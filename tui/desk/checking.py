@@ -11,10 +11,8 @@ from typing import get_args
 
 from housequest.agent.episodes.moments import EpisodeFile, OtherWorld, episode_files, moments
 from housequest.agent.episodes.record import read_episode
-from housequest.knowledge.judging import RuleFinding, examine
-from housequest.knowledge.locations import Location
-from housequest.knowledge.mining import Sightings
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment, RuleFinding, examine
+from housequest.knowledge.mining import Location, Sightings
 from housequest.knowledge.rules import Rule, Standing
 from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from housequest.knowledge.locations import read_sentence
+from housequest.knowledge.mining import read_sentence
 from housequest.tui.text import printable
 
 if TYPE_CHECKING:

@@ -16,9 +16,8 @@ from textual.message import Message
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from housequest.knowledge.locations import Location, read_sentence
-from housequest.knowledge.rules import USUAL, Rule
-from housequest.knowledge.statistics import wilson
+from housequest.knowledge.mining import Location, read_sentence
+from housequest.knowledge.rules import USUAL, Rule, wilson
 from housequest.tui.desk.rule_list import FOR, GLYPHS, STANDING_STYLES, gauge
 from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, who
 from housequest.tui.desk.state import CountedHere

@@ -16,8 +16,7 @@ from textual.content import Content
 from textual.widgets import ContentSwitcher, Input, OptionList, Static
 
 from housequest.knowledge.judging import RuleFinding
-from housequest.knowledge.library import WITNESSES, library
-from housequest.knowledge.rulebook import Rulebook
+from housequest.knowledge.rulebook import WITNESSES, Rulebook, library
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
 from housequest.tui.desk.books import explores

@@ -15,7 +15,7 @@ from typing import Literal
 
 from housequest.knowledge.checks import exclude
 from housequest.knowledge.judging import RuleFinding
-from housequest.knowledge.locations import Location
+from housequest.knowledge.mining import Location
 from housequest.knowledge.rulebook import Rulebook, read_book, save
 from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict
 from housequest.tui.base_screen import in_thread

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from housequest.agent.episodes.goals import goal_kinds
+from housequest.agent.episodes.drawing import goal_kinds
 from housequest.tui.episode.state import EpisodeMoment
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 

@@ -24,7 +24,7 @@ from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.widgets.lines import LinesPane, flat
 
 if TYPE_CHECKING:
-    from housequest.agent.impression import Glimpse
+    from housequest.agent.base import Glimpse
     from housequest.tui.episode.labels import LabelKind
     from housequest.tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
     from housequest.worlds.base import Reach, Task, World

@@ -11,9 +11,9 @@ from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
 
+from housequest.agent.base import Glimpse
 from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode
-from housequest.agent.episodes.ending import fault
-from housequest.agent.impression import Glimpse
+from housequest.agent.episodes.emitter import fault
 from housequest.tui.episode.labels import LabelKind, labels
 from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.text import printable

@@ -12,7 +12,7 @@ from housequest.agent.config import Settings, pairs
 from housequest.agent.episodes.events import Started
 from housequest.agent.models.registry import DEFAULT_MODEL, parse_model, portable_name
 from housequest.agent.setup import read_rules
-from housequest.knowledge.library import SUFFIX
+from housequest.knowledge.rulebook import SUFFIX
 from housequest.tui.home.catalogue import Catalogue, settings_in
 from housequest.tui.home.recent import PlayerChoice, RecentChoices, RecordedGame
 from housequest.tui.play.game import GameConfig

@@ -16,8 +16,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
-from housequest.agent.base import Turn
-from housequest.agent.episodes.ending import wait_for_end
+from housequest.agent.base import Glimpse, Turn
+from housequest.agent.episodes.emitter import wait_for_end
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.overseer import (
@@ -35,7 +35,6 @@ from housequest.agent.episodes.overseer import (
 )
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.episodes.resume import resume_episode
-from housequest.agent.impression import Glimpse
 from housequest.agent.models.base import Model
 from housequest.agent.setup import Setup
 from housequest.tui.base_screen import in_thread

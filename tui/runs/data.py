@@ -13,9 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from housequest.agent.episodes.digests import sha256_of
 from housequest.agent.episodes.events import Started
-from housequest.agent.episodes.record import read_episode
+from housequest.agent.episodes.record import read_episode, sha256_of
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.analysis.metrics import Figures, Summary, summarise
 from housequest.agent.evaluation.runs.folder import RunFolder

@@ -21,11 +21,9 @@ from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from housequest.agent.models.base import Message
 from housequest.agent.models.forms import Choice, Form, Listed, Name
-from housequest.agent.roles.base import Role, ask, is_unheld, load_prompt
-from housequest.agent.roles.messages import additions, emit_rules
-from housequest.agent.roles.notes import note, noted
+from housequest.agent.roles.base import Role, ask, is_unheld, load_prompt, note, noted
+from housequest.agent.roles.messages import additions, emit_rules, planning
 from housequest.agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, names_in, read_subgoals
-from housequest.agent.roles.terms import planning
 from housequest.worlds.base import Observation
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from housequest.agent.models.base import Capabilities, Message
 from housequest.agent.roles.base import Answer, continues, is_unheld, load_prompt
-from housequest.agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, rules_after
-from housequest.agent.roles.terms import in_terms
+from housequest.agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, in_terms, rules_after
 from housequest.agent.skills.controller import Done, Execute, Failed
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ModelError, Unsupported, shown

@@ -50,8 +50,7 @@ def opex(parts: AgentParts[OpexSettings]) -> Agent:
         from housequest.agent.agents.opex.oracle import OraclePlayer
 
         return OraclePlayer(parts)
-    from housequest.agent.agents.opex.agent import Opex
-
     from housequest.agent.agents.bodies import make_body
+    from housequest.agent.agents.opex.agent import Opex
 
     return Opex(parts, make_body(parts, parts.settings.search))

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from housequest.agent.agents.bodies.base import Body, BodyPlayer, Told
+from housequest.agent.agents.bodies import Body, BodyPlayer, Told
 from housequest.agent.agents.examples import make_example_selector
 from housequest.agent.agents.opex.roles import (
     EXECUTOR,
@@ -34,9 +34,7 @@ from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, 
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import ask, load_prompt
-from housequest.agent.roles.household import NOTHING
-from housequest.agent.roles.messages import RoleMemory, emit_thought, numbered
-from housequest.agent.roles.terms import planning
+from housequest.agent.roles.messages import NOTHING, RoleMemory, emit_thought, numbered, planning
 from housequest.agent.skills.controller import Done, Execute, Failed
 from housequest.agent.skills.skill import Skill, example_skills
 from housequest.knowledge.examples import Example

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.bodies.base import BodyPlayer
+from housequest.agent.agents.bodies import BodyPlayer
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.alfred.robot import RobotBody, RobotState
 from housequest.agent.alfred.seeing.oracle import skills_of

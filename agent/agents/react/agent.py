@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from housequest.agent.agents.spec import AgentParts, ModelSettings
 from housequest.agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
 from housequest.agent.roles.base import Role, load_prompt
-from housequest.agent.roles.commands import acting_form, command_value, seen_after
 from housequest.agent.roles.messages import RoleMemory, emit_thought, opening_text, system_message, transcript
-from housequest.agent.roles.reading import read_command
+from housequest.agent.roles.reading import acting_form, command_value, read_command, seen_after
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief
 

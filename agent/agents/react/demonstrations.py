@@ -11,7 +11,7 @@ from housequest.agent.roles.demonstrations import (
     left_in_words,
     shown_part,
 )
-from housequest.knowledge.exemplars import ANSWER, THINK
+from housequest.knowledge.examples import ANSWER, THINK
 
 
 def _labelled(knows: Demonstrator, request: Request) -> Reply:

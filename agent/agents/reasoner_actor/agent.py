@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.reasoner_actor.prompting import PACKAGE, BriefPrompting, ChatPrompting, PlanMemory
-from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER
+from housequest.agent.agents.reasoner_actor.prompting import ACTOR, PACKAGE, REASONER, BriefPrompting, ChatPrompting, PlanMemory
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events

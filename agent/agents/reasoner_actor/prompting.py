@@ -1,25 +1,37 @@
-"""How reasoner and actor are prompted: in growing conversations, or by the short prompts that a small model was trained on.
+"""Reasoner, which writes and revises the plan, and actor, which grounds its present step (OPEx, section 3): how they are
+prompted, in growing conversations or by the short prompts that a small model was trained on, and how their replies are read.
 
-The model says which of the two it needs (``Model.brief``). The agent decides when to ask.
+The model says which prompts it needs (``Model.brief``). The agent decides when to ask.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from housequest.agent.agents.reasoner_actor.roles import ACTOR, MOST_HELD, REASONER, STUCK, ActorReply, ReasonerReply
 from housequest.agent.base import Emitter, Grants, Turn
 from housequest.agent.episodes.events import Thought
 from housequest.agent.models.base import Message, Model, Request
 from housequest.agent.roles import brief
-from housequest.agent.roles.base import Answer, ReplyError, Sampling, ask, call_event, load_prompt
-from housequest.agent.roles.commands import acting_form, command_value, planning_form, seen_after
+from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
 from housequest.agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
 from housequest.agent.roles.messages import RoleMemory, emit_rules, numbered, opening_text, transcript
+from housequest.agent.roles.reading import (
+    acting_form,
+    bounded,
+    command_value,
+    items,
+    json_fields,
+    labelled,
+    planning_form,
+    read_command,
+    seen_after,
+    thought,
+)
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
@@ -33,6 +45,58 @@ PATIENCE = 20
 """Commands of a search after which a plan for something that was seen is tried."""
 _WARMTH = (1.0, 1.5, 2.0, 2.5)
 """The temperatures of those readings, each once all plans of the one before have failed."""
+STUCK = "stuck"
+"""What the actor says in place of a command when the plan cannot be followed."""
+MOST_HELD = 8
+"""Steps of a plan that is held to its form; its prompt asks for two to six."""
+_EXACT = re.compile(r"Thought:(?P<thought>.*)\nPlan:(?: keep|(?P<steps>(?:\n\d{1,2}\. \S.*)+))")
+_PLAN = re.compile(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:")
+_KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
+_STUCK = re.compile(r"stuck\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonerReply:
+    """A thought with a plan; ``steps`` of None keeps the present plan."""
+
+    thought: str
+    steps: tuple[str, ...] | None
+
+
+def _read_plan(text: str) -> ReasonerReply:
+    exact = _EXACT.fullmatch("\n".join(line.rstrip() for line in text.splitlines() if line.strip()))
+    if exact:
+        steps = [line.partition(". ")[2] for line in (exact["steps"] or "").splitlines()[1:]]
+        return ReasonerReply(thought(exact["thought"]), bounded(steps) if steps else None)
+    fields = json_fields(text)
+    if "plan" in fields:
+        text = f"Thought: {fields.get('thought', '')}\nPlan:\n{fields['plan']}"
+    said = next((thought(rest.split("\n")[0]) for label, rest in labelled(text) if label in {"thought", "think"}), "")
+    plan = _PLAN.split(text)[-1]
+    return ReasonerReply(said, None if _KEEP.fullmatch(plan.strip()) else bounded(items(plan)))
+
+
+REASONER: Role[ReasonerReply] = Role("reasoner", _read_plan)
+
+
+@dataclass(frozen=True, slots=True)
+class ActorReply:
+    """A thought, the plan's present step (from 0; None if not given), and a command; None when stuck."""
+
+    thought: str
+    step: int | None
+    command: str | None
+
+
+def _read_action(text: str) -> ActorReply:
+    said = read_command(text)
+    number = _NUMBER.search(said.step)
+    step = max(0, int(number[0]) - 1) if number else None
+    return ActorReply(said.thought, step, None if _STUCK.match(said.command) else said.command)
+
+
+ACTOR: Role[ActorReply] = Role("actor", _read_action, stop=("\nObservation:",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,8 @@ from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Decision, Emitter, Grants, ParseFailure, Turn
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import Conversation, Role, ask, load_prompt
-from housequest.agent.roles.messages import additions, emit_rules, emit_thought, rules_after
+from housequest.agent.roles.messages import additions, emit_rules, emit_thought, planning, rules_after
 from housequest.agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, names_in, without_navigation
-from housequest.agent.roles.terms import planning
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation
 

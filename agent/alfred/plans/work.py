@@ -21,7 +21,7 @@ from housequest.agent.alfred.plans.lota import LotaPlanner
 from housequest.agent.alfred.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal, SocraticPlanner
 from housequest.agent.alfred.plans.pool import PlanTask
 from housequest.agent.alfred.plans.run import PlanManifest, PlanRun
-from housequest.agent.episodes.digests import with_digest
+from housequest.agent.episodes.record import with_digest
 from housequest.agent.evaluation.analysis.lota_classes import LotaClass
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
 from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted

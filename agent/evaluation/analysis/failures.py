@@ -29,7 +29,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Self
 
-from housequest.agent.episodes.ending import FILLED
+from housequest.agent.episodes.emitter import FILLED
 from housequest.agent.episodes.events import Ended, Event, branch
 from housequest.agent.evaluation.analysis.case import REPLANNING, EpisodeCase, ObjectHistory
 from housequest.agent.evaluation.render.table import many

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from housequest.knowledge.statistics import Interval, wilson
+from housequest.knowledge.rules import Interval, wilson
 
 
 def mcnemar(only_first: int, only_second: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.digests import LENGTH_OF_END, with_digest, without_digest
+from housequest.agent.episodes.record import LENGTH_OF_END, with_digest, without_digest
 from housequest.worlds.errors import ConfigurationError, shown, unquoted
 from housequest.worlds.format import other_format
 from housequest.worlds.paths import atomic_write, read_file

@@ -25,8 +25,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.digests import sha256_of, without_digest
-from housequest.agent.episodes.record import read_episode
+from housequest.agent.episodes.record import read_episode, sha256_of, without_digest
 from housequest.agent.evaluation.runs.files import (
     LARGEST_INDEX,
     LARGEST_MANIFEST,

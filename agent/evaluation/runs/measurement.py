@@ -15,7 +15,7 @@ from housequest.agent.evaluation.analysis.compare import Comparison, PriceList, 
 from housequest.agent.evaluation.runs.spec import make_run_spec, slug
 from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder
 from housequest.agent.setup import frozen_rules
-from housequest.knowledge.library import library
+from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule, accepted
 from housequest.worlds.errors import ConfigurationError, unquoted
 

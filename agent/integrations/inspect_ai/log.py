@@ -21,8 +21,7 @@ from secrets import token_hex
 from typing import Any
 
 from housequest.agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
-from housequest.agent.episodes.prompts import whole_prompts
-from housequest.agent.episodes.record import read_episode
+from housequest.agent.episodes.record import read_episode, whole_prompts
 from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest

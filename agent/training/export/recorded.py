@@ -10,12 +10,11 @@ from random import Random
 
 from housequest.agent.episodes.events import Event, Intervened, ModelCall, ParseFailed, PromptMessage, Started, Stepped, branch
 from housequest.agent.episodes.moments import EpisodeFile, episode_files, started
-from housequest.agent.episodes.prompts import whole_prompts
-from housequest.agent.episodes.record import read_episode
-from housequest.agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM, may_be_learned
+from housequest.agent.episodes.record import read_episode, whole_prompts
 from housequest.agent.models.base import Message
 from housequest.agent.training.export.conversations import Call, ExportedEpisode, PlayedStep, joined
 from housequest.agent.training.export.preferences import preferences
+from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM, may_be_learned
 from housequest.worlds.errors import KnowledgeError, shown
 from housequest.worlds.options import Scalar
 

@@ -14,7 +14,6 @@ from random import Random
 
 from housequest.agent.agents.registry import make_agent, resolve_settings
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.splits import EVALUATION_SEEDS, LEARNT_FROM
 from housequest.agent.evaluation.runs.player import rare_collections
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.evaluation.runs.spec import installed_version
@@ -23,6 +22,7 @@ from housequest.agent.training.export.conversations import Conversation, Exporte
 from housequest.agent.training.lora.knowing import Knowing, watched
 from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
 from housequest.agent.training.lora.worked import worked_examples
+from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM
 from housequest.worlds.alfworld.data.annotations import sentences_of
 from housequest.worlds.alfworld.data.tasks import EXAMPLE, GENERATED, TRAJECTORY_FILE
 from housequest.worlds.alfworld.text.goals import read_goal

@@ -10,14 +10,13 @@ from importlib import import_module
 
 from housequest.agent.agents.registry import agent_names, agent_spec
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, TokenChoice
-from housequest.agent.roles.base import load_prompt, plain_text
-from housequest.agent.roles.completion import as_chat
+from housequest.agent.roles.base import as_chat, load_prompt, plain_text
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply
 from housequest.agent.training.export.conversations import Call
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
 MOST_STEPS = 50
-_SEARCHER = "housequest.agent.skills.demonstrations"
+_SEARCHER = "housequest.agent.skills.searcher"
 _SENTENCE = re.compile(r"^(Thought: |<think>|\d+\. )([a-z])", re.MULTILINE)
 """Where a thought or a step of a plan begins with a small letter."""
 _NEVER = -30.0

@@ -11,12 +11,12 @@ from threading import Lock
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.prompts import whole_prompts
-from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.episodes.record import whole_prompts
 from housequest.agent.models.base import Capabilities
-from housequest.agent.roles.completion import Exchange
+from housequest.agent.roles.base import Exchange
 from housequest.agent.training.lora.knowing import Knowing, watched
 from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, can_teach
+from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.data.tasks import GENERATED
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.text.goals import read_goal

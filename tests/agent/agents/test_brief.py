@@ -22,7 +22,7 @@ from housequest.agent.models.base import Capabilities, Completion, Model, Reques
 from housequest.agent.models.builtin.model import load_builtin
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles import brief
-from housequest.agent.roles.reading import LONGEST_THOUGHT
+from housequest.agent.roles.reading import LONGEST_KEPT
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.mining import mine_table
 from housequest.knowledge.rules import Rule
@@ -398,7 +398,7 @@ def test_each_kind_of_rubbish_is_bounded_and_recorded(reply: str, readable: bool
     assert bool(stepped) is readable
     assert bool(of(events.ParseFailed, told)) is not readable
     assert reply in {call.reply for call in of(events.ModelCall, told)}
-    assert all(len(thought.text) <= LONGEST_THOUGHT for thought in of(events.Thought, told))
+    assert all(len(thought.text) <= LONGEST_KEPT for thought in of(events.Thought, told))
     assert goes_on_otherwise(stepped)
 
 

@@ -13,7 +13,7 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from housequest.agent.agents.registry import make_agent
-from housequest.agent.episodes.ending import FILLED
+from housequest.agent.episodes.emitter import FILLED
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, ParseFailed, Stepped, Thought
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Proceed, SwitchModel, TurnAnswer, Unattended

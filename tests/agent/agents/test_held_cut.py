@@ -12,8 +12,7 @@ import pytest
 
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.base import AgentEvent
-from housequest.agent.episodes.emitter import SEVERAL, EventEmitter
-from housequest.agent.episodes.ending import FILLED
+from housequest.agent.episodes.emitter import FILLED, SEVERAL, EventEmitter
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ModelFailed, ParseFailed, Stepped, Thought
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.overseer import Proceed, Stop

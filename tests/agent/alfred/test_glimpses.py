@@ -13,10 +13,10 @@ import pytest
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.alfred.glimpses import glimpses
 from housequest.agent.alfred.seeing.impression import Impression
+from housequest.agent.base import Glimpse
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Play, Proceed, Stop
-from housequest.agent.impression import Glimpse
 from housequest.agent.models.base import Capabilities, Completion, Model, ModelWrapper, Request
 from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.registry import make_world

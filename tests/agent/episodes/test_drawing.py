@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode, scenes
+from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episode, goal_kinds, scenes
 from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
-from housequest.agent.episodes.goals import goal_kinds
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Observation, Step, Task, Transition, World
 from housequest.worlds.errors import GameError, Unsupported
@@ -197,7 +196,7 @@ def test_making_scenes_imports_no_numpy() -> None:
 import sys
 from housequest.agent.episodes.drawing import draw_episode
 from housequest.agent.episodes.events import Started
-from housequest.agent.episodes.goals import goal_kinds
+from housequest.agent.episodes.drawing import goal_kinds
 from tests.agent.episodes.acting import acted
 from housequest.worlds.base import Observation
 from housequest.worlds.registry import make_world

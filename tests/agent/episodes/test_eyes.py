@@ -15,7 +15,7 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.base import AskPerson
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
-from housequest.agent.episodes.eyes import SIZE
+from housequest.agent.episodes.drawing import SIZE
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.loop import play as play_openly
 from housequest.agent.episodes.resume import resume_episode

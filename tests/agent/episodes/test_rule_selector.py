@@ -190,7 +190,7 @@ def test_book_and_budget_are_part_of_the_run(tmp_path: Path) -> None:
 
 
 def test_rules_are_named_by_a_book_or_not_at_all(tmp_path: Path) -> None:
-    from housequest.knowledge.library import library
+    from housequest.knowledge.rulebook import library
 
     own = library().own
     own.mkdir(parents=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from housequest.agent.episodes.digests import with_digest, without_digest
 from housequest.agent.episodes.events import (
     Body,
     Ended,
@@ -24,7 +23,7 @@ from housequest.agent.episodes.events import (
     Thought,
     TurnSpent,
 )
-from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.episodes.record import EpisodeRecorder, with_digest, without_digest
 from housequest.agent.evaluation.analysis.compare import Run, read_for_comparison
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import SelectedTask, result_of

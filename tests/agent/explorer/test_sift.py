@@ -10,7 +10,7 @@ from housequest.agent.explorer.distiller import CandidateRule
 from housequest.agent.explorer.filtering import FilterResult, filter_rules, normalized, similar_pairs
 from housequest.agent.explorer.judges import ArbiterVerdict, PairLabel
 from housequest.knowledge.checks import exclude, parse_check
-from housequest.knowledge.moments import Moment
+from housequest.knowledge.judging import Moment
 from housequest.knowledge.rules import Evidence, Origin, Rule
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Observation, Trajectory, Transition

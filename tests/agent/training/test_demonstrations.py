@@ -12,8 +12,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from housequest.agent.agents.reasoner_actor.demonstrations import SearchOrder, plan_of  # noqa: E402
-from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER  # noqa: E402
-from housequest.agent.episodes.splits import EVALUATION_SEEDS  # noqa: E402
+from housequest.agent.agents.reasoner_actor.prompting import ACTOR, REASONER  # noqa: E402
 from housequest.agent.models.builtin.vocabulary import Vocabulary  # noqa: E402
 from housequest.agent.roles.demonstrations import STUCK  # noqa: E402
 from housequest.agent.training import wordings  # noqa: E402
@@ -30,6 +29,7 @@ from housequest.agent.training.corpus import (  # noqa: E402
 from housequest.agent.training.demonstrations import TrainingSample, wrong_goal  # noqa: E402
 from housequest.agent.training.goal_wordings import goal_wording, plural  # noqa: E402
 from housequest.agent.training.held_out import GOALS, HINTS, LEARNER_HINTS  # noqa: E402
+from housequest.knowledge.examples import EVALUATION_SEEDS  # noqa: E402
 from housequest.worlds.alfworld.text.reader import begin  # noqa: E402
 from housequest.worlds.base import Observation  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.knowledge.library import library
-from housequest.knowledge.rulebook import read_book
+from housequest.knowledge.rulebook import library, read_book
 from tests.tui.conftest import Run
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import Settings
-from housequest.knowledge.library import library
-from housequest.knowledge.rulebook import Rulebook, read_book, save
+from housequest.knowledge.rulebook import Rulebook, library, read_book, save
 from housequest.knowledge.rules import Rule
 from housequest.tui.desk.books import FIRST, BookSummary, latest_book, list_books, open_book
 from housequest.tui.desk.books_screen import BooksScreen

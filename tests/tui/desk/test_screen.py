@@ -13,9 +13,8 @@ from textual.pilot import Pilot
 
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.knowledge.checks import parse_check
-from housequest.knowledge.library import RuleLibrary
 from housequest.knowledge.mining import mine, place_rule
-from housequest.knowledge.rulebook import Rulebook, new_book, read_book, save, saving
+from housequest.knowledge.rulebook import Rulebook, RuleLibrary, new_book, read_book, save, saving
 from housequest.knowledge.rules import Evidence, Origin, Rule
 from housequest.tui.desk.rule_dialog import RuleDialog
 from housequest.tui.desk.rule_list import RuleList

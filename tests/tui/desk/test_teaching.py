@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from housequest.knowledge.checks import parse_check
-from housequest.knowledge.library import library
-from housequest.knowledge.rulebook import read_book
+from housequest.knowledge.rulebook import library, read_book
 from housequest.tui.desk.rule_dialog import RuleDialog
 from housequest.tui.desk.teaching import TaughtStep, taught_step
 from housequest.tui.desk.witnesses import FoundWitness, find_witnesses

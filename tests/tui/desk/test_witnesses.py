@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.episodes.moments import recorded_moments
-from housequest.knowledge.library import WITNESSES, library
+from housequest.knowledge.rulebook import WITNESSES, library
 from housequest.tui.desk.witnesses import FoundWitness, MissingWitness, find_witnesses
 from housequest.tui.replay.recording import read_recording
 from tests.tui.recorded import Said, play, rewound, started, write

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.episodes.digests import with_digest
-from housequest.knowledge.library import library
+from housequest.agent.episodes.record import with_digest
+from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule
 from tests.backends.server import Server, serve, status, together
 from tests.backends.teacher import CABINETS, DRAWERS, FALSE, GOOD, LESSON, NO_SHELVES, NOT_THERE, SHELVES, THERE, Teacher

@@ -16,8 +16,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 
 from housequest.agent.config import Settings
-from housequest.knowledge.library import library
-from housequest.knowledge.rulebook import save
+from housequest.knowledge.rulebook import library, save
 from housequest.knowledge.rules import Rule
 from housequest.tui.app import HousequestApp
 from housequest.tui.base_screen import AppScreen

@@ -18,7 +18,7 @@ from housequest.agent.evaluation.render.export import as_markdown
 from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.files import lines_of
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
-from housequest.knowledge.statistics import wilson
+from housequest.knowledge.rules import wilson
 from housequest.worlds.alfred.metrics import METRICS
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.metrics import Played

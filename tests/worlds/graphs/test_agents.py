@@ -8,7 +8,7 @@ import pytest
 
 from housequest import agent
 from housequest.agent.episodes.events import Judged, ModelCall, Planned, Stepped
-from housequest.agent.roles.terms import EXPLAINED, SEVERAL_ROOMS, TWO_HANDS, UNTREATED
+from housequest.agent.roles.messages import EXPLAINED, SEVERAL_ROOMS, TWO_HANDS, UNTREATED
 from housequest.worlds.base import World
 from housequest.worlds.registry import make_world
 from tests.agent.playing import Played, play

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
 
-from housequest.agent.agents.react.window.templates import read_templates
+from housequest.agent.agents.react.window.agent import read_templates
 from housequest.agent.roles.base import template_hashes
-from housequest.knowledge.examples import shipped
-from housequest.knowledge.exemplars import Exemplars, exemplars_of, load_exemplars, written_exemplars
+from housequest.knowledge.examples import Exemplars, exemplars_of, load_exemplars, shipped, written_exemplars
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.household.base import Household
 from housequest.worlds.options import Scalar

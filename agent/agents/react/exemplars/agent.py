@@ -24,11 +24,9 @@ from housequest.agent.roles.base import (
     plain_text,
     spoken,
 )
-from housequest.agent.roles.commands import command_value, seen_after
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, rules_after
-from housequest.agent.roles.reading import LONGEST_COMMAND, thought
-from housequest.knowledge.examples import type_of_goal
-from housequest.knowledge.exemplars import ANSWER, KEYS, without_arrival, without_thoughts, without_welcome
+from housequest.agent.roles.reading import LONGEST_COMMAND, command_value, seen_after, thought
+from housequest.knowledge.examples import ANSWER, KEYS, type_of_goal, without_arrival, without_thoughts, without_welcome
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, Unsupported

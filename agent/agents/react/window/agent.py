@@ -1,4 +1,6 @@
-"""ReAct whose prompt has the goal and the last few steps (Feng et al., GiGPO, 2025: verl-agent's prompts for ALFWorld)."""
+"""ReAct whose prompt has the goal and the last few steps (Feng et al., GiGPO, 2025: verl-agent's prompts for ALFWorld), in our
+words or in those of a user's copy of verl-agent's file, for models that were trained on them.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.react.window.templates import Templates, filled, read_templates
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Form, Value, Words
 from housequest.agent.roles.base import ReplyError, Role, ask, load_prompt
-from housequest.agent.roles.commands import command_value, seen_after
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, for_world
-from housequest.agent.roles.reading import LONGEST_COMMAND, thought
+from housequest.agent.roles.reading import LONGEST_COMMAND, command_value, seen_after, thought
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.belief import Belief
@@ -22,6 +22,12 @@ from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:
     from housequest.agent.agents.react import ReactSettings
+import ast
+from collections.abc import Mapping
+from pathlib import Path
+
+from housequest.worlds.errors import shown
+from housequest.worlds.paths import read_file
 
 _THOUGHT = re.compile(r"<think(?:ing)?>(?P<thought>.*?)(?:</think|\Z)", re.DOTALL | re.IGNORECASE)
 _BEGIN, _END = "<action>", "</action>"
@@ -143,3 +149,59 @@ class WindowReact:
         numbers = {"step_count": taken, "history_length": len(last), "current_step": taken + 1}
         told = {"task_description": memory.goal, "action_history": "\n".join(history)}
         return filled(templates.later, {**now, **told, **{name: str(number) for name, number in numbers.items()}})
+
+
+LARGEST = 1 << 16
+FIRST, LATER = "ALFWORLD_TEMPLATE_NO_HIS", "ALFWORLD_TEMPLATE"
+"""The names of its two templates: for the first step, and for those after it."""
+_AT_FIRST = frozenset({"current_observation", "admissible_actions"})
+_LATER = _AT_FIRST | {"task_description", "step_count", "history_length", "action_history", "current_step"}
+_FIELD = re.compile(r"\{(?P<name>\w*)\}|\{\{|\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The prompt of the first step and of those after it, with fields in braces."""
+
+    first: str
+    later: str
+
+
+def read_templates(path: Path) -> Templates:
+    """The templates in a copy of verl-agent's ``prompts/alfworld.py``, which is read and never run.
+
+    Raises ``ConfigurationError``.
+    """
+    try:
+        content = read_file(path, LARGEST + 1)
+        if len(content) > LARGEST:
+            raise _wrong(path, f"a file of templates has at most {LARGEST:,} bytes.")
+        found = _texts(ast.parse(content))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _wrong(path, f"it cannot be read: {error}.") from error
+    for name, fields in ((FIRST, _AT_FIRST), (LATER, _LATER)):
+        if name not in found:
+            raise _wrong(path, f"it has no text {name}.")
+        if unknown := {each["name"] for each in _FIELD.finditer(found[name]) if each["name"] is not None} - fields:
+            raise _wrong(path, f"{name} has the field {shown(min(unknown))}; known: {', '.join(sorted(fields))}.")
+    return Templates(found[FIRST], found[LATER])
+
+
+def _texts(module: ast.Module) -> dict[str, str]:
+    """The texts that a module gives names to."""
+    return {
+        target.id: line.value.value
+        for line in module.body
+        if isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+        for target in line.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _wrong(path: Path, what: str) -> ConfigurationError:
+    return ConfigurationError(f"{shown(str(path))}: {what} Give window_prompt a copy of verl-agent's prompts/alfworld.py.")
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """``template`` with the fields in braces filled in. Values are never read as templates."""
+    return _FIELD.sub(lambda found: values[found["name"]] if found["name"] is not None else found[0][0], template)

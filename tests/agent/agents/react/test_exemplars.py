@@ -19,8 +19,7 @@ from housequest.agent.episodes.events import Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Capabilities
-from housequest.knowledge.examples import shipped
-from housequest.knowledge.exemplars import exemplars_of, written_exemplars
+from housequest.knowledge.examples import exemplars_of, shipped, written_exemplars
 from housequest.knowledge.rules import Rule
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Task, World

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.base import Decision, GiveUp, Leave, ParseFailure
-from housequest.agent.episodes.ending import FILLED
+from housequest.agent.episodes.emitter import FILLED
 from housequest.agent.episodes.events import Body, Ended, Event, Outcome, Started, Stepped, TurnSpent
 from housequest.agent.evaluation.analysis.failures import PATIENCE, Failure, FailureKind, failure_of
 from housequest.agent.skills.controller import Controller, Execute

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from housequest.agent.config import configure
-from housequest.agent.episodes.digests import with_digest, without_digest
 from housequest.agent.episodes.events import Event, Stepped
+from housequest.agent.episodes.record import with_digest, without_digest
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Number, Result, SelectedTask, repeats, result_of, total

@@ -36,7 +36,7 @@ from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.agent.evaluation.runs.verify import verify_sweep
 from housequest.agent.models.registry import make_model
-from housequest.knowledge.statistics import wilson
+from housequest.knowledge.rules import wilson
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, run
 from tests.backends.few_shot import Continuing, text_of

@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.config import configure
-from housequest.agent.episodes.digests import Damaged, with_digest, without_digest
-from housequest.agent.episodes.record import read_episode
+from housequest.agent.episodes.record import Damaged, read_episode, with_digest, without_digest
 from housequest.agent.evaluation.analysis.compare import read_for_comparison
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.render.report import RunReport, read_summary

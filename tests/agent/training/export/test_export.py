@@ -14,15 +14,14 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.events import Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Again, Another, Proceed, Replace
-from housequest.agent.episodes.prompts import whole_prompts
-from housequest.agent.episodes.record import EpisodeRecorder
-from housequest.agent.episodes.splits import EVALUATION_SEEDS
+from housequest.agent.episodes.record import EpisodeRecorder, whole_prompts
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.training.export.conversations import Call, ExportedEpisode, PlayedStep, joined
 from housequest.agent.training.export.formats import FORMATS
 from housequest.agent.training.export.recorded import RecordedEpisodes, exported
 from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated
+from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.tui.cli import main
 from housequest.worlds.errors import KnowledgeError
 from housequest.worlds.registry import make_world

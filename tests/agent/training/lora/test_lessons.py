@@ -12,12 +12,11 @@ from random import Random
 import pytest
 
 from housequest.agent.agents.lota.selector import DONE
-from housequest.agent.agents.reasoner_actor.roles import ACTOR, REASONER
+from housequest.agent.agents.reasoner_actor.prompting import ACTOR, REASONER
 from housequest.agent.agents.registry import make_agent, resolve_settings
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder
-from housequest.agent.episodes.splits import EVALUATION_SEEDS
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request
 from housequest.agent.models.registry import make_model
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
@@ -30,6 +29,7 @@ from housequest.agent.training.lora.recipe import AdapterFolder
 from housequest.agent.training.lora.run import Listener, recorded
 from housequest.agent.training.lora.teacher import LIKE_LLAMA, Teacher
 from housequest.agent.training.lora.worked import worked_examples
+from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.tui.cli import main
 from housequest.worlds.alfworld.text.goals import read_goal
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
