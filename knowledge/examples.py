@@ -3,10 +3,10 @@
 All agents share one store. The shipped one was played by the expert in made-up houses (``scripts/make_examples.py``);
 ``from_world`` makes one from a world's ``train`` split. ``housequest.knowledge.selection`` chooses examples for a task.
 
-ReAct's exemplars are whole episodes as text, with thoughts. A file of them is a JSON object, in the form of the prompt file that
-was released with ReAct (Yao et al., 2023): the keys are ``react_TYPE_N``, where TYPE is one of `KEYS` and N counts from 0; other
-keys are left out. A value is an episode: its opening and task, then lines ``> command`` or ``> think: ...``, each followed by its
-answer. Commands of older games become today's.
+ReAct's exemplars are whole episodes as text, with thoughts. A file of them is a JSON object, in the form of the prompt file
+that was released with ReAct (Yao et al., 2023): the keys are ``react_TYPE_N``, where TYPE is one of `KEYS` and N counts from
+0; other keys are left out. A value is an episode: its opening and task, then lines ``> command`` or ``> think: ...``, each
+followed by its answer. Commands of older games become today's.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reads a rulebook's YAML as rules. Sizes are limited, nothing is run, and errors name file, line and field.
 
 A book is a mapping of ``format``, ``world`` (the default one may be left out) and ``rules``. Only plain scalars, lists and
-mappings are read; tags, aliases, deep nesting and unknown fields are refused as soon as they come. The reader works on nodes, not
-on loaded objects, because a node has its place in the text.
+mappings are read; tags, aliases, deep nesting and unknown fields are refused as soon as they come. The reader works on nodes,
+not on loaded objects, because a node has its place in the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A rulebook: a YAML file of rules that people and programs can both edit without losing each other's changes.
 
-The library finds books by name or file: the user's own come before the shipped ones, which are read-only. Counted rules are put
-into a book and refreshed there without changing what a person wrote or decided: a counted rule is sealed, since its origin ends in
-a digest of its content. While the seal still fits and no person has judged the rule, it may be refreshed.
+The library finds books by name or file: the user's own come before the shipped ones, which are read-only. Counted rules are
+put into a book and refreshed there without changing what a person wrote or decided: a counted rule is sealed, since its origin
+ends in a digest of its content. While the seal still fits and no person has judged the rule, it may be refreshed.
 """
 
 from __future__ import annotations

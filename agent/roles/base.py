@@ -1,8 +1,9 @@
 """What every role shares: loading its prompt template, asking a model and reading the reply.
 
 A role's prompt only grows: each call's messages begin with those of the role's previous call and its reply, so that a server's
-prefix cache lasts the whole episode. For a model that has no chat template, conversations are plain text, in which every message
-is written by itself between marks: so that prompt only grows, too, and a record of the written messages is the text that was sent.
+prefix cache lasts the whole episode. For a model that has no chat template, conversations are plain text, in which every
+message is written by itself between marks: so that prompt only grows, too, and a record of the written messages is the text
+that was sent.
 """
 
 from __future__ import annotations

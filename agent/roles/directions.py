@@ -1,7 +1,8 @@
 """Reads what a person's hint tells a player to do, by the names of the house: places to go to, a command, a question.
 
 A small model follows hints in the wordings that it was trained on, and seldom to a numbered place. What can be read without it
-is done without it; the rest is left to the model. Which of several places is meant may be said by a number, an ordinal or "last".
+is done without it; the rest is left to the model. Which of several places is meant may be said by a number, an ordinal or
+"last".
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Finds labelled lines, numbered steps and commands in a model's reply, and says what a command may be where a reply is held to a
-form: the world's own forms, over the names that were seen.
+"""Finds labelled lines, numbered steps and commands in a model's reply, and says what a command may be where a reply is held
+to a form: the world's own forms, over the names that were seen.
 
 What is possible now is hidden, so a held command may be refused like any other; only where admissible commands are granted is
 it one of those.

@@ -1,4 +1,5 @@
-"""Reads names as models and people write them: the game's name or kind for a word, and the places that a text names or says no to.
+"""Reads names as models and people write them: the game's name or kind for a word, and the places that a text names or says no
+to.
 
 Models write ``SinkBasin``, ``the sink basin`` or ``AppleSliced`` for what the text calls ``sinkbasin 1`` and ``apple 1``; the
 papers' own examples do.
