@@ -7,9 +7,8 @@ from random import Random
 
 import pytest
 
-from housequest.knowledge.judging import examine
+from housequest.knowledge.judging import Moment, examine
 from housequest.knowledge.mining import mine
-from housequest.knowledge.moments import Moment
 from housequest.worlds.graphs.household import HOUSEHOLD
 from housequest.worlds.registry import make_world
 

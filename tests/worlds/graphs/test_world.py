@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.roles.commands import acting_form, command_value
 from housequest.agent.roles.directions import read_directions
+from housequest.agent.roles.reading import acting_form, command_value
 from housequest.worlds.base import Observation, World
 from housequest.worlds.checking import check_world
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
