@@ -12,8 +12,8 @@ from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 
 if TYPE_CHECKING:
-    from housequest.worlds.rooms.frame import Frame
-    from housequest.worlds.rooms.poses import Pose
+    from housequest.worlds.rooms.render import Frame
+    from housequest.worlds.rooms.room import Pose
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ from housequest.knowledge.rules import Rule, RuleKind, accepted
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar
-from housequest.worlds.plugins import load_plugin, plugins
-from housequest.worlds.registry import world_class
+from housequest.worlds.registry import load_plugin, plugins, world_class
 
 if TYPE_CHECKING:
     from housequest.agent.agents.spec import Worked

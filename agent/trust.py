@@ -21,7 +21,7 @@ from housequest.agent.models.registry import parse_model
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown, unquoted
 from housequest.worlds.options import Scalar
 from housequest.worlds.paths import atomic_write, open_file, state_folder
-from housequest.worlds.plugins import Group, plugins, ships
+from housequest.worlds.registry import Group, plugins, ships
 
 LARGEST_ENTRY = 1 << 20
 MOST_DEMANDS = 50

@@ -16,8 +16,8 @@ from types import MappingProxyType
 from housequest.knowledge.checks import Check, Fact, Term
 from housequest.knowledge.judging import FactReader, Moment, Occasion, command_pattern, compile_fact, occasions
 from housequest.knowledge.rules import WITNESSES, Evidence, Interval, Origin, Rule, wilson
+from housequest.worlds.household.base import CommandForm, Commands
 from housequest.worlds.household.belief import Belief, kind
-from housequest.worlds.household.commands import CommandForm, Commands
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.text import percentage, with_article
 

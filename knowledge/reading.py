@@ -29,7 +29,7 @@ from housequest.knowledge.rules import (
     Rule,
 )
 from housequest.worlds.errors import KnowledgeError, nearest, shown
-from housequest.worlds.format import FORMAT
+from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import DEFAULT_WORLD
 
 LONGEST_STATEMENT = 2_000

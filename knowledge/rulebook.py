@@ -21,8 +21,7 @@ from pathlib import Path
 from housequest.knowledge.reading import Page, read_page
 from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import KnowledgeError, nearest, shown, unquoted
-from housequest.worlds.format import FORMAT
-from housequest.worlds.paths import atomic_write, data_folder, open_file, read_file, state_folder
+from housequest.worlds.paths import FORMAT, atomic_write, data_folder, open_file, read_file, state_folder
 from housequest.worlds.registry import DEFAULT_WORLD
 
 LARGEST_FILE = 1_000_000

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
-from housequest.worlds.alfworld.text.reader import begin, update
+from housequest.worlds.alfworld.text import begin, update
 from housequest.worlds.base import Observation, Policy
 from housequest.worlds.household.belief import Belief
 

@@ -19,10 +19,9 @@ from itertools import chain
 from pathlib import Path
 from typing import cast
 
-from housequest.worlds.alfworld.data.counts import TABLE
-from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.engine.game import Game, load_game
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
+from housequest.worlds.alfworld.text import COUNTS_FILE, read_goal
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, shown
 from housequest.worlds.household.belief import kind
 from housequest.worlds.paths import alfworld_data, atomic_write
@@ -215,7 +214,7 @@ def main() -> int:
     """Write the table; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=alfworld_data())
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "worlds" / "alfworld" / "data" / TABLE)
+    parser.add_argument("--out", type=Path, default=COUNTS_FILE)
     options = parser.parse_args()
     try:
         folder: Path = options.data / LAYOUT / SPLIT

@@ -29,7 +29,7 @@ from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import Sampling, ask
 from housequest.agent.roles.subgoals import plan_example, same_plan
 from housequest.knowledge.examples import Example
-from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.alfworld.text import begin
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.options import read_options
 from housequest.worlds.registry import make_world

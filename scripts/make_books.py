@@ -38,12 +38,10 @@ from housequest.knowledge.mining import Mined, mine, mine_table
 from housequest.knowledge.rulebook import SUFFIX, WITNESSES, Rulebook, library, parse_book, read_book, renew, save
 from housequest.knowledge.rules import Rule
 from housequest.tui.desk.witnesses import MissingWitness, find_witnesses
-from housequest.worlds.alfworld.data.counts import load_counts
-from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.errors import HousequestError
-from housequest.worlds.format import FORMAT
 from housequest.worlds.household.counts import Counts
-from housequest.worlds.paths import atomic_write
+from housequest.worlds.paths import FORMAT, atomic_write
 from scripts.clumsy import Clumsy
 
 SPLIT = "train"

@@ -127,7 +127,7 @@ class Trial:
             if group == "housequest.commands":
                 self.run("-m", "housequest", name, "--help", rc=2, says="is not installed here")
             else:
-                code = f"from housequest.worlds.plugins import load_plugin; load_plugin({group!r}, {name!r}, 'plugin')"
+                code = f"from housequest.worlds.registry import load_plugin; load_plugin({group!r}, {name!r}, 'plugin')"
                 self.run("-c", code, rc=1, says="is not installed here")
 
     def tests(self) -> None:

@@ -119,7 +119,7 @@ async def _draw(folder: Path, target: Path) -> None:
     from housequest.tui.app import HousequestApp
     from housequest.tui.play.game import GameConfig
     from housequest.tui.play.screen import PlayScreen
-    from housequest.worlds.format import FORMAT
+    from housequest.worlds.paths import FORMAT
     from housequest.worlds.registry import make_world
 
     model, rules = folder / "demo.yaml", folder / "rules.yaml"

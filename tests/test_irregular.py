@@ -17,7 +17,7 @@ from housequest.agent.models.scripted import load_script
 from housequest.knowledge.examples import load_examples
 from housequest.knowledge.rulebook import read_book
 from housequest.worlds.alfworld.engine.game import read_game
-from housequest.worlds.alfworld.houses.habits import read_habits
+from housequest.worlds.alfworld.houses.house import read_habits
 from housequest.worlds.household.counts import read_counts
 from tests.irregular import check_irregular
 

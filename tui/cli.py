@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, KnowledgeError
 from housequest.worlds.paths import IrregularFile
-from housequest.worlds.plugins import is_out, load_plugin, plugins
+from housequest.worlds.registry import is_out, load_plugin, plugins
 
 _COMMANDS = {
     "play": "play",

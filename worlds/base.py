@@ -19,11 +19,52 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 from housequest.worlds.errors import TaskNotFound, Unsupported, nearest, shown
 
 if TYPE_CHECKING:
+    from housequest.worlds.base import Annotated, Metric
     from housequest.worlds.household.base import Household
-    from housequest.worlds.metrics import Annotated, Metric
-    from housequest.worlds.rooms.frame import Frame
-    from housequest.worlds.rooms.poses import Pose
-    from housequest.worlds.rooms.room import Room, Situation
+    from housequest.worlds.rooms.render import Frame
+    from housequest.worlds.rooms.room import Pose, Room, Situation
+from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """Hidden: what a benchmark says of a task, played or not.
+
+    ``actions`` is the length of its own demonstration, and ``conditions`` how many goal conditions there are.
+    """
+
+    actions: int
+    conditions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A task that counts, as a metric sees it: an unfinished one is not won, and meets no condition.
+
+    ``steps`` are executed commands, refused ones included. ``conditions`` and ``annotated`` (the length of the benchmark's own
+    demonstration) are None where they are not known.
+    """
+
+    won: bool
+    met: int
+    conditions: int | None
+    steps: int
+    annotated: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A ratio of sums: ``terms`` gives what a task adds above and below the line, None where that is not known.
+
+    ``label`` names it in tables, ``key`` in JSON, and ``about`` says in a sentence what it is. A ``main`` one stands in every
+    table, the others only in the table of all tasks. All values are in [0, 1].
+    """
+
+    key: str
+    label: str
+    about: str
+    terms: Callable[[Played], tuple[float, float] | None]
+    main: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +274,7 @@ class World(ABC):
     get_data: ClassVar[str] = ""
     """How to get the published splits: one sentence for people."""
     metrics: tuple[Metric, ...] = ()
-    """What its benchmark computes beside success (`housequest.worlds.metrics`); reports show it instead of their own means."""
+    """What its benchmark computes beside success (`housequest.worlds.base`); reports show it instead of their own means."""
     max_turns: int = 50
     """Turns of an episode by default."""
     skills: tuple[str, ...] = ()

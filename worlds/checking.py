@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from housequest.worlds.base import Env, Observation, Policy, Step, Task, World
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
 from housequest.worlds.options import read_options
-from housequest.worlds.rooms.floor import reached
+from housequest.worlds.rooms.room import reached
 
 LONGEST_TEXT = 50_000
 """Characters of an observation at most."""

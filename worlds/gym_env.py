@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
 from housequest.worlds.base import Env, Step, Task
+from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, WorldError, nearest, shown
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import OrderChecked, StepLimit
 
 try:
     import gymnasium

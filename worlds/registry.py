@@ -7,10 +7,113 @@ from typing import TYPE_CHECKING, Any, cast
 
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 from housequest.worlds.options import read_options
-from housequest.worlds.plugins import load_plugin, plugins
 
 if TYPE_CHECKING:
     from housequest.worlds.base import Household, World
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import MappingProxyType
+from typing import Literal
+
+from housequest.worlds.errors import nearest
+
+Group = Literal[
+    "housequest.worlds",
+    "housequest.engines",
+    "housequest.agents",
+    "housequest.prompts",
+    "housequest.models",
+    "housequest.examples",
+    "housequest.bodies",
+    "housequest.runs",
+    "housequest.files",
+    "housequest.reports",
+    "housequest.clusters",
+    "housequest.commands",
+    "housequest.views",
+]
+
+_SHIPPED = "housequest"
+_ROOT = Path(__file__).parents[1]
+"""The folder of the package ``housequest``."""
+
+
+@cache
+def _declared(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
+    """Every declaration of each name; read once, because every installed package is searched."""
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in sorted(entry_points(group=group), key=lambda point: (_package(point) != _SHIPPED, point.name)):
+        found[point.name] = (*found.get(point.name, ()), point)
+    return found
+
+
+@cache
+def plugins(group: Group) -> Mapping[str, EntryPoint]:
+    """The entry points of ``group`` by name, those that ship first, the others in alphabetical order.
+
+    Nothing is imported. Raises ``ConfigurationError`` if housequest is not installed.
+    """
+    if not _declared("housequest.worlds"):
+        raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
+    return MappingProxyType({name: points[0] for name in _declared(group) if (points := _present(group, name))})
+
+
+def is_out(group: Group, name: str) -> bool:
+    """Whether ``name`` belongs to a part of housequest that was taken out of this tree."""
+    return name in _declared(group) and not _present(group, name)
+
+
+def ships(group: Group, name: str) -> bool:
+    """Whether ``name`` comes with housequest, and from no other package too."""
+    return {_package(point) for point in _declared(group).get(name, ())} == {_SHIPPED}
+
+
+def load_plugin(group: Group, name: str, what: str) -> Any:
+    """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent").
+
+    Raises ``ConfigurationError`` for an unknown name, one of a part that is not installed, one that two packages declare, and a
+    package that cannot be imported.
+    """
+    known = plugins(group)
+    if name not in known:
+        gone = (
+            f"The {what} {shown(name)} is not installed here"
+            if is_out(group, name)
+            else f"There is no {what} named {shown(name)}"
+        )
+        raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, tuple(known))}")
+    point, *others = _present(group, name)
+    for other in others:
+        if other.value != point.value:
+            raise ConfigurationError(
+                f"Two installed packages declare the {what} {name!r}: {_package(point)} and {_package(other)}. "
+                "Uninstall one of them."
+            )
+    try:
+        return point.load()
+    except Exception as error:
+        if _package(point) == _SHIPPED:
+            raise
+        reason = f"{type(error).__name__}: {shown(str(error))}"
+        raise ConfigurationError(f"The {what} {name!r} of the package {_package(point)} cannot be loaded: {reason}") from error
+
+
+def _present(group: Group, name: str) -> list[EntryPoint]:
+    """The declarations of ``name`` whose modules are here."""
+    return [point for point in _declared(group).get(name, ()) if not _is_out(point)]
+
+
+def _is_out(point: EntryPoint) -> bool:
+    """Whether the module of ``point`` is not in this tree. Looks at files, since importing costs more."""
+    if _package(point) != _SHIPPED:
+        return False
+    module = _ROOT.joinpath(*point.module.split(".")[1:])
+    return not (module.with_suffix(".py").is_file() or (module / "__init__.py").is_file())
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else "unknown"
 
 
 DEFAULT_WORLD = "alfworld"

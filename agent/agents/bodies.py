@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from housequest.agent.agents.spec import AgentParts, CameraSettings
-from housequest.worlds.plugins import load_plugin
+from housequest.worlds.registry import load_plugin
 
 if TYPE_CHECKING:
     from housequest.agent.agents.bodies import Body

@@ -10,8 +10,7 @@ from housequest.agent.agents.spec import AgentParts, AgentSpec, needs_a_model
 from housequest.agent.models.registry import DEFAULT_MODEL, EXAMPLE, parse_model
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.options import Scalar
-from housequest.worlds.plugins import load_plugin, plugins, ships
-from housequest.worlds.registry import DEFAULT_WORLD, household
+from housequest.worlds.registry import DEFAULT_WORLD, household, load_plugin, plugins, ships
 
 if TYPE_CHECKING:
     from housequest.agent.agents.spec import Worked

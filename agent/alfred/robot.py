@@ -35,8 +35,8 @@ from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import Unsupported, shown
 from housequest.worlds.registry import DEFAULT_WORLD, household
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.render import Frame
+from housequest.worlds.rooms.room import Pose
 
 if TYPE_CHECKING:
     from housequest.agent.agents.spec import CameraSettings

@@ -20,23 +20,20 @@ from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
 from housequest.agent.models.base import Image
 from housequest.agent.roles.base import load_prompt
 from housequest.worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
+from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.enacted import Enacted, Move, enacting
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import household, make_world, world_class
-from housequest.worlds.rooms.apartment import as_known
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.plans import make_up
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.rooms.room import Room, Situation, believed
+from housequest.worlds.rooms.plans import as_known, make_up
+from housequest.worlds.rooms.render import Frame
+from housequest.worlds.rooms.room import Pose, Room, Situation, believed
 from housequest.worlds.rooms.view import Drawing, draw, picture
-from housequest.worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
-    from housequest.worlds.rooms.frame import Frame
-    from housequest.worlds.rooms.poses import Pose
-    from housequest.worlds.rooms.room import Room, Situation
+    from housequest.worlds.rooms.render import Frame
+    from housequest.worlds.rooms.room import Pose, Room, Situation
 
 
 SIZE = (300, 300)
@@ -371,7 +368,7 @@ class Eyes:
 
     async def see(self, belief: Belief) -> Image:
         """What somebody sees who knows ``belief`` and stands where it says. Drawn in a thread, in some 20 milliseconds."""
-        from housequest.worlds.rooms.apartment import as_known
+        from housequest.worlds.rooms.plans import as_known
         from housequest.worlds.rooms.room import believed
 
         room = as_known(self.room, belief)

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from housequest.agent.models.base import Held, Message, believed
 from housequest.worlds.errors import Boundary
-from housequest.worlds.format import FORMAT, Format
+from housequest.worlds.paths import FORMAT, Format
 
 Player = Literal["agent", "person", "curiosity"]
 """Who chose a command; ``curiosity`` is a random command, for exploring."""

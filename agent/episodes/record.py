@@ -23,8 +23,7 @@ from pydantic import BaseModel, ValidationError
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, PromptMessage
 from housequest.agent.roles.base import spoken
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.format import other_format
-from housequest.worlds.paths import open_file
+from housequest.worlds.paths import open_file, other_format
 
 T = TypeVar("T", bound=BaseModel)
 LONGEST_LINE = 16_000_000

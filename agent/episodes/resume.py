@@ -45,8 +45,8 @@ from housequest.agent.models.base import (
     Usage,
 )
 from housequest.worlds.base import Env, Step, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
-from housequest.worlds.wrappers import Wrapper
 
 AgentFactory = Callable[[Model | None, AskPerson | None], Agent]
 """Makes the agent from a model and a way to ask a person; each is None if the agent was played without."""

@@ -17,7 +17,7 @@ from housequest.agent.evaluation.runs.spec import RunSpec
 from housequest.agent.models.rate_limiter import RateLimiter
 from housequest.agent.processes import Pool
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.plugins import is_out, load_plugin, plugins
+from housequest.worlds.registry import is_out, load_plugin, plugins
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from housequest.agent.evaluation.runs.files import LARGEST_MANIFEST, read_bytes
-from housequest.worlds.plugins import is_out, load_plugin, plugins
+from housequest.worlds.registry import is_out, load_plugin, plugins
 
 if TYPE_CHECKING:
     from housequest.agent.evaluation.render.table import Report

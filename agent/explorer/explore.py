@@ -31,7 +31,7 @@ from housequest.knowledge.mining import mine
 from housequest.knowledge.rulebook import Rulebook, library, save
 from housequest.knowledge.rules import Origin, Rule
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, ModelError
-from housequest.worlds.household.commands import Commands
+from housequest.worlds.household.base import Commands
 from housequest.worlds.paths import atomic_write
 
 LEAST_REPLY = 512

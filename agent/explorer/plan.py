@@ -19,7 +19,7 @@ from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, 
 from housequest.agent.roles.base import template_hashes
 from housequest.knowledge.examples import is_evaluation_split
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.format import FORMAT, Format
+from housequest.worlds.paths import FORMAT, Format
 
 LARGEST = 256 << 20
 NO_MODEL = "none"

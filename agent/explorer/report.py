@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
-from housequest.worlds.format import FORMAT, Format
+from housequest.worlds.paths import FORMAT, Format
 
 Acceptance = Literal["filter", "evidence", "person"]
 DropCause = Literal["malformed", "known", "duplicate", "contradiction"]

@@ -17,8 +17,8 @@ from housequest.agent.evaluation.runs.selection import MANY, select
 from housequest.agent.integrations.offered import LONGEST_COMMAND, OfferedTasks
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Step, Task
+from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound
-from housequest.worlds.wrappers import OrderChecked, StepLimit
 
 MOST_SESSIONS = 256
 """Sessions at once, unless somebody says otherwise."""

@@ -10,7 +10,7 @@ from housequest.agent.models.base import Model
 from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.provider import CallOptions, ModelProvider
 from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.plugins import load_plugin, plugins
+from housequest.worlds.registry import load_plugin, plugins
 
 if TYPE_CHECKING:
     from housequest.agent.models.rate_limiter import Limiter

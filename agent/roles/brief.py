@@ -17,9 +17,8 @@ from housequest.agent.roles.messages import numbered
 from housequest.knowledge.mining import read_sentence
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Transition
-from housequest.worlds.household.base import Household
+from housequest.worlds.household.base import Commands, Household
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
-from housequest.worlds.household.commands import Commands
 from housequest.worlds.text import with_article
 
 MOST_RULES = 4

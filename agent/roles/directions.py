@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from housequest.agent.skills.naming import CALLED, denied_places, kind_of, matches, mentions, named_places, resolve
+from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, kind
-from housequest.worlds.household.commands import Commands
 from housequest.worlds.household.goals import APPLIANCES, Treatment
 from housequest.worlds.household.skills import PLACES
 

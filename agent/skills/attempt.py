@@ -9,11 +9,10 @@ from operator import itemgetter
 
 from housequest.agent.skills.naming import matches
 from housequest.agent.skills.skill import Failed, Skill
+from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
-from housequest.worlds.household.commands import Commands
-from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.counts import Counts, drawn
 from housequest.worlds.household.goals import APPLIANCES, KNIVES, Goal
-from housequest.worlds.household.search import drawn
 
 _TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
 """What an object is after each treatment."""

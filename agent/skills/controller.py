@@ -24,9 +24,8 @@ from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import nearest, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief, Item, kind
-from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.counts import Counts, salt_of
 from housequest.worlds.household.goals import APPLIANCES
-from housequest.worlds.household.search import salt_of
 
 PlannerSearch = Literal["llm", "counts", "random", "name"]
 """By what places are searched: by the word of the agent's own model, or by a prior (`SearchPrior`)."""

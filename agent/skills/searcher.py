@@ -24,7 +24,7 @@ from housequest.agent.skills.controller import Controller, ControllerState, Outc
 from housequest.agent.skills.naming import named_places
 from housequest.knowledge.rules import Rule
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.search import drawn
+from housequest.worlds.household.counts import drawn
 
 NAME = "searcher"
 MOST_NAMED = 8

@@ -25,14 +25,10 @@ from housequest.agent.training import goal_wordings, wordings
 from housequest.agent.training.demonstrations import TrainingSample, demonstrate, plans, wrong_goal
 from housequest.agent.training.goal_wordings import goal_wording
 from housequest.knowledge.examples import EVALUATION_SEEDS
-from housequest.worlds.alfworld.data.annotations import sentences_of
-from housequest.worlds.alfworld.data.counts import load_counts
-from housequest.worlds.alfworld.data.tasks import GENERATED, TRAJECTORY_FILE
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.houses.habits import Habits, counted_habits
-from housequest.worlds.alfworld.houses.house import make_house
-from housequest.worlds.alfworld.text import reader
-from housequest.worlds.alfworld.text.goals import goal_sentences, read_goal
+from housequest.worlds.alfworld.games import GENERATED, TRAJECTORY_FILE, sentences_of
+from housequest.worlds.alfworld.houses.house import Habits, counted_habits, make_house
+from housequest.worlds.alfworld.text import goal_sentences, load_counts, read_goal, reader
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task
 from housequest.worlds.errors import ConfigurationError

@@ -16,8 +16,7 @@ from housequest.agent.roles import brief
 from housequest.agent.roles.demonstrations import STUCK, Lesson
 from housequest.agent.training import wordings
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.alfworld.text import HOUSEHOLD, begin
 from housequest.worlds.base import Env, Observation, Transition
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import ADJECTIVES, TYPES, Goal

@@ -30,9 +30,8 @@ from housequest.agent.training.wordings import SYNONYMS
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.houses.habits import Habits, counted_habits
-from housequest.worlds.alfworld.houses.house import GeneratedTasks, make_house
-from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits, counted_habits, make_house
+from housequest.worlds.alfworld.text import begin
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.household.belief import kind

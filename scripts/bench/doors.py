@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from housequest.worlds.alfworld.data.tasks import LAYOUT
+from housequest.worlds.alfworld.games import LAYOUT
 from housequest.worlds.dropin.reference.worker import check_installed, versions
 from housequest.worlds.errors import ConfigurationError
 from scripts.bench import cluster

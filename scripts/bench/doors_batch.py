@@ -7,7 +7,7 @@ import random
 import sys
 from time import process_time
 
-from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
+from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.dropin.groups import AlfworldEnvs
 from housequest.worlds.paths import alfworld_data
 from scripts.memory import peak

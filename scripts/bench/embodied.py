@@ -25,8 +25,7 @@ from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.simulator.embodied import EnactedEnv
 from housequest.worlds.alfred.tasks import goal_of, read_trajectory
 from housequest.worlds.alfworld.world import AlfworldWorld
-from housequest.worlds.rooms.poses import GRID
-from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.room import AHEAD, GRID
 from scripts.bench.seeing import heuristics, noise, oracle
 
 TRAIN = 500

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT, PUBLISHED
 from housequest.worlds.alfworld.engine.game import load_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
+from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT, PUBLISHED
 from housequest.worlds.base import Task
-from housequest.worlds.household.search import SEARCHES
+from housequest.worlds.household.counts import SEARCHES
 
 SPLIT = "valid_seen"
 LIMIT = 50

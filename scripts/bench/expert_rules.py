@@ -21,17 +21,14 @@ from housequest.agent.evaluation.analysis.statistics import bootstrap_mean
 from housequest.knowledge.judging import Moment
 from housequest.knowledge.mining import mine, mine_table, read_sentence
 from housequest.knowledge.rules import Rule
-from housequest.worlds.alfworld.data.counts import load_counts
-from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.engine.game import Game, load_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from housequest.worlds.alfworld.houses.habits import read_habits
-from housequest.worlds.alfworld.houses.house import make_house
-from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
+from housequest.worlds.alfworld.houses.house import make_house, read_habits
+from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts, read_goal
 from housequest.worlds.base import Task, Trajectory, Transition
-from housequest.worlds.documents import read_yaml
+from housequest.worlds.paths import read_yaml
 from scripts.walks import moments_of
 
 HABITS = Path(__file__).parents[2] / "examples" / "habits.yaml"

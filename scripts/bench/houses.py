@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, median
 
-from housequest.worlds.alfworld.data.counts import load_counts
-from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.engine.game import Game, load_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
+from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.houses.house import House, make_house
+from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.base import Task
 from housequest.worlds.household.goals import TASK_TYPES, TYPES
 from tests.worlds.alfworld.play import wins

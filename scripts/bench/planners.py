@@ -21,7 +21,7 @@ from housequest.agent.episodes.emitter import EventListener
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall
 from housequest.agent.episodes.loop import VIEW, EpisodeConfig, run_episode
 from housequest.agent.models.registry import make_model
-from housequest.worlds.alfworld.data.tasks import LAYOUT
+from housequest.worlds.alfworld.games import LAYOUT
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.registry import make_world

@@ -22,7 +22,7 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Completion, Model, Request
-from housequest.worlds.alfworld.data.tasks import LAYOUT
+from housequest.worlds.alfworld.games import LAYOUT
 from tests.backends.policy import Solver
 
 AGENTS = {"react": 1, "reasoner-actor": 2}

@@ -17,9 +17,9 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from housequest.worlds.alfworld.data.tasks import GAME_FILE, LAYOUT
 from housequest.worlds.alfworld.engine.game import load_game, read_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.base import Task
 from housequest.worlds.dropin.reference.worker import Reference, check_installed, versions
 from housequest.worlds.errors import ConfigurationError

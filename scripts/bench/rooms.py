@@ -24,11 +24,8 @@ from housequest.worlds.alfworld.engine.game import Game, read_game
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.alfworld.room import room_of, situation
 from housequest.worlds.registry import make_world
-from housequest.worlds.rooms.floor import reached
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import EYE, Point, Pose
-from housequest.worlds.rooms.render import Camera, field, render
-from housequest.worlds.rooms.room import AHEAD, Cell, Room, Situation
+from housequest.worlds.rooms.render import Camera, Frame, field, render
+from housequest.worlds.rooms.room import AHEAD, EYE, Cell, Point, Pose, Room, Situation, reached
 from housequest.worlds.rooms.stage import furniture, inner
 from housequest.worlds.rooms.view import draw, gaze, picture
 from scripts.bench.view import view

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from housequest.worlds.base import Env, Step, Task, World
-from housequest.worlds.wrappers import Wrapper
+from housequest.worlds.env import Wrapper
 
 HOUSE = "generated:690"
 WARM = 12

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from housequest.worlds.alfworld.data.tasks import EXAMPLE, GENERATED, PUBLISHED
 from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.engine.native import NativeEnv
+from housequest.worlds.alfworld.games import EXAMPLE, GENERATED, PUBLISHED
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from housequest.worlds.alfworld.text.reader import begin, update
+from housequest.worlds.alfworld.text import begin, update
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief, Receptacle, kind
 

@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.household.goals import APPLIANCES, Goal
 from tests.backends import prompts
 from tests.backends.lota import a, listed

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.household.goals import APPLIANCES, Goal
 from tests.backends.prompts import said_by
 from tests.backends.server import Messages

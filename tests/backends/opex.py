@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.household.goals import APPLIANCES
 from tests.backends import prompts
 from tests.backends.server import Messages

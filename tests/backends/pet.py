@@ -7,9 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from housequest.knowledge.examples import subtasks_of_goal
-from housequest.worlds.alfworld.data.counts import load_counts
-from housequest.worlds.alfworld.text.goals import read_goal
-from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.alfworld.text import begin, load_counts, read_goal
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import APPLIANCES
 from tests.backends import prompts

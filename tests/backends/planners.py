@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.household.goals import APPLIANCES, Goal
 from tests.backends import prompts
 from tests.backends.server import Messages

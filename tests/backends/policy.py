@@ -11,10 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.expert import HouseholdExpertMemory, make_expert
-from housequest.worlds.alfworld.text.goals import read_goal
-from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.alfworld.text import begin, load_counts, read_goal
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.goals import APPLIANCES, Goal
 from tests.backends import prompts

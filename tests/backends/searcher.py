@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.household.belief import kind
 from tests.backends.prompts import said_by
 from tests.backends.server import Messages

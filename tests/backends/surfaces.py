@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import load_counts
 
 COUNTS = load_counts()
 

@@ -12,7 +12,7 @@ from housequest.agent.episodes.events import Event, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.knowledge.rulebook import library
 from housequest.knowledge.rules import Rule
-from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.registry import make_world
 from scripts.clumsy import Clumsy

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from housequest.knowledge.checks import LONGEST, Check, CheckVerdict, parse_check
 from housequest.knowledge.judging import Moment, examine
 from housequest.knowledge.rules import Rule
-from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.alfworld.text.reader import begin, update
+from housequest.worlds.alfworld.text import HOUSEHOLD, begin, update
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import KnowledgeError
 

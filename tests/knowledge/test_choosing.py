@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from housequest.knowledge.choosing import RuleBudget, estimated_tokens, topic_of
 from housequest.knowledge.rules import Rule
-from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.alfworld.text.reader import begin, update
+from housequest.worlds.alfworld.text import HOUSEHOLD, begin, update
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.goals import Topic

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.checking import Wrap, check_world
+from housequest.worlds.env import OrderChecked, StepLimit, Wrapper
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported
 from housequest.worlds.registry import household, make_world, world_names
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.rooms.room import Holder, Room, Situation
+from housequest.worlds.rooms.room import Holder, Pose, Room, Situation
 from housequest.worlds.scripted import ScriptedWorld
-from housequest.worlds.wrappers import OrderChecked, StepLimit, Wrapper
 
 WRAPPERS: dict[str, Wrap] = {
     "bare": lambda env: env,

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from housequest.worlds.base import Env
+from housequest.worlds.env import OrderChecked, StepLimit, Wrapper
 from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
 from housequest.worlds.scripted import ScriptedWorld
-from housequest.worlds.wrappers import OrderChecked, StepLimit, Wrapper
 
 TO_THE_LAMP = ("take lamp", "go to cellar", "light lamp", "drop lamp")
 

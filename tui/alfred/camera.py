@@ -24,8 +24,7 @@ from housequest.tui.episode.view_drawing import PicturedView, ViewWish, painted,
 from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach
-from housequest.worlds.rooms.kinds import kind_of
-from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import Pose, kind_of
 
 if TYPE_CHECKING:
     from numpy import uint8

@@ -16,8 +16,8 @@ from housequest.worlds.errors import ConfigurationError, WorldError
 from housequest.worlds.paths import alfworld_data, cache_folder, given_path
 
 if TYPE_CHECKING:
-    from housequest.worlds.alfworld.data.download import Progress
-    from housequest.worlds.alfworld.data.index import SplitReport
+    from housequest.worlds.alfworld.download import Progress
+    from housequest.worlds.alfworld.games import SplitReport
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
@@ -38,8 +38,7 @@ def check(
     folder: Annotated[Path | None, typer.Argument(metavar="DIR", help="Another folder that holds json_2.1.1.")] = None,
 ) -> None:
     """Read every game: how many there are, what is left out, what is wrong. Exits with 1 if something is wrong."""
-    from housequest.worlds.alfworld.data.index import check_data
-    from housequest.worlds.alfworld.data.tasks import GET_DATA, LAYOUT
+    from housequest.worlds.alfworld.games import GET_DATA, LAYOUT, check_data
 
     data = folder or alfworld_data()
     reports = check_data(data)
@@ -62,7 +61,7 @@ def download(
     force: ForceOption = False,
 ) -> None:
     """Fetch ALFWorld's official archives (about 110 MB, 2 GB unpacked), check every game in them, and import them."""
-    from housequest.worlds.alfworld.data.download import download_archive, official
+    from housequest.worlds.alfworld.download import download_archive, official
 
     if source and url:
         raise ConfigurationError("--source and --url both say where to fetch from; give one of them.")
@@ -104,7 +103,7 @@ def export(
     """Write a task as a game.tw-pddl that alfworld plays, with a shortest walkthrough. Needs alfworld installed."""
     from housequest.agent.config import check_habits
     from housequest.worlds.alfworld.houses.export import export_task, write_game
-    from housequest.worlds.alfworld.houses.habits import read_habits
+    from housequest.worlds.alfworld.houses.house import read_habits
     from housequest.worlds.alfworld.world import AlfworldWorld
 
     habits = None if flags["habits"] is None else str(flags["habits"])
@@ -117,8 +116,8 @@ def export(
 
 def _imported(source: Path, data: Path, force: bool, meter: _Meter) -> bool:
     """Import games and print what was done; return whether something was refused."""
-    from housequest.worlds.alfworld.data.archives import import_games
-    from housequest.worlds.alfworld.data.tasks import in_order
+    from housequest.worlds.alfworld.download import import_games
+    from housequest.worlds.alfworld.games import in_order
 
     try:
         done = import_games(source, data, force=force, report=meter.files)

@@ -14,7 +14,7 @@ import typer
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.paths import given_path
-from housequest.worlds.plugins import load_plugin, plugins
+from housequest.worlds.registry import load_plugin, plugins
 
 Flags = dict[str, object]
 """Settings given on the command line, by their names in `housequest.agent.config.Settings`; None where one was not given."""

@@ -12,15 +12,15 @@ from housequest.tui.desk.rule_text import table
 from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from housequest.worlds.plugins import Group
+    from housequest.worlds.registry import Group
 
 GROUPS: dict[str, Group] = {"world": "housequest.worlds", "agent": "housequest.agents", "model": "housequest.models"}
 
 
 def plugins(as_json: options.JsonOption = False) -> None:
     """List the installed worlds, agents and kinds of models. --world, --agent and --model take these names."""
-    from housequest.worlds.plugins import load_plugin
-    from housequest.worlds.plugins import plugins as installed
+    from housequest.worlds.registry import load_plugin
+    from housequest.worlds.registry import plugins as installed
 
     rows: list[tuple[str, str, str, str]] = []
     failed = False

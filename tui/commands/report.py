@@ -13,7 +13,7 @@ from housequest.tui.commands import options
 from housequest.tui.commands.output import drawing, print_json, print_report, print_text, write_page
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
-from housequest.worlds.plugins import load_plugin
+from housequest.worlds.registry import load_plugin
 
 if TYPE_CHECKING:
     from housequest.agent.evaluation.analysis.compare import PriceList

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from housequest.knowledge.rulebook import Rulebook, library
 from housequest.worlds.errors import KnowledgeError
-from housequest.worlds.plugins import plugins
-from housequest.worlds.registry import DEFAULT_WORLD
+from housequest.worlds.registry import DEFAULT_WORLD, plugins
 
 FIRST = "mine"
 """What a person's first book is called unless they say otherwise."""

@@ -23,7 +23,7 @@ from housequest.worlds.base import Observation, Reach, Reaching, Task, Transitio
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported
 from housequest.worlds.household.enacted import Move, moves_in_words
 from housequest.worlds.options import Scalar
-from housequest.worlds.plugins import load_plugin
+from housequest.worlds.registry import load_plugin
 from housequest.worlds.rooms.view import Drawing, text_plan
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from housequest.worlds.alfred.simulator.base import SIZE, Event, Scene, Simulato
 from housequest.worlds.alfred.tasks import MOVES, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task
 from housequest.worlds.errors import OrderError, Unsupported
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.rooms.room import Holder, Room, Situation
+from housequest.worlds.rooms.render import Frame
+from housequest.worlds.rooms.room import Holder, Pose, Room, Situation
 
 TILT = 15.0
 """Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has others if none are named."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from housequest.worlds.metrics import Metric, Played
+from housequest.worlds.base import Metric, Played
 
 Terms = Callable[[Played], tuple[float, float] | None]
 

@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, Literal
 
 from housequest.worlds.alfred.plans import Plan, PlanStep
-from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.household.goals import KNIVES
 
 Property = Literal["sliced", "clean", "hot", "cold", "on"]

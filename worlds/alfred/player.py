@@ -36,7 +36,7 @@ from housequest.worlds.alfred.simulator.protocol import (
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.registry import make_world
-from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.render import Frame
 
 LOOK = 30.0
 """Degrees of LookUp and LookDown in AI2-THOR 5."""

@@ -20,8 +20,7 @@ from housequest.worlds.alfred.simulator.scene import scene_of, written
 from housequest.worlds.alfred.tasks import Trajectory
 from housequest.worlds.alfworld.engine.game import read_game
 from housequest.worlds.errors import GameError
-from housequest.worlds.rooms.floor import with_way
-from housequest.worlds.rooms.poses import Point
+from housequest.worlds.rooms.room import Point, with_way
 
 GAME = "game.tw-pddl"
 _WITNESSES = 6

@@ -18,8 +18,7 @@ from housequest.worlds.alfred.simulator.base import SimulatedObject
 from housequest.worlds.base import Step
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
-from housequest.worlds.rooms.poses import EYE, Point
-from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.room import AHEAD, EYE, Point
 
 TRIES = 20
 """Places from which a thing is looked at."""

@@ -5,7 +5,7 @@ in a simulator, and what people did there. A `ListedTrajectory` is what a list o
 
 The files are in ALFWorld's layout, ``json_2.1.1/<split>/<task>/<trial>/traj_data.json``, with or without a game beside them; a
 demonstration's id is ``<split>/<task>/<trial>``. The files are untrusted. What is listed is cached like ALFWorld's games
-(`housequest.worlds.alfworld.data.index`), by path, size and modification time, so that files are opened only once.
+(`housequest.worlds.alfworld.games`), by path, size and modification time, so that files are opened only once.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from typing import Any, TypeVar, cast
 from housequest.worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
 from housequest.worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, PlanStep, plan_step
 from housequest.worlds.alfred.scoring import TASK_TYPES, AlfredGoal
-from housequest.worlds.alfworld.data.tasks import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
+from housequest.worlds.alfworld.games import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
 from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
 from housequest.worlds.paths import alfworld_data, atomic_write, cache_folder, read_file
-from housequest.worlds.rooms.poses import FAR, Point, Pose
+from housequest.worlds.rooms.room import FAR, Point, Pose
 from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 T = TypeVar("T")

@@ -19,7 +19,8 @@ from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.skills import SkillEnv, demonstrated_skills
 from housequest.worlds.alfred.tasks import ListedTrajectory, listed, read_demonstration, read_trajectory, splits
-from housequest.worlds.alfworld.data.tasks import (
+from housequest.worlds.alfworld.engine.game import parse_game
+from housequest.worlds.alfworld.games import (
     EVALUATED,
     EXAMPLE,
     GENERATED,
@@ -29,20 +30,19 @@ from housequest.worlds.alfworld.data.tasks import (
     TRAJECTORY_FILE,
     read_reference,
 )
-from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.base import CommandKey, Env, Policy, Task, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.skills import named_skills
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file
 from housequest.worlds.tasks import GoalSource, parse_goal_source
-from housequest.worlds.wrappers import Wrapper
 
 if TYPE_CHECKING:
     from housequest.worlds.alfred.simulator.base import Scene, Simulator
     from housequest.worlds.alfworld.world import AlfworldWorld
-    from housequest.worlds.metrics import Annotated, Metric
+    from housequest.worlds.base import Annotated, Metric
     from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "alfred"
@@ -200,7 +200,7 @@ class AlfredWorld(World):
         return self.open(task)
 
     def annotated(self, task: Task) -> Annotated | None:
-        from housequest.worlds.metrics import Annotated
+        from housequest.worlds.base import Annotated
 
         if task.split in (EXAMPLE, GENERATED):
             return None

@@ -10,16 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from housequest.worlds.alfworld.data.counts import load_counts
-from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.alfworld.text.goals import guess_goal, read_goal
+from housequest.worlds.alfworld.text import HOUSEHOLD, guess_goal, load_counts, read_goal
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.household.belief import Belief, Item, Receptacle, by_name, kind
-from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.counts import SEARCHES, Counts, SearchPrior, drawn
 from housequest.worlds.household.expert import Expert, ExpertMemory, Move
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, Goal
-from housequest.worlds.household.search import SEARCHES, SearchPrior, drawn
 from housequest.worlds.text import with_article
 
 # In no game of train is an object already where it must be carried, so such places are searched last.

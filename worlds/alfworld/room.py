@@ -5,10 +5,8 @@ from __future__ import annotations
 from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Game, State, numbered
 from housequest.worlds.alfworld.engine.pddl import parse_problem
 from housequest.worlds.rooms.furnish import Located, furnish
-from housequest.worlds.rooms.kinds import kind_of
 from housequest.worlds.rooms.plans import make_up
-from housequest.worlds.rooms.poses import FAR, Point, Pose, read_place, read_point
-from housequest.worlds.rooms.room import Holder, Room, Situation
+from housequest.worlds.rooms.room import FAR, Holder, Point, Pose, Room, Situation, kind_of, read_place, read_point
 
 
 def room_of(problem: str, game: Game) -> Room:

@@ -12,9 +12,8 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from housequest.worlds.alfworld.data.annotations import sentences_of
-from housequest.worlds.alfworld.data.index import Index
-from housequest.worlds.alfworld.data.tasks import (
+from housequest.worlds.alfworld.engine.game import Game, GameFile, load_game, read_game
+from housequest.worlds.alfworld.games import (
     EVALUATED,
     EXAMPLE,
     FILE,
@@ -25,24 +24,24 @@ from housequest.worlds.alfworld.data.tasks import (
     PUBLISHED,
     TRAINING,
     TRAJECTORY_FILE,
+    Index,
     game_at,
     read_reference,
+    sentences_of,
 )
-from housequest.worlds.alfworld.engine.game import Game, GameFile, load_game, read_game
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, World
+from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, nearest, shown
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file
-from housequest.worlds.plugins import is_out, load_plugin, plugins
+from housequest.worlds.registry import is_out, load_plugin, plugins
 from housequest.worlds.tasks import GoalSource, is_made_up, parse_goal_source
-from housequest.worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
     from housequest.worlds.alfworld.engine.base import Engine
-    from housequest.worlds.alfworld.houses.habits import Habits
-    from housequest.worlds.alfworld.houses.house import GeneratedTasks
+    from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits
     from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "alfworld"
@@ -103,7 +102,7 @@ class AlfworldWorld(World):
 
     @classmethod
     def from_options(cls, options: AlfworldOptions) -> AlfworldWorld:
-        from housequest.worlds.alfworld.houses.habits import read_habits
+        from housequest.worlds.alfworld.houses.house import read_habits
 
         data = None if options.data is None else Path(options.data)
         habits = None if options.habits is None else read_habits(Path(options.habits))
@@ -183,7 +182,7 @@ class AlfworldWorld(World):
             env = self._engine.open(known, self._game(known), self._file(known))
         if not diagnosis:
             return env
-        from housequest.worlds.alfworld.text.diagnosis import Diagnosed
+        from housequest.worlds.alfworld.diagnosis import Diagnosed
 
         return Diagnosed(env)
 

@@ -24,9 +24,9 @@ from pathlib import Path
 from string import Template
 from typing import Any, cast
 
-from housequest.worlds.alfworld.data.tasks import GAME_FILE, GET_DATA, TRAJECTORY_FILE
 from housequest.worlds.alfworld.engine.native import REFUSED
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
+from housequest.worlds.alfworld.games import GAME_FILE, GET_DATA, TRAJECTORY_FILE
 from housequest.worlds.base import Observation
 from housequest.worlds.dropin.batches import BatchEnv, SingleEnv
 from housequest.worlds.dropin.config import setting

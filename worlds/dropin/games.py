@@ -13,11 +13,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from housequest.worlds.alfworld.data.tasks import FILE
 from housequest.worlds.alfworld.engine.game import Action, Game, GameFile, State, load_game, numbered, read_game, read_published
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.engine.pddl import parse_problem
 from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.games import FILE
 from housequest.worlds.base import Step, Task
 from housequest.worlds.dropin.core import CommandError, EnvInfos, Environment, GameState
 from housequest.worlds.errors import GameError, OrderError, Unsupported, shown

@@ -12,8 +12,8 @@ from housequest.worlds.graphs.household import GraphHousehold
 from housequest.worlds.graphs.houses import LYING, STANDING, written_counts
 from housequest.worlds.graphs.sentences import Wanted, modern, read_sentence, spoken
 from housequest.worlds.household.belief import Receptacle, by_name, kind
+from housequest.worlds.household.counts import SearchPrior, drawn
 from housequest.worlds.household.expert import Expert, ExpertMemory, Move
-from housequest.worlds.household.search import SearchPrior, drawn
 from housequest.worlds.text import with_article
 
 ROOM = "apartment"

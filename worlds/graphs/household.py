@@ -10,8 +10,7 @@ from housequest.worlds.graphs import reader
 from housequest.worlds.graphs.graph import Classes
 from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
 from housequest.worlds.graphs.sentences import Wanted, modern, read_sentence
-from housequest.worlds.household.base import Household, Terms
-from housequest.worlds.household.commands import CommandForm, Commands
+from housequest.worlds.household.base import CommandForm, Commands, Household, Terms
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import Goal, GoalStep, Topic
 

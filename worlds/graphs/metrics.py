@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from housequest.worlds.metrics import Metric, Played
+from housequest.worlds.base import Metric, Played
 
 
 def _success(played: Played) -> tuple[float, float]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from housequest.worlds.base import Env, Policy, Task, World
+from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
 from housequest.worlds.graphs.env import GraphEnv
 from housequest.worlds.graphs.expert import GraphExpert
@@ -26,11 +27,10 @@ from housequest.worlds.graphs.skill_expert import SkillExpert
 from housequest.worlds.graphs.skills import FORMS, TURNS, SkillEnv, skills_in
 from housequest.worlds.graphs.text import MANUAL
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.search import SEARCHES, SearchPrior
+from housequest.worlds.household.counts import SEARCHES, SearchPrior
 from housequest.worlds.options import option
 from housequest.worlds.paths import read_file
 from housequest.worlds.tasks import EndlessTasks, is_made_up, parse_goal_source, plain_sentence
-from housequest.worlds.wrappers import unwrapped
 
 if TYPE_CHECKING:
     from housequest.worlds.rooms.room import Room, Situation

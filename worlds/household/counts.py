@@ -11,11 +11,27 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from housequest.worlds.errors import KnowledgeError, shown
 from housequest.worlds.paths import read_file
+
+SearchPrior = Literal["counts", "random", "name"]
+"""``counts``: the likeliest place first, counted over a training split; ``random``: in a drawn order; ``name``: by name."""
+SEARCHES: tuple[SearchPrior, ...] = get_args(SearchPrior)
+
+
+def salt_of(seed: int, places: Iterable[str]) -> str:
+    """What draws the order of a random search in the house that has these ``places``, however its task is worded."""
+    return "\n".join((str(seed), *places))
+
+
+def drawn(salt: str, name: str) -> str:
+    """A key that sorts names into an order drawn by ``salt``, which is the same whatever was searched before."""
+    return sha256(f"{salt}\n{name}".encode("utf-8", "replace")).hexdigest()
+
 
 MAX_FILE = 2_000_000
 _MOST = 10**9

@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Protocol, cast, runtime_checkable
 
 from housequest.worlds.base import Env, Task, World
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.wrappers import Wrapper
+from housequest.worlds.env import Wrapper
+from housequest.worlds.rooms.room import Pose
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from housequest.worlds.base import Observation
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.search import SearchPrior, salt_of
+from housequest.worlds.household.counts import SearchPrior, salt_of
 
 MAX_FAILED = 200
 

@@ -1,7 +1,13 @@
-"""What the readers of household texts share: a belief in the making, whose receptacles and items are changed by name."""
+"""What is read of household texts: the names in them, which can be left out, and a belief in the making.
+
+Names are left out as PET's Eliminate module does (section 3.2): only lists are shortened ("you see a mug 1, and a pen 2.");
+sentences about an action stay.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -9,13 +15,41 @@ from housequest.worlds.household.belief import Belief, Item, Receptacle
 
 T = TypeVar("T", Item, Receptacle)
 
-
 MAX_TEXT = 50_000
 _MAX_ITEMS = 3_000
+NAME = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"
+_ANY_NAME = re.compile(NAME, re.ASCII)
+_SEEN = re.compile(r"(?:(?<=you see )|(?<=Its furniture: )|(?<=Also in it: ))an? [^.\n]*(?=\.)")
+_LISTED = re.compile(rf"(?P<listed>an? (?P<name>{NAME})(?: \([a-z, ]*\))?)", re.ASCII)
+
+
+def names(text: str) -> tuple[str, ...]:
+    """The numbered names in ``text``, each once, in order."""
+    return tuple(dict.fromkeys(_ANY_NAME.findall(text)))
+
+
+def possible(commands: Iterable[str], hidden: Collection[str]) -> tuple[str, ...]:
+    """Those ``commands`` that name nothing ``hidden``."""
+    return tuple(command for command in commands if not any(name in hidden for name in names(command)))
+
+
+def masked(text: str, hidden: Collection[str]) -> str:
+    """``text`` without the ``hidden`` names in its lists; an empty list reads "nothing"."""
+
+    def shortened(found: re.Match[str]) -> str:
+        every = list(_LISTED.finditer(found[0]))
+        left = [one["listed"] for one in every if one["name"] not in hidden]
+        if len(left) == len(every):
+            return found[0]
+        *others, last = left or ["nothing"]
+        before_last = ", and " if ", and " in found[0] else " and "
+        return f"{', '.join(others)}{before_last}{last}" if others else last
+
+    return _SEEN.sub(shortened, text) if hidden else text
 
 
 class Reading:
-    """Takes in what a text says, which may be anything at all, so that items are bounded."""
+    """A belief in the making: takes in what a text says, which may be anything at all, so that items are bounded."""
 
     def __init__(self, belief: Belief) -> None:
         self.before = belief

@@ -8,15 +8,10 @@ from dataclasses import dataclass, replace
 from math import atan2, cos, radians, sin
 from typing import Literal
 
-from housequest.worlds.rooms.apartment import WALL
-from housequest.worlds.rooms.contents import lying
-from housequest.worlds.rooms.floor import way
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.kinds import kind_of
-from housequest.worlds.rooms.poses import EYE, GRID, Point, Pose
-from housequest.worlds.rooms.render import Camera, Size, field, render
-from housequest.worlds.rooms.room import Box, Holder, Room, Side, Situation
-from housequest.worlds.rooms.stage import agent, furniture, inner, outer, path
+from housequest.worlds.rooms.plans import WALL
+from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
+from housequest.worlds.rooms.room import EYE, GRID, Box, Holder, Point, Pose, Room, Side, Situation, kind_of, way
+from housequest.worlds.rooms.stage import agent, furniture, inner, lying, outer, path
 
 Drawing = Literal["house", "eyes", "plan"]
 """The pictures of a room: the doll's house, what the agent sees from where it stands, and the plan."""

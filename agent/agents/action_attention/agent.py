@@ -26,7 +26,7 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.goals import GoalStep
-from housequest.worlds.household.masking import masked, possible
+from housequest.worlds.household.reading import masked, possible
 
 if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings

@@ -34,9 +34,8 @@ from housequest.agent.roles.base import (
 )
 from housequest.agent.skills.skill import Skill, Verb
 from housequest.worlds.errors import ModelError, shown
-from housequest.worlds.household.base import Household
+from housequest.worlds.household.base import Commands, Household, verb_of
 from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.commands import Commands, verb_of
 
 NAME = "selector"
 DONE = "done"

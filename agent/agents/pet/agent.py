@@ -41,7 +41,7 @@ from housequest.knowledge.examples import subtasks, tasks_of
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.masking import masked, possible
+from housequest.worlds.household.reading import masked, possible
 from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:

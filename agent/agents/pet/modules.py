@@ -36,7 +36,7 @@ from housequest.agent.models.base import Timing
 from housequest.knowledge.examples import played
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.household.masking import names
+from housequest.worlds.household.reading import names
 
 
 @dataclass(frozen=True, slots=True)

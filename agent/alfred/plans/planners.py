@@ -21,7 +21,7 @@ from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask,
 from housequest.worlds.alfred.model import Cause, Execution, Scene, able, execute, receptacles_of
 from housequest.worlds.alfred.plans import ARGUMENTS, Plan, PlanError, plan_text, read_loosely, read_plan
 from housequest.worlds.alfred.tasks import Instruction
-from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.options import Scalar, option
 
 PACKAGE = "housequest.agent.alfred.plans"

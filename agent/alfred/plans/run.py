@@ -23,8 +23,8 @@ from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.scoring import TASK_TYPES
 from housequest.worlds.alfred.tasks import Demonstration, read_split
 from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.format import FORMAT, Format
 from housequest.worlds.options import Scalar, read_options
+from housequest.worlds.paths import FORMAT, Format
 
 TRAIN = "train"
 

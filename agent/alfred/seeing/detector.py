@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from housequest.agent.alfred.seeing.perception import Detection, Noise, Noisy, Percept, Perception, Truth
 from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
 from housequest.worlds.options import read_options
-from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.render import Frame
 
 if TYPE_CHECKING:
     from numpy import float32

@@ -13,8 +13,8 @@ from housequest.agent.alfred.seeing.targets import Targets
 from housequest.agent.alfred.seeing.walking import Stand, way_to
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.household.belief import kind
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import GRID
+from housequest.worlds.rooms.render import Frame
+from housequest.worlds.rooms.room import GRID
 
 if TYPE_CHECKING:
     from numpy import bool_, int16

@@ -10,8 +10,7 @@ from housequest.agent.alfred.seeing.state import LowLevelAction, SeeingState, Sp
 from housequest.agent.alfred.seeing.targets import SAME, Targets, apart
 from housequest.agent.alfred.seeing.walking import TILT, Stand, up_and_down
 from housequest.worlds.alfred.simulator.base import VISIBLE
-from housequest.worlds.rooms.poses import EYE, GRID, Pose
-from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
 
 _BEFORE = 0.8
 """How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres."""

@@ -12,7 +12,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from housequest.worlds.options import option
-from housequest.worlds.rooms.frame import Frame
+from housequest.worlds.rooms.render import Frame
 
 if TYPE_CHECKING:
     from numpy import bool_, float32

@@ -25,8 +25,8 @@ from housequest.agent.alfred.seeing.walking import Aim, Stand, corners, looked, 
 from housequest.agent.skills.controller import Done, Failed
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.household.skills import CONTAINERS
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.render import Frame
+from housequest.worlds.rooms.room import Pose
 
 LIKELY = 0.005
 """How likely something must be in a receptacle that is opened to look for it, unless it is to be picked up."""

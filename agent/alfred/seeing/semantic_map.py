@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from housequest.agent.alfred.seeing.perception import Percept
 from housequest.worlds.alfred.simulator.base import FIELD
-from housequest.worlds.rooms.poses import EYE, Point, Pose
 from housequest.worlds.rooms.render import Camera
 from housequest.worlds.rooms.render import field as scale_of
+from housequest.worlds.rooms.room import EYE, Point, Pose
 
 if TYPE_CHECKING:
     from numpy import bool_, floating, generic, int32, int64, uint16

@@ -12,8 +12,7 @@ from housequest.agent.alfred.seeing.walking import Aim, Stand, stand_of
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.household.skills import CONTAINERS
 from housequest.worlds.options import option
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.room import AHEAD, Pose
 
 if TYPE_CHECKING:
     from numpy import bool_

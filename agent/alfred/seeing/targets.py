@@ -13,8 +13,7 @@ from housequest.agent.alfred.seeing.primitives import PolicyStep
 from housequest.agent.alfred.seeing.semantic_map import points
 from housequest.agent.alfred.seeing.state import Heuristics, SeeingState, Spot
 from housequest.agent.alfred.seeing.walking import BODIES, Aim, Ground, Stand, anywhere, approach, frontier, ground
-from housequest.worlds.rooms.poses import EYE
-from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.room import AHEAD, EYE
 
 if TYPE_CHECKING:
     from numpy import floating

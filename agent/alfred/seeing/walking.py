@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from housequest.agent.alfred.seeing.marching import distances
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
 from housequest.worlds.alfred.simulator.base import VISIBLE
-from housequest.worlds.rooms.poses import EYE, GRID, Pose
-from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
 
 if TYPE_CHECKING:
     from numpy import bool_, float64, floating

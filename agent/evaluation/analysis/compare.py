@@ -33,8 +33,8 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
 from housequest.agent.evaluation.runs.timing import timings_of
+from housequest.worlds.base import Metric
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
-from housequest.worlds.metrics import Metric
 from housequest.worlds.registry import make_world
 
 PriceList = Callable[[str], Prices | None]

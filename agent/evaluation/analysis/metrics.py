@@ -23,7 +23,7 @@ from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_
 from housequest.agent.evaluation.runs.cost import Tokens, cost
 from housequest.agent.evaluation.runs.result import Result, SelectedTask, total
 from housequest.agent.evaluation.runs.timing import EpisodeTiming
-from housequest.worlds.metrics import Metric, Played
+from housequest.worlds.base import Metric, Played
 
 
 @dataclass(frozen=True, slots=True)

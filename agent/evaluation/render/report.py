@@ -34,7 +34,7 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Result
 from housequest.agent.evaluation.runs.selection import MANY
 from housequest.agent.evaluation.runs.spec import Manifest
-from housequest.worlds.metrics import Metric
+from housequest.worlds.base import Metric
 from housequest.worlds.text import cut_at_word, printable
 
 MOST_NAMED = 20

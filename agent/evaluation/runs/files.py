@@ -12,8 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from housequest.agent.episodes.record import LENGTH_OF_END, with_digest, without_digest
 from housequest.worlds.errors import ConfigurationError, shown, unquoted
-from housequest.worlds.format import other_format
-from housequest.worlds.paths import atomic_write, read_file
+from housequest.worlds.paths import atomic_write, other_format, read_file
 
 T = TypeVar("T", bound=BaseModel)
 

@@ -40,8 +40,8 @@ from housequest.agent.evaluation.runs.files import (
 from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
 from housequest.agent.evaluation.runs.spec import Manifest, slug
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.format import Format
 from housequest.worlds.paths import (
+    Format,
     IrregularFile,
     atomic_write,
     open_file,

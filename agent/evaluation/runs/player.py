@@ -21,9 +21,9 @@ from housequest.agent.evaluation.runs.result import Result, SelectedTask, result
 from housequest.agent.models.base import Model
 from housequest.agent.setup import Setup
 from housequest.worlds.base import Observation, Step, Task
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError
 from housequest.worlds.paths import IrregularFile, refuse_irregular
-from housequest.worlds.wrappers import Wrapper
 
 SetAside = Callable[[Path, str], None]
 """Renames a record that cannot be used, and says why."""

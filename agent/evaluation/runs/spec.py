@@ -27,8 +27,7 @@ from housequest.agent.protocols import PROTOCOLS
 from housequest.agent.setup import HUMAN, FrozenRules, Setup, set_up
 from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.format import FORMAT, Format
-from housequest.worlds.paths import given_path
+from housequest.worlds.paths import FORMAT, Format, given_path
 
 
 class RunConfig(Frozen):

@@ -37,8 +37,7 @@ from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.result import Frozen
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.worlds.errors import ConfigurationError, nearest, shown
-from housequest.worlds.format import FORMAT, Format
-from housequest.worlds.paths import atomic_write, remove_unfinished
+from housequest.worlds.paths import FORMAT, Format, atomic_write, remove_unfinished
 
 LARGEST_FILE = 1 << 18
 MOST_RUNS = 1_000

@@ -13,7 +13,7 @@ from housequest.agent.evaluation.runs.files import LARGEST_INDEX, Fault, faults_
 from housequest.agent.evaluation.runs.folder import MANIFEST_WAY_OUT, RunFolder, fault_of
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.plugins import load_plugin, plugins
+from housequest.worlds.registry import load_plugin, plugins
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from typing import Any
 
 from housequest.agent.integrations.tools import CommandTools
 from housequest.worlds.base import Env, World
+from housequest.worlds.env import StepLimit
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import StepLimit
 
 WON = "The task is done."
 OUT_OF_STEPS = "There are no steps left."

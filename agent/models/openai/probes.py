@@ -117,7 +117,7 @@ def _shared(one: Sequence[PromptToken], other: Sequence[PromptToken]) -> int:
 
 def picture_question() -> Message:
     """A question that only somebody who sees its picture can answer: servers may pass over a picture as over a parameter."""
-    from housequest.worlds.rooms.frame import png_file
+    from housequest.worlds.rooms.render import png_file
 
     rows = b"".join((b"\0" + bytes([colour]) * _PIXELS) * (_PIXELS // 2) for colour in range(len(_COLOURS)))
     palette = b"".join(map(bytes, _COLOURS.values()))

@@ -23,9 +23,8 @@ from housequest.agent.training.lora.knowing import Knowing, watched
 from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
 from housequest.agent.training.lora.worked import worked_examples
 from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM
-from housequest.worlds.alfworld.data.annotations import sentences_of
-from housequest.worlds.alfworld.data.tasks import EXAMPLE, GENERATED, TRAJECTORY_FILE
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.games import EXAMPLE, GENERATED, TRAJECTORY_FILE, sentences_of
+from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, shown

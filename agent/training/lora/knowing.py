@@ -14,10 +14,10 @@ from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Observation, Step, Transition, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ModelError
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.goals import Goal, GoalStep
-from housequest.worlds.wrappers import Wrapper
 
 RARE = 0.02
 """A place where a thing lies less often than this does not matter for finding it."""

@@ -17,9 +17,8 @@ from housequest.agent.roles.base import Exchange
 from housequest.agent.training.lora.knowing import Knowing, watched
 from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, can_teach
 from housequest.knowledge.examples import EVALUATION_SEEDS
-from housequest.worlds.alfworld.data.tasks import GENERATED
-from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.games import GENERATED
+from housequest.worlds.alfworld.text import HOUSEHOLD, read_goal
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import World
 from housequest.worlds.options import Scalar

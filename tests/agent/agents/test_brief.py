@@ -26,8 +26,7 @@ from housequest.agent.roles.reading import LONGEST_KEPT
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.mining import mine_table
 from housequest.knowledge.rules import Rule
-from housequest.worlds.alfworld.data.counts import load_counts
-from housequest.worlds.alfworld.text import COMMANDS, reader
+from housequest.worlds.alfworld.text import COMMANDS, HOUSEHOLD, load_counts
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.registry import make_world
 from tests.agent.models.builtin.tiny import write_tiny
@@ -41,7 +40,7 @@ PLAN = ("find and take a mug", "put it in the cabinet")
 
 def after(*told: tuple[str, str]) -> brief.BriefState:
     transitions = [Transition(command, Observation(answer)) for command, answer in told]
-    return brief.BriefState(reader.begin(OPENING)).after(transitions, reader)
+    return brief.BriefState(HOUSEHOLD.begin(OPENING)).after(transitions, HOUSEHOLD)
 
 
 @dataclass
@@ -153,7 +152,7 @@ def test_what_led_back_to_the_same_situation_was_tried() -> None:
     assert set(scene.alternatives(COMMANDS)) == {"go to cabinet 1", "go to cabinet 2", "go to desk 1", "go to fridge 1"}
     assert (
         scene.after(
-            (Transition("go to desk 1", Observation("You arrive at desk 1. On the desk 1, you see nothing.")),), reader
+            (Transition("go to desk 1", Observation("You arrive at desk 1. On the desk 1, you see nothing.")),), HOUSEHOLD
         ).tried
         == ()
     )

@@ -14,8 +14,7 @@ from housequest.agent.agents.spec import AgentParts, declare_agent
 from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
 from housequest.agent.models.base import Message, Request
 from housequest.worlds.base import Observation
-from housequest.worlds.plugins import ships
-from housequest.worlds.registry import make_world
+from housequest.worlds.registry import make_world, ships
 from tests.agent.golden import SCENES, Answering, Scene
 
 

@@ -15,7 +15,7 @@ from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Accept, Again, Another, ProposalAnswer, Stop, Unattended
 from housequest.agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
-from housequest.worlds.alfworld.text import COMMANDS, reader
+from housequest.worlds.alfworld.text import COMMANDS, HOUSEHOLD
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world
@@ -28,9 +28,9 @@ OPENING = Observation(
 
 
 def belief(*told: tuple[str, str]) -> Belief:
-    seen = reader.begin(OPENING)
+    seen = HOUSEHOLD.begin(OPENING)
     for one in (Transition(command, Observation(answer)) for command, answer in told):
-        seen = reader.update(seen, one.command, one.observation)
+        seen = HOUSEHOLD.update(seen, one.command, one.observation)
     return seen
 
 
@@ -175,7 +175,7 @@ def test_no_other_place_stands_in_for_one_that_the_house_does_not_have(hint: str
 
 def test_numbers_are_read_in_figures_and_in_words() -> None:
     shelves = ", ".join(f"a shelf {number}" for number in range(130, 0, -1))
-    many = reader.begin(Observation(f"You are in the middle of a room. Looking quickly around you, you see {shelves}."))
+    many = HOUSEHOLD.begin(Observation(f"You are in the middle of a room. Looking quickly around you, you see {shelves}."))
     said = {
         11: ("the 11th shelf", "shelf eleven", "eleventh shelf"),
         20: ("20th shelf", "shelf nr. twenty", "number twenty shelf"),
@@ -207,7 +207,7 @@ def test_a_search_goes_on_until_something_wanted_is_found() -> None:
     shut = first[1].next(there, "find a mug")
     assert shut is not None
     assert shut[0] == "open cabinet 1"
-    empty = reader.update(
+    empty = HOUSEHOLD.update(
         there, "open cabinet 1", Observation("You open the cabinet 1. The cabinet 1 is open. In it, you see nothing.")
     )
     after = shut[1].next(empty, "find a mug")

@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.episodes import events
-from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.engine.game import load_game
-from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.base import Observation, Task, World
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.registry import make_world

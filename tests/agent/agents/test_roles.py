@@ -18,8 +18,7 @@ from housequest.agent.agents.spec import AgentParts
 from housequest.agent.models.base import Completion, Model, Request
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Sampling, ask, clean, load_prompt, template_hashes
 from housequest.agent.roles.reading import LONGEST_COMMAND
-from housequest.worlds.plugins import plugins
-from housequest.worlds.registry import make_world
+from housequest.worlds.registry import make_world, plugins
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from housequest.agent.skills.skill import Skill
 from housequest.tui.cli import main
 from housequest.worlds.base import Observation, Pictured, Transition, World
 from housequest.worlds.registry import DEFAULT_WORLD, household, make_world
-from housequest.worlds.rooms.poses import Pose
+from housequest.worlds.rooms.room import Pose
 from tests.agent.alfred.demonstrator import demonstrator
 from tests.agent.playing import Played, play
 from tests.backends.server import Server, serve

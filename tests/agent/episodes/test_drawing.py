@@ -12,10 +12,10 @@ from housequest.agent.episodes.drawing import EpisodeDrawing, Scene, draw_episod
 from housequest.agent.episodes.events import Ended, Event, Started, Stepped, TurnSpent
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Observation, Step, Task, Transition, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import GameError, Unsupported
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import Wrapper
 from tests.agent.episodes.acting import acted
 
 EGG = ("go to fridge 1", "open fridge 1", "take egg 2 from fridge 1", "go to microwave 1")

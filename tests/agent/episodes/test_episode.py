@@ -16,9 +16,9 @@ from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
 from housequest.agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
 from housequest.agent.roles.messages import emit_rules
 from housequest.worlds.base import Env, Observation, Step, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ModelError
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import Wrapper
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ from housequest.agent.models.base import Model
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.base import Env, Step, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, WorldError
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import Wrapper
 from tests.agent.agents.test_agents import FIRST, KEEP, WON, planned, react_script
 from tests.agent.episodes.attending import Back, Moody, Other, Person
 from tests.agent.episodes.test_episode import Reciter

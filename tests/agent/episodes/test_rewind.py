@@ -18,8 +18,8 @@ from housequest.agent.models.base import Message
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget
 from housequest.worlds.base import Env, Step, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import Wrapper
 from tests.agent.episodes.attending import Back, Moody, Other, Person
 from tests.agent.episodes.test_episode import Reciter, of_kind
 from tests.agent.playing import CHATTING, PLANNERS

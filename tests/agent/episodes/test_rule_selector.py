@@ -22,9 +22,9 @@ from housequest.agent.roles.brief import LONGEST_LINE
 from housequest.agent.setup import read_rules
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Env, Task, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import Wrapper
 from tests.agent.episodes.attending import Moody
 from tests.backends.policy import Solver
 from tests.trusting import trust

@@ -14,7 +14,7 @@ from housequest.agent.models.registry import make_model
 from housequest.agent.skills.controller import Controller, Done, Execute, Failed
 from housequest.agent.skills.naming import resolve
 from housequest.agent.skills.skill import VERBS, Skill
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import household, make_world

@@ -30,7 +30,7 @@ from housequest.agent.training.demonstrations import TrainingSample, wrong_goal 
 from housequest.agent.training.goal_wordings import goal_wording, plural  # noqa: E402
 from housequest.agent.training.held_out import GOALS, HINTS, LEARNER_HINTS  # noqa: E402
 from housequest.knowledge.examples import EVALUATION_SEEDS  # noqa: E402
-from housequest.worlds.alfworld.text.reader import begin  # noqa: E402
+from housequest.worlds.alfworld.text import begin  # noqa: E402
 from housequest.worlds.base import Observation  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402
 from housequest.worlds.household.goals import TYPES, Goal  # noqa: E402

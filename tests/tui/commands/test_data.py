@@ -149,7 +149,7 @@ def test_an_address_that_is_none_is_a_wrong_flag(arguments: list[str]) -> None:
 
 
 def test_nothing_heavy_is_imported_for_help() -> None:
-    heavy = {"httpx2", "pydantic", "tarfile", "housequest.worlds.alfworld.data.index"}
+    heavy = {"httpx2", "pydantic", "tarfile", "housequest.worlds.alfworld.games"}
     code = f"import sys, housequest.tui.commands.data; print({heavy!r} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 

@@ -23,9 +23,9 @@ from housequest.tui.play.screen import PlayScreen
 from housequest.tui.play.status import PlayMode
 from housequest.tui.theme import DARK, LIGHT
 from housequest.worlds.base import Env, Step, Task, World
+from housequest.worlds.env import Wrapper
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import Wrapper
 from tests.backends.policy import Solver
 from tests.backends.server import Behaviour, Policy, Recorded, Response, Server, answer, raw, saying, serve, status
 from tests.tui.screen import (

@@ -10,9 +10,8 @@ import pytest
 from housequest.worlds.alfred.scoring import AlfredGoal, conditions
 from housequest.worlds.alfred.simulator.affordances import kind_in
 from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Size, Treated
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import Point, Pose
-from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.render import Frame
+from housequest.worlds.rooms.room import Box, Point, Pose
 
 FIXED = {"CounterTop", "DiningTable", "Fridge", "Sink", "SinkBasin", "Desk", "Shelf"}
 LAMPS = {"DeskLamp", "FloorLamp"}

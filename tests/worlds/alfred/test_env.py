@@ -17,9 +17,7 @@ from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.tasks import LowAction
 from housequest.worlds.base import Pictured, Task
 from housequest.worlds.errors import OrderError
-from housequest.worlds.rooms.floor import way
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.room import AHEAD, Pose, way
 from tests.worlds.alfred.simulator.played import scene
 
 GOAL = AlfredGoal("pick_and_place_simple", "egg", receptacle="diningtable")

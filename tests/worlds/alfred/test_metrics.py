@@ -20,8 +20,8 @@ from housequest.agent.evaluation.runs.files import lines_of
 from housequest.agent.evaluation.runs.result import Result, SelectedTask
 from housequest.knowledge.rules import wilson
 from housequest.worlds.alfred.metrics import METRICS
+from housequest.worlds.base import Played
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.metrics import Played
 from tests.agent.evaluation.recorded import Lived, run
 
 EPISODES = (

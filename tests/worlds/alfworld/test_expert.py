@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.base import Observation, Policy
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
 from housequest.worlds.household.belief import kind

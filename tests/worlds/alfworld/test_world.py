@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.data.index import Index
-from housequest.worlds.alfworld.data.tasks import GAME_FILE
+from housequest.worlds.alfworld.games import GAME_FILE, Index
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, GameError, HousequestError, TaskNotFound
 from housequest.worlds.household.goals import TASK_TYPES

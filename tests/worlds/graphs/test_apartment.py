@@ -17,9 +17,9 @@ from housequest.worlds.graphs.houses import make_apartment
 from housequest.worlds.graphs.room import plan_of, situation
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world
-from housequest.worlds.rooms.apartment import MAX_ROOMS, Furnished, apartment, as_known
-from housequest.worlds.rooms.frame import Frame
 from housequest.worlds.rooms.furnish import MAX_FIXTURES
+from housequest.worlds.rooms.plans import MAX_ROOMS, Furnished, apartment, as_known
+from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import Room, believed
 from housequest.worlds.rooms.view import picture, text_plan
 from tests.worlds.graphs.tables import home, written

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.alfworld.room import room_of, situation
-from housequest.worlds.rooms.floor import reached, uncovered
 from housequest.worlds.rooms.furnish import MAX_FIXTURES
 from housequest.worlds.rooms.plans import make_up
-from housequest.worlds.rooms.room import Room, Situation
+from housequest.worlds.rooms.room import Room, Situation, reached, uncovered
 from housequest.worlds.rooms.view import draw, gaze, picture
 from tests.worlds.rooms.houses import calls
 

@@ -17,10 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import EYE, Point, Pose
-from housequest.worlds.rooms.render import MAX_PIXELS, Camera, field, render
-from housequest.worlds.rooms.room import Box, Room, Situation, believed
+from housequest.worlds.rooms.render import MAX_PIXELS, Camera, Frame, field, render
+from housequest.worlds.rooms.room import EYE, Box, Point, Pose, Room, Situation, believed
 from housequest.worlds.rooms.stage import Part, furniture, inner, outer
 from housequest.worlds.rooms.view import draw, gaze, picture
 from tests.worlds.rooms.houses import HOUSES, house, played

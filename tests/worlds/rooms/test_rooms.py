@@ -17,16 +17,28 @@ from housequest.worlds.alfworld.engine.game import numbered
 from housequest.worlds.alfworld.engine.pddl import parse_problem
 from housequest.worlds.alfworld.room import situation
 from housequest.worlds.alfworld.text import HOUSEHOLD
+from housequest.worlds.env import StepLimit
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world
-from housequest.worlds.rooms.floor import way, with_way
 from housequest.worlds.rooms.furnish import MAX_FIXTURES, Located, furnish
-from housequest.worlds.rooms.kinds import kind_of
-from housequest.worlds.rooms.poses import GRID, Point, Pose, read_place, read_point
-from housequest.worlds.rooms.room import AHEAD, Box, Holder, Room, Situation, believed
+from housequest.worlds.rooms.room import (
+    AHEAD,
+    GRID,
+    Box,
+    Holder,
+    Point,
+    Pose,
+    Room,
+    Situation,
+    believed,
+    kind_of,
+    read_place,
+    read_point,
+    way,
+    with_way,
+)
 from housequest.worlds.rooms.stage import MAX_BOXES, furniture
 from housequest.worlds.rooms.view import draw, gaze, picture, text_plan
-from housequest.worlds.wrappers import StepLimit
 from tests.worlds.rooms.houses import (
     HOUSES,
     calls,

@@ -12,10 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from housequest.worlds.alfred.simulator.affordances import kind_in
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import EYE, Point, Pose
-from housequest.worlds.rooms.render import Size
-from housequest.worlds.rooms.room import Box, Room
+from housequest.worlds.rooms.render import Frame, Size
+from housequest.worlds.rooms.room import EYE, Box, Point, Pose, Room
 
 if TYPE_CHECKING:
     from numpy import bool_

@@ -17,9 +17,8 @@ from housequest.worlds.alfred.simulator.placing import deepest, settled, spots
 from housequest.worlds.alfred.simulator.sight import Sight, unhidden, visible
 from housequest.worlds.errors import WorldError
 from housequest.worlds.errors import nearest as hint
-from housequest.worlds.rooms.contents import pivot
-from housequest.worlds.rooms.poses import GRID, Point, Pose
-from housequest.worlds.rooms.room import AHEAD
+from housequest.worlds.rooms.room import AHEAD, GRID, Point, Pose
+from housequest.worlds.rooms.stage import pivot
 
 VERSION = 2
 """Increased whenever an action gets another answer or a frame other pixels."""

@@ -18,11 +18,9 @@ from housequest.worlds.alfred.simulator.sight import visible
 from housequest.worlds.alfworld.engine.game import Action, Game
 from housequest.worlds.alfworld.engine.native import NativeEnv, commands
 from housequest.worlds.base import Step, Task
+from housequest.worlds.env import Wrapper
 from housequest.worlds.household.enacted import Divergence, Enacted, Move
-from housequest.worlds.rooms.floor import way
-from housequest.worlds.rooms.poses import GRID, Pose
-from housequest.worlds.rooms.room import AHEAD
-from housequest.worlds.wrappers import Wrapper
+from housequest.worlds.rooms.room import AHEAD, GRID, Pose, way
 
 _TILT = 15.0
 _NEAR = 1.8

@@ -9,11 +9,9 @@ from math import hypot
 
 from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, MOVABLE, SLICES, TOGGLEABLE, kind_in
 from housequest.worlds.alfred.simulator.base import FLOOR, NOTHING_TREATED, Lying, Scene, SimulatedObject, Treated
-from housequest.worlds.rooms import contents
-from housequest.worlds.rooms.contents import BOARD
-from housequest.worlds.rooms.kinds import kind_of
-from housequest.worlds.rooms.poses import Point, Pose
-from housequest.worlds.rooms.room import AHEAD, Box, Fixture
+from housequest.worlds.rooms import stage
+from housequest.worlds.rooms.room import AHEAD, Box, Fixture, Point, Pose, kind_of
+from housequest.worlds.rooms.stage import BOARD
 
 HAND = "hand"
 """Where a thing is that is held."""
@@ -103,7 +101,7 @@ def before(machine: Fixture, name: str) -> Point:
     """Where a thing of this name stands in front of a machine that has no inside."""
     middle, (dx, dz) = machine.box.centre, AHEAD[machine.front]
     out = machine.box.spans(machine.front)[1] / 2 + kind_of(name).depth / 2
-    return contents.pivot(name, middle.x + dx * out, machine.box.y0, middle.z + dz * out)
+    return stage.pivot(name, middle.x + dx * out, machine.box.y0, middle.z + dz * out)
 
 
 def _within(one: Lying, basin: Box) -> Lying:
@@ -127,7 +125,7 @@ def fixtures(scene: Scene) -> Iterator[tuple[str, Fixture]]:
 
 def box_at(one: Lying) -> Box:
     """The box of a thing where it lies."""
-    return contents.box_at(one.name, one.point)
+    return stage.box_at(one.name, one.point)
 
 
 def apart(pose: Pose, box: Box) -> float:

@@ -11,9 +11,8 @@ from math import isfinite
 from typing import Any, cast
 
 from housequest.worlds.alfred.simulator.base import HEIGHT, Event, SimulatedObject
-from housequest.worlds.rooms.poses import EYE, Point, Pose
 from housequest.worlds.rooms.render import Size
-from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.room import EYE, Box, Point, Pose
 
 MOST_OBJECTS = 5_000
 _TEMPERATURES = ("Cold", "Hot", "RoomTemp")

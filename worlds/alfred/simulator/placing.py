@@ -9,10 +9,8 @@ from math import hypot
 from housequest.worlds.alfred.simulator.affordances import kind_in
 from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
 from housequest.worlds.alfred.simulator.layout import Layout, before, box_at
-from housequest.worlds.rooms.contents import BOARD, box_of, pivot
-from housequest.worlds.rooms.kinds import kind_of
-from housequest.worlds.rooms.poses import Point, Pose
-from housequest.worlds.rooms.room import AHEAD, Box, Fixture
+from housequest.worlds.rooms.room import AHEAD, Box, Fixture, Point, Pose, kind_of
+from housequest.worlds.rooms.stage import BOARD, box_of, pivot
 
 _BESIDE = 0.12
 _BELOW = 0.25

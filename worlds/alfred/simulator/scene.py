@@ -13,14 +13,12 @@ from housequest.worlds.alfred.model import KNIVES_LEFT
 from housequest.worlds.alfred.simulator.affordances import KNIVES, MOVABLE, OPEN_AT_FIRST, OPENABLE, SLICES, kind_named
 from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
 from housequest.worlds.alfred.simulator.reshaping import reshaped
-from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.engine.game import Game, State, numbered
 from housequest.worlds.alfworld.engine.pddl import parse_problem
 from housequest.worlds.alfworld.room import room_of, situation
-from housequest.worlds.rooms.contents import laid_in, pivot
-from housequest.worlds.rooms.kinds import kind_of
-from housequest.worlds.rooms.poses import EYE, Point, read_point
-from housequest.worlds.rooms.room import Box, Fixture, Room
+from housequest.worlds.alfworld.text import load_counts
+from housequest.worlds.rooms.room import EYE, Box, Fixture, Point, Room, kind_of, read_point
+from housequest.worlds.rooms.stage import laid_in, pivot
 
 _METRES = re.compile(r"(?:_(?P<sign>plus|minus)_)?(?P<whole>\d+)_dot_(?P<rest>\d+)", re.ASCII)
 _SIGNS = {"plus": "+", "minus": "-", None: ""}

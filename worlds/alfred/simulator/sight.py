@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 from housequest.worlds.alfred.simulator.affordances import ENCLOSING, LAMPS, kind_in
 from housequest.worlds.alfred.simulator.base import FIELD, FLOOR, SIZE, VISIBLE, Scene, SimulatedObject
 from housequest.worlds.alfred.simulator.layout import HAND, Layout, State, apart, listed
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import Point, Pose
-from housequest.worlds.rooms.render import Camera, Size, field, render
-from housequest.worlds.rooms.room import Fixture, Holder, Room, Situation
+from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
+from housequest.worlds.rooms.room import Fixture, Holder, Point, Pose, Room, Situation
 from housequest.worlds.rooms.stage import Part, furniture, inner
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from housequest.worlds.alfred.simulator.base import (
 )
 from housequest.worlds.alfred.simulator.metadata import read_objects, read_pose
 from housequest.worlds.errors import Unsupported, WorldError, shown
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.render import Size
+from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.workers import Refused, Worker, WorkerError
 
 MAJOR = "5."

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from housequest.worlds.alfworld.data.tasks import FILE, GAME_FILE, TRAJECTORY_FILE
 from housequest.worlds.alfworld.engine.game import PLACEHOLDER, parse_game, read_published
 from housequest.worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
 from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.games import FILE, GAME_FILE, TRAJECTORY_FILE
 from housequest.worlds.errors import ConfigurationError, GameError, shown, unquoted
 from housequest.worlds.household.goals import TYPES
 from housequest.worlds.household.planner import Unsolvable

@@ -28,9 +28,8 @@ from housequest.agent.roles.messages import opening_text
 from housequest.agent.training.corpus import Arrays, TrainingGame
 from housequest.agent.training.demonstrations import step_of
 from housequest.knowledge.examples import subtasks_of_goal
-from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.expert import make_expert
-from housequest.worlds.alfworld.text.goals import goal_sentences
+from housequest.worlds.alfworld.text import goal_sentences, load_counts
 from housequest.worlds.household.goals import Goal
 
 MISSTEPS = 0.12

@@ -18,8 +18,7 @@ from markupsafe import Markup
 from housequest.agent.episodes.drawing import Scene, scenes
 from housequest.agent.episodes.events import Event, Stepped, TurnSpent
 from housequest.worlds.errors import Unsupported
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.render import Size
+from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.rooms.stage import AGENT
 
 SIZE = (288, 216)

@@ -32,8 +32,7 @@ from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import ReplyError, Role
 from housequest.agent.skills.skill import Skill
 from housequest.knowledge.choosing import RuleBudget
-from housequest.worlds.alfworld.text import HOUSEHOLD
-from housequest.worlds.alfworld.text.reader import begin
+from housequest.worlds.alfworld.text import HOUSEHOLD, begin
 from housequest.worlds.base import World
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import make_world

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from housequest.worlds.rooms.frame import Frame
-from housequest.worlds.rooms.poses import EYE, Point, Pose
-from housequest.worlds.rooms.render import Camera, field, render
-from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.render import Camera, Frame, field, render
+from housequest.worlds.rooms.room import EYE, Box, Point, Pose
 from housequest.worlds.rooms.stage import Part
 
 VIEW = 60.0

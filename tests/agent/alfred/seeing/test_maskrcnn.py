@@ -13,8 +13,7 @@ import pytest
 
 from housequest.agent.alfred.seeing.detector import CLASSES, LEAST_SCORE, make_perception
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.room import Box, Pose
 from tests.agent.alfred.seeing.frames import drawn
 
 torch = pytest.importorskip("torch", reason="needs torch: pip install 'housequest[maskrcnn]'")

@@ -13,8 +13,7 @@ import pytest
 from housequest.agent.alfred.seeing.detector import make_perception
 from housequest.agent.alfred.seeing.perception import LOOK_ALIKES, Noise, Noisy, Truth, kind_in
 from housequest.worlds.errors import ConfigurationError, Unsupported
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.room import Box, Pose
 from tests.agent.alfred.seeing.frames import by_hand, drawn
 
 MUGS = by_hand(("00..", "00..", "..11", "..11"), ("Mug|+01.00|+00.90|-00.10", "Fridge|-02.00|+00.00|+00.00"))

@@ -20,8 +20,7 @@ from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Env, Pictured
 from housequest.worlds.registry import make_world
-from housequest.worlds.rooms.poses import Pose
-from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.room import Box, Pose
 from tests.agent.alfred.seeing.frames import drawn
 
 SIZE = (150, 150)

@@ -7,9 +7,8 @@ import pytest
 
 from housequest.agent.alfred.seeing.perception import Detection, Percept, Truth
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap, points
-from housequest.worlds.rooms.poses import EYE, Pose
 from housequest.worlds.rooms.render import field
-from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.room import EYE, Box, Pose
 from tests.agent.alfred.seeing.frames import drawn
 
 HERE = Pose(0.0, 0.0)

@@ -19,10 +19,10 @@ from housequest.agent.skills.skill import Skill
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.houses.house import House
 from housequest.worlds.base import Step, Transition
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import Boundary, WorldError
 from housequest.worlds.household.goals import GoalForm
 from housequest.worlds.registry import make_world
-from housequest.worlds.wrappers import Wrapper
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
 
 UNREAD = ParseFailure("actor", "no command in it")

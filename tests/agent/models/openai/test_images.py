@@ -14,7 +14,7 @@ from housequest.agent.models.checking import check_model
 from housequest.agent.models.openai.probes import names_colours
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError, Unsupported
-from housequest.worlds.rooms.frame import png_file
+from housequest.worlds.rooms.render import png_file
 from tests.backends import server as backend
 from tests.backends.server import Policy, Recorded, Server, decoded, serve
 

@@ -31,7 +31,7 @@ from housequest.agent.training.lora.teacher import LIKE_LLAMA, Teacher
 from housequest.agent.training.lora.worked import worked_examples
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.tui.cli import main
-from housequest.worlds.alfworld.text.goals import read_goal
+from housequest.worlds.alfworld.text import read_goal
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import make_world

@@ -8,7 +8,7 @@ from housequest.worlds.alfred.simulator.affordances import ENCLOSING, kind_in
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
 from housequest.worlds.errors import WorldError
-from housequest.worlds.rooms.poses import GRID
+from housequest.worlds.rooms.room import GRID
 from tests.worlds.alfred.simulator.played import begun, facing, scene
 
 SCENE = "example:1"

@@ -9,7 +9,7 @@ import pytest
 from housequest.worlds.alfred.simulator.affordances import kind_named
 from housequest.worlds.alfred.simulator.base import FLOOR
 from housequest.worlds.alfred.simulator.scene import thor_id, written
-from housequest.worlds.rooms.poses import Point
+from housequest.worlds.rooms.room import Point
 from tests.worlds.alfred.simulator.played import scene
 
 ID = re.compile(r"[A-Z][A-Za-z]+(\|[+-]?\d\d\.\d\d){3}(\|[A-Z][A-Za-z]+)?")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.data.annotations import sentences_of
+from housequest.worlds.alfworld.games import sentences_of
 from housequest.worlds.tasks import GoalSource, parse_goal_source
 
 

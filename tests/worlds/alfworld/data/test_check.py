@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.worlds.alfworld.data.archives import import_games
-from housequest.worlds.alfworld.data.index import check_data
+from housequest.worlds.alfworld.download import import_games
+from housequest.worlds.alfworld.games import check_data
 from tests.worlds.alfworld.samples import HEAT, OLDER, encoded, published, put, unpacked
 
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.data.counts import load_counts
+from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import KnowledgeError
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.counts import Placement, parse_counts
 from scripts.count_locations import ROOMS, SPLIT, count, dump
 from tests.worlds.alfworld.play import BUNDLED, loaded, published
 
-CONTENT = files("housequest.worlds.alfworld.data").joinpath("counts.json").read_bytes()
+CONTENT = files("housequest.worlds.alfworld").joinpath("counts.json").read_bytes()
 
 
 def test_the_shipped_table_says_where_it_comes_from() -> None:

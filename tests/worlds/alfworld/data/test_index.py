@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.data.index import Entry, Index
 from housequest.worlds.alfworld.engine.game import MAX_FILE
+from housequest.worlds.alfworld.games import Entry, Index
 from housequest.worlds.errors import WorldError
 from housequest.worlds.paths import cache_folder
 from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, put, unpacked

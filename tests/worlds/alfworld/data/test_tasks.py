@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.data.tasks import GAME_FILE, game_at, in_order, read_reference, type_of_trial
+from housequest.worlds.alfworld.games import GAME_FILE, game_at, in_order, read_reference, type_of_trial
 from housequest.worlds.household.goals import TASK_TYPES
 
 

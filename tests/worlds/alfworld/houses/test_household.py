@@ -16,12 +16,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.data.counts import load_counts
 from housequest.worlds.alfworld.engine.native import won
 from housequest.worlds.alfworld.engine.planner import Solution, plan
-from housequest.worlds.alfworld.houses.habits import Habits, Room, counted_habits, habits_of
-from housequest.worlds.alfworld.houses.house import SEEDS, GeneratedTasks, House, Houses, make_house
-from housequest.worlds.alfworld.text.goals import goal_sentences, read_goal
+from housequest.worlds.alfworld.houses.house import (
+    SEEDS,
+    GeneratedTasks,
+    Habits,
+    House,
+    Houses,
+    Room,
+    counted_habits,
+    habits_of,
+    make_house,
+)
+from housequest.worlds.alfworld.text import goal_sentences, load_counts, read_goal
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.errors import ConfigurationError, TaskNotFound
 from housequest.worlds.household.belief import kind

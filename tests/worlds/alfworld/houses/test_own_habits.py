@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.worlds.alfworld.houses.habits import counted_habits, read_habits
-from housequest.worlds.alfworld.houses.house import make_house
+from housequest.worlds.alfworld.houses.house import counted_habits, make_house, read_habits
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
 

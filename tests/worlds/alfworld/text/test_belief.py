@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.text.reader import begin, refused, update
+from housequest.worlds.alfworld.text import begin, refused, update
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief, Item, Receptacle, describe, kind
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, hidden_of, loaded, name_of, published

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from housequest.worlds.alfworld.diagnosis import Diagnosed, explain
 from housequest.worlds.alfworld.engine.game import Game
 from housequest.worlds.alfworld.engine.native import REFUSED, NativeEnv
-from housequest.worlds.alfworld.text.diagnosis import Diagnosed, explain
-from housequest.worlds.alfworld.text.reader import begin, canonical, update
+from housequest.worlds.alfworld.text import begin, canonical, update
 from housequest.worlds.base import Env, Observation
+from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import OrderError
 from housequest.worlds.household.belief import Belief, kind
-from housequest.worlds.wrappers import OrderChecked, StepLimit
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, any_commands, env_of, hidden_of, loaded, name_of, published
 from tests.worlds.alfworld.text.test_belief import ANY_TEXT, OPENING
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.text.goals import guess_goal, read_goal
+from housequest.worlds.alfworld.text import guess_goal, read_goal
 from housequest.worlds.household.goals import TASK_TYPES, Goal
 from tests.worlds.alfworld.play import loaded, published
 

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from housequest.worlds.alfworld.text.reader import begin, canonical, refused, update
+from housequest.worlds.alfworld.text import begin, canonical, refused, update
 from housequest.worlds.base import Env, Step
+from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import OrderError, nearest, shown, unquoted
 from housequest.worlds.household.belief import Belief, Openness, kind
 from housequest.worlds.household.goals import APPLIANCES, KNIVES
-from housequest.worlds.wrappers import Wrapper
 
 MAX_COMMAND = 1_000
 MAX_CHOICES = 6

@@ -9,28 +9,111 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from housequest.worlds.alfworld.data.annotations import sentences_of
-from housequest.worlds.alfworld.data.tasks import (
-    GAME_FILE,
-    GET_DATA,
-    LAYOUT,
-    PUBLISHED,
-    TRAJECTORY_FILE,
-    splits_of,
-    type_of_trial,
-)
 from housequest.worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from housequest.worlds.errors import GameError, WorldError, shown
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.paths import atomic_write, cache_folder, read_file
+from housequest.worlds.tasks import joined_sentences, plain_sentence
+
+PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen": 134}
+"""How many games each published split has, in the order in which splits are shown."""
+
+EVALUATED = "valid_seen"
+TRAINING = "train"
+"""The splits that are evaluated and that are learned from if none is named."""
+
+EXAMPLE = "example"
+"""The split of the shipped houses; always available."""
+
+FILE = "file"
+"""The unlisted split of games named by a path outside the data folder."""
+
+GENERATED = "generated"
+"""The unlisted, endless split of generated houses, ``generated:SEED``."""
+
+LAYOUT = "json_2.1.1"
+GAME_FILE = "game.tw-pddl"
+TRAJECTORY_FILE = "traj_data.json"
+MAX_TRAJECTORY = 32 << 20
+"""Bytes of one ``traj_data.json``; every published one is well below."""
+
+GET_DATA = "Fetch the games with `housequest data download`, or set ALFWORLD_DATA to the folder that holds json_2.1.1."
+
+_NUMBERED = re.compile(r"(?P<split>[^/\\:]+):(?P<number>[0-9]{1,19})", re.ASCII)
+
+
+def splits_of(folders: Iterable[str]) -> tuple[str, ...]:
+    """The splits in folders of these names, in order; those of which a reference would mean something else are left out."""
+    return in_order(
+        name for name in folders if name not in (EXAMPLE, FILE, GENERATED) and ":" not in name and name.isprintable()
+    )
+
+
+def in_order(splits: Iterable[str]) -> tuple[str, ...]:
+    """The splits in the order of ``PUBLISHED``, then all others by name."""
+    known = list(PUBLISHED)
+    return tuple(sorted(splits, key=lambda split: (known.index(split) if split in PUBLISHED else len(known), split)))
+
+
+def type_of_trial(trial: str) -> str:
+    """What ``<task>/<trial>`` starts with, up to the first hyphen: a task type, or anything else."""
+    return trial.partition("/")[0].partition("-")[0]
+
+
+def read_reference(reference: str) -> tuple[str, int] | None:
+    """Read ``split:number``; None for any other form."""
+    match = _NUMBERED.fullmatch(reference)
+    return (match["split"], int(match["number"])) if match else None
+
+
+def game_at(reference: str) -> Path | None:
+    """The game file at the path ``reference``, or in that folder; None if there is none."""
+    try:
+        path = Path(os.path.abspath(Path(reference).expanduser()))  # noqa: PTH100 (links stay as they are called)
+        path = path / GAME_FILE if path.is_dir() else path
+        return path if path.is_file() and str(path).isprintable() else None
+    except (OSError, RuntimeError, ValueError):  # a name too long, an unknown user's home, a null character: no such file
+        return None
+
+
+_MOST_STEPS = 60
+
+
+def sentences_of(trajectory: Path, *, steps: bool = False) -> tuple[str, ...]:
+    """The annotators' goals in ``traj_data.json`` in order, with or without ``steps``; "" for an annotator who wrote none.
+
+    A missing or damaged file gives no goals: the game is playable without, and games that lack human goals are reported.
+    """
+    try:
+        if not trajectory.is_file() or trajectory.stat().st_size > MAX_TRAJECTORY:
+            return ()
+        content: Any = json.loads(read_file(trajectory))
+        annotations: Any = content["turk_annotations"]["anns"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return ()
+    if not isinstance(annotations, list):
+        return ()
+    return tuple(_sentence(one, steps=steps) for one in cast("list[Any]", annotations))
+
+
+def _sentence(annotation: Any, *, steps: bool) -> str:
+    written = cast("dict[str, Any]", annotation) if isinstance(annotation, dict) else {}
+    goal, steps_given = written.get("task_desc"), written.get("high_descs")
+    sentence = plain_sentence(goal) if isinstance(goal, str) else ""
+    if not (steps and sentence and isinstance(steps_given, list)):
+        return sentence
+    described = [plain_sentence(step) for step in cast("list[Any]", steps_given)[:_MOST_STEPS] if isinstance(step, str)]
+    return joined_sentences((sentence, *described))
+
 
 _VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
 """Changes with the columns of an entry and with the accepted games."""

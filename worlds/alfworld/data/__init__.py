@@ -1,1 +1,0 @@
-"""The published games: names, files, downloads, checks and counts."""
