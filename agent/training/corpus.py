@@ -28,7 +28,7 @@ from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.games import GENERATED, TRAJECTORY_FILE, sentences_of
 from housequest.worlds.alfworld.houses.house import Habits, counted_habits, make_house
-from housequest.worlds.alfworld.text import goal_sentences, load_counts, read_goal, reader
+from housequest.worlds.alfworld.text import begin, goal_sentences, load_counts, read_goal
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task
 from housequest.worlds.errors import ConfigurationError
@@ -179,7 +179,7 @@ def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> I
     for number, game in enumerate(games):
         random = Random(f"plans {seed} {number}")
         opening = game.env.reset().observation
-        places = sorted({one.kind for one in reader.begin(opening).receptacles})
+        places = sorted({one.kind for one in begin(opening).receptacles})
         for _ in range(passes):
             said = random.choice(goal_sentences(game.goal))
             for sentence in (said, *game.human, goal_wording(random, game.goal, places)):
@@ -193,7 +193,7 @@ def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> It
     """
     for number, game in enumerate(games):
         random = Random(f"misread {seed} {number}")
-        belief = reader.begin(game.env.reset().observation)
+        belief = begin(game.env.reset().observation)
         places = sorted({one.kind for one in belief.receptacles})
         for _ in range(passes):
             written = (*game.human, goal_wording(random, game.goal, places), random.choice(goal_sentences(game.goal)))
