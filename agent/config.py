@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from housequest.agent.evaluation.families import family_named
+from housequest.agent.evaluation.parts import family_named
 from housequest.agent.models.registry import is_free
 from housequest.agent.protocols import find_protocol
 from housequest.agent.trust import Demand, FolderFile, Untrusted, counts, demands_of, is_trusted, without

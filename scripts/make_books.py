@@ -30,8 +30,8 @@ from housequest.agent.episodes.loop import run_episode
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.evaluation.runs.batch import run_batch
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import SelectedTask
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.knowledge.judging import examine
 from housequest.knowledge.mining import Mined, mine, mine_table

@@ -9,7 +9,8 @@ from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 from housequest.worlds.options import read_options
 
 if TYPE_CHECKING:
-    from housequest.worlds.base import Household, World
+    from housequest.worlds.base import World
+    from housequest.worlds.household.base import Household
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path

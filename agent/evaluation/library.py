@@ -18,8 +18,8 @@ def evaluate(*, out: Path | str | None = None, retry_errors: bool = False, **set
     """
     from housequest.agent.config import configure
     from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
-    from housequest.agent.evaluation.runs.series import series, series_folder, series_kind
     from housequest.agent.evaluation.runs.spec import make_run_spec
+    from housequest.agent.evaluation.runs.sweep import series, series_folder, series_kind
 
     configuration = configure(settings)
     options = RunOptions(workers=configuration.settings.workers, retry_errors=retry_errors)

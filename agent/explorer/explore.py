@@ -14,11 +14,11 @@ from pathlib import Path
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, Watcher, run_batch, stopped_when_full
-from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, Spending
+from housequest.agent.evaluation.runs.budget import BudgetTracker, Ledger, MeteredModel
 from housequest.agent.evaluation.runs.files import file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.ledger import Ledger
 from housequest.agent.evaluation.runs.spec import slug
+from housequest.agent.evaluation.runs.usage import Spending
 from housequest.agent.explorer.chunks import Chunk, EpisodeSteps, chunks, read_steps
 from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates, distilling_form
 from housequest.agent.explorer.filtering import FilterResult, filter_rules

@@ -11,8 +11,7 @@ from typing import Literal, TypeVar, get_args
 from housequest.agent.base import AgentEvent
 from housequest.agent.episodes.events import ParseFailed
 from housequest.agent.evaluation.runs.batch import run_workers
-from housequest.agent.evaluation.runs.budget import BudgetTracker, RunHalted
-from housequest.agent.evaluation.runs.ledger import Ledger, LedgerModel
+from housequest.agent.evaluation.runs.budget import BudgetTracker, Ledger, LedgerModel, RunHalted
 from housequest.agent.explorer.chunks import PlayedStep
 from housequest.agent.explorer.distiller import CandidateRule
 from housequest.agent.explorer.report import FailedCall

@@ -9,10 +9,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from housequest.agent.config import Configuration, Prices, world_of
+from housequest.agent.evaluation.runs.budget import LARGEST_LEDGER, LedgerCall
 from housequest.agent.evaluation.runs.files import Fault, begin_run, differences, faults_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.ledger import LARGEST as LARGEST_LEDGER
-from housequest.agent.evaluation.runs.ledger import LedgerCall
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.explorer.report import ExplorationReport
 from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name

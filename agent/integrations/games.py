@@ -17,8 +17,7 @@ from random import Random
 
 from housequest.agent.base import Act, GiveUp, Leave
 from housequest.agent.episodes.loop import EpisodeConfig
-from housequest.agent.evaluation.runs.selection import select
-from housequest.agent.evaluation.runs.spec import slug
+from housequest.agent.evaluation.runs.spec import select, slug
 from housequest.agent.integrations.hosted import (
     CommandResult,
     GameOpening,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from housequest.agent.episodes.loop import VIEW, EpisodeConfig
-from housequest.agent.evaluation.runs.selection import MANY, find_types
+from housequest.agent.evaluation.runs.spec import MANY, find_types
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import TaskNotFound, Unsupported, nearest, shown
 

@@ -15,8 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from housequest.agent.cluster.local import ProcessCluster
-from housequest.agent.cluster.on_ray import RayCluster
+from housequest.agent.cluster.local import ProcessCluster, RayCluster
 from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec

@@ -12,14 +12,12 @@ import pytest
 
 from housequest.agent.agents.registry import agent_names, resolve_settings
 from housequest.agent.config import Settings, SettingsSource, configure
-from housequest.agent.evaluation.analysis import card as cards
-from housequest.agent.evaluation.analysis.card import card_differences
-from housequest.agent.evaluation.analysis.ceilings import CeilingFigures
-from housequest.agent.evaluation.analysis.compare import compare
-from housequest.agent.evaluation.render.comparison import ComparisonReport
+from housequest.agent.evaluation.analysis.experts import CeilingFigures
+from housequest.agent.evaluation.analysis.run import card as cards
+from housequest.agent.evaluation.analysis.run import card_differences
+from housequest.agent.evaluation.render.comparison import ComparisonReport, compare
 from housequest.agent.evaluation.render.report import RunReport, ceiling_words
-from housequest.agent.evaluation.runs.selection import select
-from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec
+from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec, select
 from housequest.agent.protocols import ANY, PROTOCOLS
 from housequest.agent.setup import FrozenRules
 from housequest.worlds.errors import ConfigurationError

@@ -20,7 +20,7 @@ from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from housequest.agent.config import Configuration
-    from housequest.agent.evaluation.families import RunFamily
+    from housequest.agent.evaluation.parts import RunFamily
     from housequest.agent.evaluation.runs.batch import RunOptions
     from housequest.agent.evaluation.runs.budget import Budget
     from housequest.agent.evaluation.runs.shard import Shard
@@ -44,7 +44,7 @@ class EvalCall:
 
 
 class FamilyCommands(Protocol):
-    """What ``housequest eval`` does for a family of runs without episodes (`housequest.agent.evaluation.families`)."""
+    """What ``housequest eval`` does for a family of runs without episodes (`housequest.agent.evaluation.parts`)."""
 
     def evaluate(self, configuration: Configuration, out: Path | None, call: EvalCall) -> None:
         """Carry out one run, or go on with it, and print its figures."""
@@ -73,10 +73,10 @@ def evaluate(
 ) -> None:
     """Play many tasks with one agent and print a report. If interrupted, the same command resumes."""
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.families import family_named
+    from housequest.agent.evaluation.parts import family_named
     from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from housequest.agent.evaluation.runs.series import series_kind
     from housequest.agent.evaluation.runs.spec import make_run_spec
+    from housequest.agent.evaluation.runs.sweep import series_kind
     from housequest.tui.commands.running import announce, play_run, run_options, shard_folder
 
     call = EvalCall(read_budget(budget or ()), run_options(retry, shard, cluster), dry_run, as_json)
@@ -156,7 +156,7 @@ def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> Non
 
 def _sweep(file: Path, out: Path | None, flags: options.Flags, call: EvalCall) -> None:
     """Play all runs of a sweep, or resume it, and print its table."""
-    from housequest.agent.evaluation.families import family_named
+    from housequest.agent.evaluation.parts import family_named
     from housequest.agent.evaluation.runs.sweep import SweepFolder, configured_arms, plan_sweep, read_sweep
     from housequest.tui.commands.running import announce, shard_folder
 
@@ -182,9 +182,8 @@ def _sweep(file: Path, out: Path | None, flags: options.Flags, call: EvalCall) -
 
 def _series(kind: SeriesKind, configuration: Configuration, out: Path | None, call: EvalCall) -> None:
     """Play each task several times, or lost ones again, or go on with that, and print the figures."""
-    from housequest.agent.evaluation.runs.series import series, series_folder
     from housequest.agent.evaluation.runs.spec import make_run_spec
-    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.agent.evaluation.runs.sweep import SweepFolder, series, series_folder
     from housequest.tui.commands.running import announce, shard_folder
 
     settings, first = configuration.settings, make_run_spec(configuration)

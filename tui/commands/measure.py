@@ -14,8 +14,7 @@ from housequest.tui.commands.output import finish, print_json, print_lines, prin
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.runs.measurement import Measurement
-    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.agent.evaluation.runs.sweep import Measurement, SweepFolder
 
 
 @options.takes(*options.TASKS, "limit", "sample", *(name for name in options.PLAYER if name != "rules"), "workers")
@@ -39,8 +38,7 @@ def measure(
     from housequest.agent.config import configure
     from housequest.agent.evaluation.render.comparison import ComparisonReport, sides
     from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
-    from housequest.agent.evaluation.runs.measurement import measured, plan_measurement
-    from housequest.agent.evaluation.runs.sweep import SweepFolder
+    from housequest.agent.evaluation.runs.sweep import SweepFolder, measured, plan_measurement
     from housequest.tui.commands.running import announce, play_run, run_options, shard_folder, shard_played
 
     if alone and not ids:

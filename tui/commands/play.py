@@ -128,7 +128,7 @@ def _choose_task(world: World, settings: Settings, reference: str | None, random
     from random import Random
     from secrets import randbelow
 
-    from housequest.agent.evaluation.runs.selection import MANY, select
+    from housequest.agent.evaluation.runs.spec import MANY, select
 
     if reference is not None:
         if random or settings.type:

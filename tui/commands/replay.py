@@ -130,7 +130,7 @@ def _witness(name: Path) -> tuple[Path, int | None]:
 
 def _episode(path: Path, task: str | None) -> Path:
     """The episode's file: ``path`` itself, or that of ``task`` in the run there. Raises ``ConfigurationError``."""
-    from housequest.agent.evaluation.analysis.compare import find_task
+    from housequest.agent.evaluation.analysis.run import find_task
     from housequest.agent.evaluation.runs.folder import RunFolder
 
     if task is None:

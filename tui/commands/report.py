@@ -16,9 +16,9 @@ from housequest.worlds.paths import atomic_write, given_path
 from housequest.worlds.registry import load_plugin
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.analysis.compare import PriceList
+    from housequest.agent.evaluation.analysis.run import PriceList
     from housequest.agent.evaluation.analysis.series import SeriesReport
-    from housequest.agent.evaluation.render.formats import ReportFormat
+    from housequest.agent.evaluation.parts import ReportFormat
     from housequest.agent.evaluation.render.report import RunReport
     from housequest.agent.evaluation.runs.folder import RunFolder
 
@@ -98,7 +98,7 @@ def report(
 
 
 def _write_page(figures: RunReport | SeriesReport, folder: RunFolder, prices: PriceList, html: Path) -> None:
-    from housequest.agent.evaluation.analysis.compare import read_for_comparison
+    from housequest.agent.evaluation.analysis.run import read_for_comparison
     from housequest.agent.evaluation.analysis.series import SeriesReport
     from housequest.agent.evaluation.render.pages.render import run_page, series_page
 

@@ -14,13 +14,12 @@ from typing import Any, TypeVar
 import typer
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.clusters import read_cluster
+from housequest.agent.evaluation.parts import read_cluster
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped
-from housequest.agent.evaluation.runs.cost import money
-from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.shard import Shard, read_shard
 from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.evaluation.runs.usage import estimate, money
 from housequest.agent.models.processors import processors
 from housequest.agent.processes import Pool
 from housequest.knowledge.choosing import estimated_tokens, topic_of

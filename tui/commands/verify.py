@@ -10,7 +10,7 @@ from housequest.tui.commands import options
 from housequest.tui.commands.output import finish, print_result
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.runs.verify import Verification
+    from housequest.agent.evaluation.runs.shard import Verification
 
 
 def verify(
@@ -31,10 +31,10 @@ def verify(
 
 
 def _verified(path: Path) -> list[Verification]:
-    from housequest.agent.evaluation.families import family_of, family_of_sweep
+    from housequest.agent.evaluation.parts import family_of, family_of_sweep
     from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.runs.shard import verify_run, verify_sweep
     from housequest.agent.evaluation.runs.sweep import SweepFolder
-    from housequest.agent.evaluation.runs.verify import verify_run, verify_sweep
 
     folder = SweepFolder(path)
     if not folder.begun:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.runs.cost import cost, money
+from housequest.agent.evaluation.runs.usage import cost, money
 from housequest.agent.setup import HUMAN
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.text import percentage, plural

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Literal, overload
 
 from housequest.agent.episodes import events
-from housequest.agent.evaluation.runs.cost import Tokens
+from housequest.agent.evaluation.runs.usage import Tokens
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import household

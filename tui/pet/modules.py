@@ -13,9 +13,8 @@ from housequest.tui.commands.output import print_report
 from housequest.worlds.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from housequest.agent.agents.pet.modules import ModulesReport, WatchedEpisode
+    from housequest.agent.agents.pet.modules import Likeness, ModulesReport, WatchedEpisode
     from housequest.agent.agents.pet.thresholds import Way
-    from housequest.agent.evaluation.analysis.subtasks import Likeness
 
 
 @options.takes(
@@ -45,7 +44,7 @@ def modules(
     from housequest.agent.agents.pet.modules import modules_of, read_recorded, watch_all, watch_own
     from housequest.agent.agents.registry import make_agent, resolve_settings
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.analysis.compare import read_for_comparison
+    from housequest.agent.evaluation.analysis.run import read_for_comparison
     from housequest.agent.evaluation.runs.folder import RunFolder
     from housequest.agent.models.registry import destination, make_model, portable_name
     from housequest.worlds.registry import make_world
@@ -94,8 +93,7 @@ def _likeness(embedder: str | None, seen: Sequence[WatchedEpisode]) -> Likeness:
     """How alike sub-tasks are: by the embedding model, or by their words."""
     import asyncio
 
-    from housequest.agent.agents.pet.modules import planned_subtasks
-    from housequest.agent.evaluation.analysis.subtasks import by_embeddings, by_words
+    from housequest.agent.agents.pet.modules import by_embeddings, by_words, planned_subtasks
     from housequest.agent.models.embeddings import make_embedder, texts_go_to
 
     if embedder is None:

@@ -25,7 +25,7 @@ from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.analysis.paths import PathLengths
+    from housequest.agent.evaluation.analysis.experts import PathLengths
 
 _MEASURING = "par"
 _OPENING = "The world is still being opened."
@@ -157,7 +157,7 @@ class LiveScreen(ViewScreen):
             self.run_worker(self._measure(), group=_MEASURING)
 
     async def _measure(self) -> None:
-        from housequest.agent.evaluation.analysis.paths import PathLengths, path_lengths
+        from housequest.agent.evaluation.analysis.experts import PathLengths, path_lengths
 
         try:
             self.par = await self.in_thread(partial(path_lengths, self._game.world, self._game.task))

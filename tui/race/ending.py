@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from textual.content import Content
 
 from housequest.agent.episodes.events import Ended
+from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import Failure
-from housequest.agent.evaluation.analysis.paths import PathLengths
 from housequest.tui.episode.ending import Bar, Card, bars, par_bars
 from housequest.tui.text import plural
 from housequest.tui.theme import role_style

@@ -17,8 +17,8 @@ from housequest.agent.episodes.events import Started
 from housequest.agent.episodes.record import read_episode, sha256_of
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.analysis.metrics import Figures, Summary, summarise
-from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import state_folder

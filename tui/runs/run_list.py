@@ -14,7 +14,7 @@ from textual.widgets import Static
 from textual.widgets.option_list import Option
 
 from housequest.agent.evaluation.analysis.metrics import Figures
-from housequest.agent.evaluation.runs.selection import MANY
+from housequest.agent.evaluation.runs.spec import MANY
 from housequest.tui.runs.data import RunSnapshot, UnreadableRun
 from housequest.tui.runs.matrix import short_type
 from housequest.tui.text import cut, percentage, printable

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from housequest.agent.evaluation.runs.result import Result
+from housequest.agent.evaluation.runs.folder import Result
 from housequest.tui.base_screen import in_thread
 from housequest.tui.runs.charts import Chart, StepsChart, SuccessChart
 from housequest.tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest

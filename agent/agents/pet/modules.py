@@ -1,6 +1,7 @@
 """What PET's modules did in recorded episodes, following the paper's section 4.4.
 
-Planned sub-tasks are compared with those that the task's goal consists of (`housequest.agent.evaluation.analysis.subtasks`).
+Planned sub-tasks are compared with those that the task's goal consists of: whether they are the same, and how similar (table
+2).
 
 Relevance is compared with what an expert touched: the names in its accepted commands. A name judged for several sub-tasks
 counts with its highest score, which decides whether it was ever shown.
@@ -12,31 +13,116 @@ episodes PET is not asked after winning, so there Track has no recall; `watch` r
 from __future__ import annotations
 
 import asyncio
+import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from housequest.agent.agents.pet.agent import Pet, PetMemory
 from housequest.agent.agents.pet.roles import SUBTASKS
 from housequest.agent.base import Grants, Turn
 from housequest.agent.episodes.events import Body, Judged, ParseFailed, Planned, Progressed, Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.analysis.subtasks import (
-    Likeness,
-    PlannedSubtasks,
-    SubtaskFigures,
-    annotated_subtasks,
-    by_words,
-    subtask_figures,
-)
 from housequest.agent.evaluation.render.table import Column, Report, Section, Table, named_lines, percent, plain_data, wrapped
 from housequest.agent.evaluation.runs.batch import run_workers
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.models.base import Timing
-from housequest.knowledge.examples import played
+from housequest.agent.models.embeddings import Embedder
+from housequest.knowledge.examples import in_words, played
+from housequest.knowledge.selection import cosines
 from housequest.worlds.base import Observation, Transition, World
-from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.errors import ConfigurationError, TaskNotFound, shown
 from housequest.worlds.household.reading import names
+
+_WORD = re.compile(r"[a-z0-9]+")
+_LITTLE = frozenset({"a", "an", "the", "in", "on", "or"})
+"""Words that sub-tasks may differ in: "put the egg in/on the desk" and "put egg in or on desk" are the same."""
+Likeness = Callable[[str, str], float]
+"""How similar two lists of sub-tasks are, as texts: 1 where they are the same."""
+THRESHOLDS = tuple(tenths / 10 for tenths in range(1, 10))
+LEAST_SHOWN = 0.95
+"""The share of what an expert touched that a calibrated threshold shows at least: what is masked in error never comes back."""
+MISSED = 3
+"""How many plans that are not the annotated ones the text shows; the JSON has all."""
+
+
+def annotated_subtasks(world: World, task: str) -> tuple[str, ...]:
+    """The sub-tasks that the task's goal consists of, whatever words its player was told it in; empty if it is not known."""
+    try:
+        steps = world.household.steps(world.task(task).goal) if world.household else None
+    except TaskNotFound:
+        return ()
+    return in_words(steps or ())
+
+
+def by_words(planned: str, annotated: str) -> float:
+    """The cosine similarity of two texts' counts of words."""
+    counts = Counter(_words(planned)), Counter(_words(annotated))
+    every = sorted(counts[0].keys() | counts[1].keys())
+    (likeness,) = cosines([float(counts[0][word]) for word in every], [[float(counts[1][word]) for word in every]])
+    return min(likeness, 1.0)
+
+
+async def by_embeddings(pairs: Iterable[PlannedSubtasks], embedder: Embedder) -> Likeness:
+    """The cosine similarity of the ``embedder``'s vectors, which are asked for once. Raises ``ModelError``."""
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.text, pair.annotated_text)))
+    vectors = dict(zip(texts, await embedder.embed(texts), strict=True)) if texts else {}
+    return lambda planned, annotated: cosines(vectors[planned], [vectors[annotated]])[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSubtasks:
+    """The sub-tasks that were planned for a task, and the ``annotated`` ones; ``goal`` is what the planner was told."""
+
+    planned: tuple[str, ...]
+    annotated: tuple[str, ...]
+    goal: str = ""
+
+    @property
+    def text(self) -> str:
+        """The planned sub-tasks as one text."""
+        return ", ".join(self.planned)
+
+    @property
+    def annotated_text(self) -> str:
+        """The annotated sub-tasks as one text."""
+        return ", ".join(self.annotated)
+
+    @property
+    def right(self) -> bool:
+        """Whether they are the same, one by one, but for small words."""
+        return list(map(_words, self.planned)) == list(map(_words, self.annotated))
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskFigures:
+    """Of ``planned`` tasks whose annotation is known, ``right`` had exactly its sub-tasks; ``similarity`` is the mean.
+
+    ``missed`` are the others, as in the paper's table 4.
+    """
+
+    planned: int
+    right: int
+    similarity: float | None
+    missed: tuple[PlannedSubtasks, ...] = ()
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of plans that are the annotated sub-tasks."""
+        return self.right / self.planned if self.planned else None
+
+
+def subtask_figures(pairs: Sequence[PlannedSubtasks], likeness: Likeness = by_words) -> SubtaskFigures:
+    """The figures over ``pairs``; a plan that could not be read is empty, wrong, and not similar to anything."""
+    alike = [likeness(pair.text, pair.annotated_text) if pair.planned else 0.0 for pair in pairs]
+    missed = tuple(pair for pair in pairs if not pair.right)
+    return SubtaskFigures(len(pairs), len(pairs) - len(missed), fmean(alike) if alike else None, missed)
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in _WORD.findall(text.lower()) if word not in _LITTLE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +136,6 @@ class WatchedEpisode:
     touched: frozenset[str]
     watched: bool = False
     annotated: tuple[str, ...] = ()
-
-
-THRESHOLDS = tuple(tenths / 10 for tenths in range(1, 10))
-LEAST_SHOWN = 0.95
-"""The share of what an expert touched that a calibrated threshold shows at least: what is masked in error never comes back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,10 +359,6 @@ def _curves(*maskings: MaskingFigures) -> Section:
 
 def _cells(point: ThresholdFigures | None) -> tuple[str, str]:
     return ("-", "-") if point is None else (percent(point.masked), percent(point.recall))
-
-
-MISSED = 3
-"""How many plans that are not the annotated ones the text shows; the JSON has all."""
 
 
 def _planned(plans: SubtaskFigures) -> Iterator[str]:

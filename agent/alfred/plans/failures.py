@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from housequest.agent.alfred.plans.pool import PlanTask
-from housequest.agent.evaluation.analysis.lota_classes import LotaClass
+from housequest.agent.evaluation.analysis.failures import LotaClass
 from housequest.worlds.alfred.model import Cause
 from housequest.worlds.alfred.plans import Plan
 from housequest.worlds.alfred.scoring import AlfredGoal, PlanScore

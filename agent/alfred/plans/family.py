@@ -5,7 +5,7 @@ from __future__ import annotations
 from housequest.agent.alfred.plans.report import PlansReport
 from housequest.agent.alfred.plans.sweep import PlanSweepReport, read_plan_arms
 from housequest.agent.alfred.plans.work import read_manifest, read_rows, verify_plans
-from housequest.agent.evaluation.families import RunFamily
+from housequest.agent.evaluation.parts import RunFamily
 
 FAMILY = RunFamily(
     about="plans to score",

@@ -11,7 +11,7 @@ from statistics import fmean
 from housequest.agent.alfred.plans.planners import PLANNERS
 from housequest.agent.alfred.plans.run import PlanManifest
 from housequest.agent.alfred.plans.work import PlanResult
-from housequest.agent.evaluation.analysis.lota_classes import counted, told
+from housequest.agent.evaluation.analysis.failures import counted, told
 from housequest.agent.evaluation.analysis.statistics import Interval, clustered
 from housequest.agent.evaluation.render.table import (
     Column,
@@ -24,7 +24,7 @@ from housequest.agent.evaluation.render.table import (
     percents,
     wrapped,
 )
-from housequest.agent.evaluation.runs.selection import selection_text
+from housequest.agent.evaluation.runs.spec import selection_text
 from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.scoring import LEVELS, TASK_TYPES
 

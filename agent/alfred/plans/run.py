@@ -13,9 +13,8 @@ from typing import Literal
 from housequest.agent.alfred.plans.planners import PACKAGE, PLANNERS, PlannerSettings
 from housequest.agent.alfred.plans.pool import PlanTask, Pool, drawn, plan_tasks
 from housequest.agent.config import Prices, Settings
-from housequest.agent.evaluation.runs.result import Frozen
-from housequest.agent.evaluation.runs.selection import check_one_limit, find_types
-from housequest.agent.evaluation.runs.spec import installed_version, slug
+from housequest.agent.evaluation.runs.files import Frozen
+from housequest.agent.evaluation.runs.spec import check_one_limit, find_types, installed_version, slug
 from housequest.agent.models.embeddings import make_embedder
 from housequest.agent.models.registry import file_digest, portable_name
 from housequest.agent.roles.base import template_hashes

@@ -10,7 +10,8 @@ from pathlib import Path
 from housequest.agent.alfred.plans.report import CARD_WIDTH, MEASURES, PlanFigures, figures_data, plan_card
 from housequest.agent.alfred.plans.run import PlanRun, make_run
 from housequest.agent.alfred.plans.work import PlanResult, read_manifest, read_rows
-from housequest.agent.evaluation.analysis.card import arms_card, shared_card
+from housequest.agent.evaluation.analysis.arms import arms_card
+from housequest.agent.evaluation.analysis.run import shared_card
 from housequest.agent.evaluation.render.table import Column, Report, Section, Table, named_lines, percent, percents, wrapped
 from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.worlds.alfred import PLANS

@@ -22,13 +22,22 @@ from housequest.agent.alfred.plans.planners import InContextPlanner, NearestPlan
 from housequest.agent.alfred.plans.pool import PlanTask
 from housequest.agent.alfred.plans.run import PlanManifest, PlanRun
 from housequest.agent.episodes.record import with_digest
-from housequest.agent.evaluation.analysis.lota_classes import LotaClass
+from housequest.agent.evaluation.analysis.failures import LotaClass
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
-from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted
+from housequest.agent.evaluation.runs.budget import (
+    LARGEST_LEDGER,
+    BudgetTracker,
+    Ledger,
+    LedgerCall,
+    LedgerModel,
+    MeteredModel,
+    RunHalted,
+)
 from housequest.agent.evaluation.runs.files import (
     EVAL_REWRITES,
     LARGEST_MANIFEST,
     Fault,
+    Frozen,
     begin_run,
     differences,
     faults_of,
@@ -37,9 +46,7 @@ from housequest.agent.evaluation.runs.files import (
     read_bytes,
 )
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.ledger import LARGEST, Ledger, LedgerCall, LedgerModel
-from housequest.agent.evaluation.runs.result import Frozen
-from housequest.agent.evaluation.runs.verify import Verification
+from housequest.agent.evaluation.runs.shard import Verification
 from housequest.agent.models.base import Model
 from housequest.agent.models.registry import make_model
 from housequest.worlds.alfred.scoring import Level, level, score
@@ -104,7 +111,7 @@ def verify_plans(folder: Path) -> Verification:
         faults = []
     except ConfigurationError as error:
         finished, faults = 0, [Fault(str(results), str(error))]
-    faults += faults_of(LedgerCall, calls, LARGEST, lines=True)
+    faults += faults_of(LedgerCall, calls, LARGEST_LEDGER, lines=True)
     return Verification(folder, len(read_manifest(folder).tasks), finished, tuple(faults))
 
 

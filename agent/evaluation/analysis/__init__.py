@@ -1,6 +1,6 @@
 """Compute figures from recorded runs.
 
-``metrics`` summarises one run, ``failures`` classifies its lost episodes (with ``case``), ``paths`` finds the best path
-lengths, ``modules`` examines PET's modules, and ``transcript`` reads an episode turn by turn. ``compare`` pairs two runs,
-``seeds`` averages several, ``published`` sets a run beside the literature. ``statistics`` has the intervals and tests.
+``run`` reads one, ``metrics`` summarises it, ``failures`` classifies its lost episodes, ``experts`` finds what could have been
+reached, and ``transcript`` reads an episode turn by turn. ``series`` has several runs as one and ``arms`` those of a sweep, and
+``published`` sets a run beside the literature. ``statistics`` has the intervals and tests.
 """

@@ -16,13 +16,12 @@ from dataclasses import dataclass, field
 from math import fsum
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.analysis.ceilings import Ceiling, CeilingFigures
+from housequest.agent.evaluation.analysis.experts import Ceiling, CeilingFigures, PathLengths
 from housequest.agent.evaluation.analysis.failures import FailureKind
-from housequest.agent.evaluation.analysis.paths import PathLengths
 from housequest.agent.evaluation.analysis.statistics import Interval, bootstrap_mean, bootstrap_ratio, clustered, ratio, wilson
-from housequest.agent.evaluation.runs.cost import Tokens, cost
-from housequest.agent.evaluation.runs.result import Result, SelectedTask, total
-from housequest.agent.evaluation.runs.timing import EpisodeTiming
+from housequest.agent.evaluation.runs.files import SelectedTask, total
+from housequest.agent.evaluation.runs.folder import Result
+from housequest.agent.evaluation.runs.usage import EpisodeTiming, Tokens, cost
 from housequest.worlds.base import Metric, Played
 
 
@@ -307,7 +306,7 @@ class Figures:
 
     @property
     def repeated(self) -> int:
-        """Repeated commands, as `housequest.agent.evaluation.runs.result.repeats` counts them."""
+        """Repeated commands, as `housequest.agent.evaluation.runs.folder.repeats` counts them."""
         return sum(result.repeated for result in self.results)
 
     @property

@@ -17,9 +17,8 @@ from pydantic import BaseModel
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.analysis.statistics import Interval
 from housequest.agent.evaluation.render.table import Report, Section, one_line, percent, percents, plain_data, wrapped
-from housequest.agent.evaluation.runs.result import Frozen
-from housequest.agent.evaluation.runs.selection import selection_text
-from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.files import Frozen
+from housequest.agent.evaluation.runs.spec import Manifest, selection_text
 
 FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendered houses or other tasks."
 

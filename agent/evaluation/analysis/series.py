@@ -1,15 +1,61 @@
-"""What the report of several runs has in common, whether they repeat each other or play again what was lost."""
+"""Several runs as one report: runs that differ only in their seed, and lost tasks played again.
+
+Of repeats the figures are means with their intervals. Of retries, what the first attempt won is one figure, what was won in the
+end another.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
 
-from housequest.agent.evaluation.analysis.compare import Run
-from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.analysis.experts import Watcher
+from housequest.agent.evaluation.analysis.metrics import Extras, PlayedTask, Summary, joined
 from housequest.agent.evaluation.analysis.published import Measured
-from housequest.agent.evaluation.render.report import behind, ceilings_by_type, details, heading
-from housequest.agent.evaluation.render.table import Report, Section, Table, named_lines, wrapped
+from housequest.agent.evaluation.analysis.run import PriceList, Run, read_for_comparison
+from housequest.agent.evaluation.analysis.statistics import Interval, Mean, bootstrap_mean, deviation, mean_over_seeds, pass_at
+from housequest.agent.evaluation.render.report import (
+    RunReport,
+    behind,
+    ceilings_by_type,
+    definitions,
+    details,
+    heading,
+    notes,
+    pick,
+    shares,
+)
+from housequest.agent.evaluation.render.table import (
+    Report,
+    Section,
+    Table,
+    ends,
+    many,
+    named_lines,
+    percent,
+    percents,
+    wrapped,
+)
+from housequest.agent.evaluation.runs.files import SelectedTask, differences, total
+from housequest.agent.evaluation.runs.folder import Result, RunFolder
+from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.sweep import SweepFolder
+from housequest.agent.evaluation.runs.usage import EpisodeTiming
+from housequest.worlds.errors import ConfigurationError
+
+_PASSES = (1, 2, 4, 8, 16, 32, 64)
+"""The k of pass@k that a report for people has; the JSON has all."""
+_UNBOUNDED = {"steps", "cost"}
+"""Figures that are not shares."""
+OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."
+UNEQUAL = "Spread, best run and pass@k are left out until every run is finished."
 
 
 class SeriesReport(Report):
@@ -57,3 +103,369 @@ class SeriesReport(Report):
         yield ceilings_by_type(self.every)
         yield from self.tables()
         yield (line for sentence in self.sentences() for line in wrapped(sentence))
+
+
+def read_seeds(runs: Sequence[RunFolder], prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Run]:
+    """The runs by seed. Raises ``ConfigurationError`` where they differ in more than their seed, or two share one."""
+    found = sorted((read_for_comparison(run, prices, watcher) for run in runs), key=lambda run: run.seed)
+    for one, other in pairwise(found):
+        if one.seed == other.seed:
+            raise ConfigurationError(f"{one.name} and {other.name} have the same seed, {one.seed}; name runs of several seeds.")
+        if changes := differences(_seedless(one.manifest), _seedless(other.manifest)):
+            listed = "\n".join(f"  {change}" for change in changes)
+            raise ConfigurationError(
+                f"{one.name} and {other.name} differ in more than their seed:\n{listed}\nCompare them two by two."
+            )
+    return found
+
+
+def read_repeats(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> list[Run]:
+    """The repeats in ``folder`` that have begun. Raises ``ConfigurationError``."""
+    return read_seeds(folder.begun_runs("--repeat N"), prices, watcher)
+
+
+def _seedless(manifest: Manifest) -> Manifest:
+    """``manifest`` without its seed, and without the tasks if the seed drew them."""
+    config = manifest.configuration
+    tasks = () if config.sample is not None else manifest.tasks
+    return manifest.model_copy(update={"configuration": config.model_copy(update={"seed": 0, "repeat": None}), "tasks": tasks})
+
+
+@dataclass(frozen=True)
+class SeedsReport(SeriesReport):
+    """The figures of each run, and their means."""
+
+    runs: Sequence[Run]
+
+    @property
+    def parts(self) -> Sequence[Run]:
+        return self.runs
+
+    @property
+    def every(self) -> Summary:
+        return self._every
+
+    @cached_property
+    def _every(self) -> Summary:
+        return joined([run.summary for run in self.runs])
+
+    @property
+    def card(self) -> dict[str, str]:
+        """The card of the first run, with how often each task was played."""
+        repeats = {"repeats": str(len(self.runs))} if same_tasks(self.runs) else {}
+        return {**self.runs[0].card, **repeats, "asked": self.every.overall.asked}
+
+    @property
+    def heading(self) -> list[tuple[str, str]]:
+        seeds = ("seeds", ", ".join(str(run.seed) for run in self.runs))
+        return [*((name, value) for name, value in super().heading if name != "seed"), seeds]
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        mean = math.fsum(self._successes) / len(self.runs)
+        return (Measured("mean of these runs", mean, self.every.overall.interval, f"mean of {len(self.runs)} seeds"),)
+
+    def data(self) -> dict[str, object]:
+        tasks = over_tasks(self.runs)
+        over = {
+            name: mean and {"mean": mean.value, "interval": ends(mean.interval), "over_tasks": ends(tasks.get(name))}
+            for name, mean in means(self.runs).items()
+        }
+        runs = [RunReport(run.manifest, run.summary).data() for run in self.runs]
+        return {
+            "series": "repeats",
+            **super().data(),
+            "seeds": [run.seed for run in self.runs],
+            "same_tasks": same_tasks(self.runs),
+            "over_seeds": over,
+            "spread": {
+                "deviation": deviation(self._successes),
+                "least": min(self._successes),
+                "best": max(self._successes),
+                "pass_at": {str(k): share for k, share in pass_at_k(self.runs).items()},
+            }
+            if self._whole
+            else None,
+            "runs": [{"name": run.name, "seed": run.seed, **figures} for run, figures in zip(self.runs, runs, strict=True)],
+        }
+
+    def tables(self) -> Iterator[Table]:
+        """Each run, the types of task, and the means."""
+        columns = [*pick("tasks", "won", "err", "success"), *shares(self.runs[0].summary), *pick("steps")]
+        yield Table.of("seed", columns, [(str(run.seed), run.summary.overall) for run in self.runs])
+        groups = [*self.every.by_type.items(), ("all", self.every.overall)]
+        yield Table.of("episodes of all runs", pick("played", "won", "err", "success", "95 % interval"), groups)
+        tasks = over_tasks(self.runs)
+        rows = tuple(
+            (name.replace("_", " "), _written(name, mean.value), _ends(name, tasks.get(name)), _ends(name, mean.interval))
+            for name, mean in means(self.runs).items()
+            if mean is not None and (name != "cost" or mean.value)
+        )
+        yield Table((f"over {len(self.runs)} seeds", "mean", "95 %, other tasks", "95 %, other seeds"), tuple(rows))
+
+    def sentences(self) -> Iterator[str]:
+        """What the intervals cover, how far the runs lie apart, and what must not be taken for their mean."""
+        yield (
+            "Other tasks: where the mean would lie over other tasks of this kind, a task counting once however often it was "
+            "played. Other seeds: over other runs of the same tasks (Student's); - where the runs do not differ."
+        )
+        if not same_tasks(self.runs):
+            yield OWN_TASKS
+        yield from self._spread() if self._whole else (UNEQUAL,)
+        yield from definitions(self.runs[0].summary)
+        yield from notes(self.runs[0].manifest, self.every)
+
+    @property
+    def _successes(self) -> list[float]:
+        return [run.summary.overall.success for run in self.runs]
+
+    @property
+    def _whole(self) -> bool:
+        """Whether all of it was played: else the runs differ in more than chance."""
+        return not self.every.overall.unfinished
+
+    def _spread(self) -> Iterator[str]:
+        least, best, spread = min(self._successes), max(self._successes), deviation(self._successes)
+        if spread is None:
+            return
+        yield f"Spread of success: from {percent(least)} to {percent(best)}, standard deviation {percent(spread)}."
+        if passes := pass_at_k(self.runs):
+            listed = ", ".join(f"pass@{k} {percent(share)}" for k, share in passes.items() if k in _PASSES or k == len(passes))
+            yield f"{listed}: the share of tasks that at least one of k runs wins, estimated without bias."
+        yield f"Best of {len(self.runs)} runs: {percent(best)}. That is chosen by its result, and no mean."
+
+
+def _ends(name: str, interval: Interval | None) -> str:
+    return " to ".join(_written(name, end) for end in ends(interval) or ()) or "-"
+
+
+def _written(name: str, value: float) -> str:
+    return f"{value:.4g}" if name in _UNBOUNDED else percent(value)
+
+
+def means(runs: Sequence[Run]) -> dict[str, Mean | None]:
+    """Each figure over the runs with Student's 95 % interval, clipped to [0, 1] for shares; None where a run lacks it."""
+    each = [_figures(run.summary) for run in runs]
+    found: dict[str, Mean | None] = {}
+    for name in each[0]:
+        values = [value for figures in each if (value := figures[name]) is not None]
+        found[name] = mean_over_seeds(values, share=name not in _UNBOUNDED) if len(values) == len(runs) else None
+    return found
+
+
+def _figures(summary: Summary) -> dict[str, float | None]:
+    count = summary.overall
+    means = {
+        "goal_conditions": count.goal.mean,
+        "success_by_path": count.success_by_path.mean,
+        "goal_conditions_by_path": count.goal_by_path.mean,
+    }
+    return {
+        "success": count.success,
+        **({metric.label: count.of(metric).value for metric in summary.metrics} or means),
+        "steps": count.commands.mean,
+        "cost": count.cost.total,
+    }
+
+
+def over_tasks(runs: Sequence[Run]) -> dict[str, Interval]:
+    """The 95 % interval of each figure's mean over tasks like these, as far as every run has it of the same tasks.
+
+    A task counts once, with its mean over the runs (bootstrap); success as
+    `housequest.agent.evaluation.analysis.statistics.clustered`.
+    """
+    found = {"success": joined([run.summary for run in runs]).overall.interval}
+    if not same_tasks(runs):
+        return found
+    tasks: dict[str, list[PlayedTask]] = {}
+    for each in (each for run in runs for each in run.summary.overall.played):
+        tasks.setdefault(each.task.id, []).append(each)
+    for name, of in _OF_TASK.items():
+        values = [of(each) for tries in tasks.values() for each in tries]
+        if values and None not in values:
+            found[name] = bootstrap_mean([fmean(of(each) or 0.0 for each in tries) for tries in tasks.values()])
+    return found
+
+
+_OF_TASK: Mapping[str, Callable[[PlayedTask], float | None]] = {
+    "goal_conditions": lambda each: each.goal,
+    "success_by_path": lambda each: each.weighted(float(each.won)),
+    "goal_conditions_by_path": lambda each: each.weighted(each.goal),
+    "steps": lambda each: each.result.steps if each.result else None,
+}
+"""Figures that each episode has."""
+
+
+def pass_at_k(runs: Sequence[Run]) -> dict[int, float]:
+    """The share of tasks that at least one of k runs would win, for each k up to the number of runs (`pass_at`).
+
+    Empty where the runs did not play the same tasks. What was not won, for whatever reason, counts as lost; what a person
+    helped with is left out.
+    """
+    if not same_tasks(runs) or len(runs) < 2:
+        return {}
+    helped = {task for run in runs for task in run.summary.assisted}
+    won = Counter(each.task.id for run in runs for each in run.summary.overall.played if each.won)
+    tasks = [task.id for task in runs[0].manifest.tasks if task.id not in helped]
+    if not tasks:
+        return {}
+    return {k: math.fsum(pass_at(k, len(runs), won[task]) for task in tasks) / len(tasks) for k in range(1, len(runs) + 1)}
+
+
+def same_tasks(runs: Sequence[Run]) -> bool:
+    """Whether every run played the same tasks; with ``--sample`` each seed draws its own."""
+    return len({tuple(task.id for task in run.manifest.tasks) for run in runs}) == 1
+
+
+@dataclass(frozen=True)
+class RetriedRun(Run):
+    """A series of ``attempts`` as one run: how each task ended at last, with the calls and tokens of all its attempts."""
+
+    attempts: tuple[Run, ...] = ()
+
+    def episode(self, task: SelectedTask) -> Path:
+        """The file of the last episode of ``task``."""
+        return next(run for run in reversed(self.attempts) if _result(run, task.id)).episode(task)
+
+    @property
+    def card(self) -> dict[str, str]:
+        """The card of the first attempt, with the others as retries."""
+        more = many(len(self.attempts) - 1, "more attempt")
+        return {**self.attempts[0].card, "retries": f"{more} at what was not won", "asked": self.summary.overall.asked}
+
+
+def read_attempts(folder: SweepFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> RetriedRun:
+    """The attempts that have begun, as one run. Raises ``ConfigurationError``."""
+    begun = folder.begun_runs("--retries N")
+    return in_the_end(RunFolder(folder.path), [read_for_comparison(run, prices, watcher) for run in begun])
+
+
+def in_the_end(folder: RunFolder, attempts: Sequence[Run]) -> RetriedRun:
+    """``attempts``, of which the first has all tasks and each other those that were lost before, as one run in ``folder``."""
+    manifest, extras = attempts[0].manifest, attempts[0].extras
+    results: list[Result] = []
+    clocks: dict[str, EpisodeTiming] = {}
+    for task in manifest.tasks:
+        tries = [(run, found) for run in attempts if (found := _result(run, task.id)) is not None]
+        if tries:
+            results.append(_joined([found for _, found in tries]))
+            clocks[task.id] = _clock([run.extras.clocks.get(task.id, EpisodeTiming()) for run, _ in tries])
+    whole = Extras(extras.paths, clocks, extras.prices, extras.ceiling)
+    return RetriedRun(folder, manifest, tuple(results), whole, tuple(attempts))
+
+
+def _result(run: Run, task: str) -> Result | None:
+    return next((result for result in run.results if result.task == task), None)
+
+
+def _joined(tries: Sequence[Result]) -> Result:
+    """The last of ``tries`` at a task, with what all of them used."""
+    counted = ("calls", "plain", "unreadable", "prompt_tokens", "completion_tokens")
+    return tries[-1].model_copy(update={name: total(getattr(one, name) for one in tries) for name in counted})
+
+
+def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
+    def known(seconds: Sequence[float | None]) -> float | None:
+        return sum(each for each in seconds if each is not None) if None not in seconds else None
+
+    return EpisodeTiming(
+        known([clock.model for clock in clocks]),
+        sum(clock.attempts for clock in clocks),
+        total(clock.cached for clock in clocks),
+        known([clock.wall for clock in clocks]),
+    )
+
+
+@dataclass(frozen=True)
+class AttemptsReport(SeriesReport):
+    """The attempts at the tasks of the first; shares are of those tasks, and a task that was won once stays won."""
+
+    run: RetriedRun
+
+    @property
+    def parts(self) -> Sequence[Run]:
+        return self.run.attempts
+
+    @property
+    def every(self) -> Summary:
+        return self.run.summary
+
+    @property
+    def card(self) -> dict[str, str]:
+        return self.run.card
+
+    @cached_property
+    def rows(self) -> tuple[_Row, ...]:
+        """The attempts in their order."""
+        rows: list[_Row] = []
+        for number, run in enumerate(self.parts, 1):
+            so_far = (rows[-1].so_far if rows else 0) + run.summary.overall.won
+            rows.append(_Row(number, run.summary, so_far, self.every.overall.episodes))
+        return tuple(rows)
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        first, last = self.parts[0].summary.overall, self.every.overall
+        once = Measured("first attempt", first.success, first.interval)
+        if len(self.parts) == 1:
+            return (once,)
+        return (once, Measured("in the end", last.success, last.interval, f"{len(self.parts)} on failed games", single=False))
+
+    def data(self) -> dict[str, object]:
+        first = RunReport(self.run.manifest, self.parts[0].summary).data()
+        after = [
+            {
+                "attempt": row.number,
+                "tasks": row.summary.overall.episodes,
+                "won": row.summary.overall.won,
+                "errors": row.summary.overall.errors,
+                "unfinished": row.summary.overall.unfinished,
+                "success": row.success,
+            }
+            for row in self.rows
+        ]
+        return {"series": "attempts", "retries": len(self.parts) - 1, **super().data(), "after": after, "first": first}
+
+    def tables(self) -> Iterator[Table]:
+        """The attempts, and the types of task in the end."""
+        cells = tuple(
+            (str(row.number), *map(str, (of.episodes, of.won, of.errors, row.so_far)), percent(row.success))
+            for row in self.rows
+            for of in (row.summary.overall,)
+        )
+        yield Table(("attempt", "tasks", "won", "err", "won so far", "so far"), cells, total=None)
+        groups = [*self.every.by_type.items(), ("all", self.every.overall)]
+        yield Table.of("in the end", pick("tasks", "won", "err", "success", "95 % interval"), groups)
+
+    def sentences(self) -> Iterator[str]:
+        """Both figures, what keeps the next attempt waiting, and what all attempts used."""
+        first, last = self.parts[0].summary.overall, self.every.overall
+        yield f"Success: {percent(first.success)} at the first attempt, 95 % interval {percents(first.interval)}."
+        yield (
+            f"Retries: {percent(last.success)} after {many(len(self.parts), 'attempt')}. That is another measure: the agent "
+            "was told which tasks it had lost."
+        )
+        for row in self.rows:
+            if errors := row.summary.overall.errors:
+                yield (
+                    f"Attempt {row.number} has {many(errors, 'errored episode')}. An error is not a lost game: no further "
+                    "attempt begins before --retry errors has played it again, and what errors even then is left out of them."
+                )
+            if row.number > 1 and (left := row.summary.overall.unfinished):
+                yield f"Attempt {row.number} has {many(left, 'episode')} left to play; the same command goes on."
+        yield "Steps are those of each task's last attempt; calls, tokens and cost are of all attempts."
+        yield from notes(self.run.manifest, self.every)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An attempt by its number, and what was won by its end."""
+
+    number: int
+    summary: Summary
+    so_far: int
+    of: int
+
+    @property
+    def success(self) -> float:
+        return self.so_far / self.of if self.of else 0.0

@@ -1,4 +1,5 @@
-"""Write reports: ``report`` of one run, ``comparison`` of two, built from the columns and tables in ``table``.
+"""Write reports: ``report`` of one run, ``comparison`` of two, ``repeats`` of two series, built from the columns and tables in
+``table``.
 
 ``export`` writes Markdown and CSV, ``pages`` self-contained HTML.
 """

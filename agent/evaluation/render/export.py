@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from housequest.agent.evaluation.analysis.card import card
 from housequest.agent.evaluation.analysis.metrics import PlayedTask
 from housequest.agent.evaluation.analysis.published import FAMILY, PublishedReport, compare_published, measured_once, warnings
+from housequest.agent.evaluation.analysis.run import card
 from housequest.agent.evaluation.analysis.series import SeriesReport
 from housequest.agent.evaluation.render.report import RunReport, definitions, groups, heading, notes, pick, shares
 from housequest.agent.evaluation.render.table import Cell, Table, csv_text, escaped, percent, percents
-from housequest.agent.evaluation.runs.result import SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.spec import Manifest
 
 Evaluated = RunReport | SeriesReport

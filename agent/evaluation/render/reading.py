@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from housequest.agent.evaluation.analysis.attempts import AttemptsReport, read_attempts
-from housequest.agent.evaluation.analysis.compare import PriceList, Run, read_for_comparison
-from housequest.agent.evaluation.analysis.paths import Watcher
-from housequest.agent.evaluation.analysis.seeds import SeedsReport, SweepReport, read_arms, read_repeats, read_seeds
-from housequest.agent.evaluation.analysis.series import SeriesReport
-from housequest.agent.evaluation.families import family_of, family_of_sweep
+from housequest.agent.evaluation.analysis.arms import SweepReport, read_arms
+from housequest.agent.evaluation.analysis.experts import Watcher
+from housequest.agent.evaluation.analysis.run import PriceList, Run, read_for_comparison
+from housequest.agent.evaluation.analysis.series import (
+    AttemptsReport,
+    SeedsReport,
+    SeriesReport,
+    read_attempts,
+    read_repeats,
+    read_seeds,
+)
+from housequest.agent.evaluation.parts import family_of, family_of_sweep
 from housequest.agent.evaluation.render.repeats import Side
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.render.table import Report

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from housequest.agent.evaluation.analysis.card import card_differences, shared_card
-from housequest.agent.evaluation.analysis.compare import KINDS, SHARES, PairedMean, Run, refuse_unlike
 from housequest.agent.evaluation.analysis.metrics import PlayedTask
-from housequest.agent.evaluation.render.comparison import figure_cells, heading_lines
+from housequest.agent.evaluation.analysis.run import Run, card_differences, shared_card
+from housequest.agent.evaluation.render.comparison import KINDS, SHARES, PairedMean, figure_cells, heading_lines, refuse_unlike
 from housequest.agent.evaluation.render.report import first_lines
 from housequest.agent.evaluation.render.table import (
     Report,
@@ -23,7 +22,8 @@ from housequest.agent.evaluation.render.table import (
     points,
     wrapped,
 )
-from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import Result
 from housequest.worlds.errors import ConfigurationError
 
 WON = "success"

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from housequest.agent.evaluation.analysis.card import card, counted_prior
-from housequest.agent.evaluation.analysis.ceilings import CeilingFigures, named_by_model, prior_of
-from housequest.agent.evaluation.analysis.compare import PriceList, read_for_comparison
-from housequest.agent.evaluation.analysis.failures import FailureKind
-from housequest.agent.evaluation.analysis.lota_classes import of_games, told
+from housequest.agent.evaluation.analysis.experts import CeilingFigures, Watcher, named_by_model, prior_of
+from housequest.agent.evaluation.analysis.failures import FailureKind, of_games, told
 from housequest.agent.evaluation.analysis.metrics import Figures, Sample, Summary
-from housequest.agent.evaluation.analysis.paths import Watcher
+from housequest.agent.evaluation.analysis.run import PriceList, card, counted_prior, read_for_comparison
 from housequest.agent.evaluation.render.table import (
     Column,
     Report,
@@ -29,11 +26,9 @@ from housequest.agent.evaluation.render.table import (
     plain_data,
     wrapped,
 )
-from housequest.agent.evaluation.runs.cost import money
-from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import Result
-from housequest.agent.evaluation.runs.selection import MANY
-from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.runs.folder import Result, RunFolder
+from housequest.agent.evaluation.runs.spec import MANY, Manifest
+from housequest.agent.evaluation.runs.usage import money
 from housequest.worlds.base import Metric
 from housequest.worlds.text import cut_at_word, printable
 
@@ -44,7 +39,7 @@ EXAMPLES = 2
 
 
 def read_summary(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> tuple[Manifest, Summary]:
-    """The manifest and the figures of `housequest.agent.evaluation.analysis.compare.read_for_comparison`."""
+    """The manifest and the figures of `housequest.agent.evaluation.analysis.run.read_for_comparison`."""
     found = read_for_comparison(run, prices, watcher)
     return found.manifest, found.summary
 

@@ -1,6 +1,6 @@
 """Play runs and keep their folders.
 
-``spec`` resolves what a run is and ``selection`` its tasks; ``batch`` plays them, and ``folder`` keeps each ``result``, with
-``timing`` apart. ``budget`` counts and limits what a run uses, ``cost`` prices it, and ``estimate`` predicts the cost.
-``sweep`` (arms and seeds) and ``measurement`` (with and without rules) plan several runs.
+``spec`` resolves what a run is and its tasks; ``batch`` plays them, and ``folder`` keeps each result in ``files``. ``budget``
+counts and limits what a run uses; ``usage`` has its timing and its cost, also in advance. ``sweep`` plans several runs, and
+``shard`` puts the parts of one together.
 """

@@ -1,34 +1,41 @@
-"""Budgets, what was used of them, and the model that counts it.
+"""The calls of a run's model: budgets that limit them, what breaks a run off, and ledgers that keep their answers.
 
-Once a budget is used up, no call begins and unfinished episodes can be resumed.
+Once a budget is used up, no call begins and unfinished episodes can be resumed. An endpoint that is down stops the run and
+spoils no episode. A ledger keeps the calls of learning with prompts and replies, so that an answered call is never repeated.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
+import json
 import re
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from pydantic import BaseModel, ConfigDict
+
 from housequest.agent.config import Prices
-from housequest.agent.episodes.events import ModelCall
-from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.runs.breaker import CircuitBreaker
-from housequest.agent.evaluation.runs.cost import Tokens, cost
-from housequest.agent.evaluation.runs.cost import money as amount
-from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
-from housequest.agent.evaluation.runs.result import Result, SelectedTask
-from housequest.agent.evaluation.runs.timing import timings_of
-from housequest.agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores
+from housequest.agent.episodes.events import PromptMessage
+from housequest.agent.episodes.record import cut_off_end
+from housequest.agent.evaluation.runs.files import lines_of, parsed_lines
+from housequest.agent.evaluation.runs.usage import Spending, Tokens, cost
+from housequest.agent.evaluation.runs.usage import money as amount
+from housequest.agent.models.base import Capabilities, Completion, Message, Model, ModelWrapper, Request, Scores, Usage
 from housequest.agent.models.rate_limiter import Limiter, RateLimiter
+from housequest.agent.roles.base import clean
 from housequest.worlds.errors import ConfigurationError, HousequestError, ModelError, nearest, shown
+from housequest.worlds.paths import open_file
 
+LARGEST_LEDGER = 1 << 30
+LIKE_FAILURES = 3
+"""Like failures in a row that show a fault of the model. Once it has answered, those count that began after the first."""
 T = TypeVar("T")
-
 _FORMS = "calls=1000, tokens=2M, money=5 or time=90m"
 _KINDS = ("calls", "tokens", "money", "time")
 _NUMBER = re.compile(r"(?P<number>\d{1,12}(\.\d{1,6})?)(?P<unit>[kMG]?)")
@@ -89,28 +96,6 @@ def _number(text: str) -> float | None:
 def _seconds(text: str) -> float | None:
     match = _TIME.fullmatch(text)
     return sum(float(match[unit] or 0) * scale for unit, scale in (("h", 3600), ("m", 60), ("s", 1))) if match else None
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """Answered calls, their tokens and their cost; None where no price is known."""
-
-    calls: int = 0
-    tokens: Tokens = field(default=Tokens())
-    money: float | None = None
-
-    @classmethod
-    def priced(cls, calls: int, tokens: Tokens, prices: Prices | None) -> Spending:
-        """The use of ``calls`` at these prices."""
-        return cls(calls, tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
-
-    def __add__(self, other: Spending) -> Spending:
-        money = None if self.money is other.money is None else (self.money or 0.0) + (other.money or 0.0)
-        return Spending(self.calls + other.calls, self.tokens + other.tokens, money)
-
-    def __str__(self) -> str:
-        money = "" if self.money is None else f", a cost of {amount(self.money)}"
-        return f"{self.calls:,} calls, {self.tokens.prompt + self.tokens.completion:,} tokens{money}"
 
 
 class Caller(Protocol):
@@ -223,37 +208,87 @@ def _used_up(what: str) -> Stopped:
     return Stopped(f"The budget of {what} is used up.", "The same command with a larger budget goes on with it.")
 
 
-def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable[Result], prices: Prices | None) -> Spending:
-    """What earlier sessions of a run used, read from finished and unfinished episode records.
+class CircuitBreaker:
+    """Tells a call that the model cannot answer from a model that answers none. Belongs to one event loop.
 
-    The first attempt at an episode that was replayed after an error is no longer on record.
+    ``question`` asks the model something short; it returns False where that model cannot be asked, and raises ``ModelError``
+    where it does not answer.
     """
-    clocks = timings_of(run, tasks)
-    finished = {result.task: result for result in results}
-    used = Spending()
-    for task in tasks:
-        if task.id in finished:
-            result, cached = finished[task.id], clocks[task.id].cached if task.id in clocks else None
-            tokens = Tokens(result.prompt_tokens or 0, result.completion_tokens or 0, cached)
-            used += Spending.priced(result.calls, tokens, prices)
-    by_name = {episode_name(task): task for task in tasks}
-    for part in sorted(run.episodes.glob("*.jsonl.*")):
-        task = by_name.get(part.name.partition(".jsonl.")[0])
-        if task is not None:
-            calls = list(_calls(part))
-            cached = clocks[task.id].cached if part.suffix == ".part" and task.id in clocks else None
-            tokens = Tokens(
-                sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls), cached
-            )
-            used += Spending.priced(sum(call.calls or 1 for call in calls), tokens, prices)
-    return used
+
+    def __init__(self, question: Callable[[], Awaitable[bool]]) -> None:
+        self._question = question
+        self._asking = asyncio.Lock()
+        self._moments = itertools.count(1)
+        self._alive = 0
+        """The last moment at which the model is known to have been alive."""
+        self._answered = False
+        self._row: _Row | None = None
+        self._down: ModelError | None = None
+
+    async def call(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What ``attempt`` returns. Once it has failed and the question is answered, it is made once more.
+
+        Raises ``ModelError``: fatal where the run should stop, for the question was not answered either, or calls fail alike
+        one after another; otherwise only this call cannot be answered.
+        """
+        began = next(self._moments)
+        for last in (False, True):
+            sent = next(self._moments)
+            try:
+                answer = await attempt()
+            except ModelError as error:
+                if error.fatal:
+                    raise
+                answered = await self._ask_after(error)
+                if last or not answered:
+                    self._count(error, began)
+                    raise
+            else:
+                # Whether it was alive when it answered says less: a key may be refused while earlier calls are still answered.
+                self._alive, self._answered, self._row = max(self._alive, sent), True, None
+                return answer
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _ask_after(self, error: ModelError) -> bool:
+        """Whether the model has answered since ``error``; False if it cannot be asked. One question serves all who wait."""
+        failed = next(self._moments)
+        async with self._asking:
+            if self._down is not None:
+                raise self._down
+            if self._alive > failed:
+                return True
+            try:
+                answered = await self._question()
+            except ModelError as unanswered:
+                self._down = _down(error, f"A short question was not answered either ({unanswered.kind}), so the run stops.")
+                raise self._down from unanswered
+            if answered:
+                self._alive = next(self._moments)
+            return answered
+
+    def _count(self, error: ModelError, began: int) -> None:
+        if self._row is None or self._row.kind != error.kind:
+            self._row = _Row(error.kind, next(self._moments))
+        elif began > self._row.since or not self._answered:
+            # Of calls that were in flight together, one is enough: episodes that began together meet the same limits together.
+            self._row.length += 1
+        if self._row.length >= LIKE_FAILURES:
+            raise _down(
+                error, "One call after another failed like this with none answered between them, so the run stops."
+            ) from error
 
 
-def _calls(part: Path) -> Iterator[ModelCall]:
-    with suppress(ConfigurationError):  # a damaged record, which is set aside when its task is played
-        for event in read_episode(part):
-            if isinstance(event.body, ModelCall):
-                yield event.body
+@dataclass(slots=True)
+class _Row:
+    """Failures of one kind with no answered call between them; the first came at ``since``."""
+
+    kind: str
+    since: int
+    length: int = 1
+
+
+def _down(error: ModelError, why: str) -> ModelError:
+    return ModelError(f"{error} {why}", recorded=f"{error.recorded} {why}", fatal=True, kind=error.kind)
 
 
 class MeteredModel(ModelWrapper):
@@ -368,3 +403,82 @@ class MeteredModel(ModelWrapper):
     def close(self) -> None:
         if self._limiter:
             self._limiter.close(RunHalted())
+
+
+class LedgerCall(BaseModel):
+    """One answered call. ``key`` is a digest of the model's name, the messages and the sampling settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    role: str
+    messages: tuple[PromptMessage, ...]
+    reply: str
+    finish: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+    @property
+    def completion(self) -> Completion:
+        """The model's answer."""
+        return Completion(self.reply, self.finish, Usage(self.prompt_tokens, self.completion_tokens))
+
+
+class Ledger:
+    """The calls in the file ``path``, one JSON line each.
+
+    Each is written as soon as it is answered, so a killed process loses only calls in flight. Raises ``ConfigurationError``
+    with the line of a damaged call.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        cut_off_end(path)
+        way_out = " Take the line out of the file, and its call is made again."
+        self.calls = {call.key: call for call in parsed_lines(LedgerCall, path, LARGEST_LEDGER, way_out)}
+
+    def add(self, call: LedgerCall) -> None:
+        """Append an answered call."""
+        with open_file(self._path, "ab") as file:
+            file.write(lines_of([call]))
+        self.calls[call.key] = call
+
+    def used(self, prices: Prices | None = None) -> Spending:
+        """The total use of all calls."""
+        calls = self.calls.values()
+        tokens = Tokens(sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls))
+        return Spending.priced(len(calls), tokens, prices)
+
+
+class LedgerModel(ModelWrapper):
+    """``model`` in ``role`` with its answers cached in ``ledger``. ``name`` is the model's name without its address."""
+
+    def __init__(self, model: Model, name: str, role: str, ledger: Ledger) -> None:
+        super().__init__(model)
+        self._name = name
+        self._role = role
+        self._ledger = ledger
+
+    async def complete(self, request: Request) -> Completion:
+        said = tuple(map(PromptMessage.of, request.messages))
+        chat = [(each.role, each.content, *filter(None, (each.image,))) for each in said]
+        asked = [self._name, chat, tuple(request.stop), request.max_tokens, request.temperature, request.seed]
+        asked += ["raw"] if request.raw else []
+        asked += [sorted(request.bias.items(), key=str)] if request.bias else []
+        asked += [held] if (held := request.grammar or request.schema) else []
+        key = sha256(json.dumps(asked).encode()).hexdigest()
+        found = self._ledger.calls.get(key)
+        if found is not None:
+            return found.completion
+        completion = await self.model.complete(request)
+        call = LedgerCall(
+            key=key,
+            role=self._role,
+            messages=said,
+            reply=clean(completion.text),
+            finish=clean(completion.finish)[:100],
+            prompt_tokens=completion.usage.prompt,
+            completion_tokens=completion.usage.completion,
+        )
+        self._ledger.add(call)
+        return call.completion

@@ -1,4 +1,4 @@
-"""Reads and writes the files of a run: JSON that is parsed as a model, and that carries its own digest."""
+"""The records in a run's files, and how they are read and written: JSON parsed as a model, with its own digest."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from housequest.agent.episodes.record import LENGTH_OF_END, with_digest, without_digest
+from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, shown, unquoted
 from housequest.worlds.paths import atomic_write, other_format, read_file
 
@@ -168,3 +169,36 @@ def words_of(error: Exception) -> str:
         return unquoted(str(error))
     fault = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(str(part) for part in fault['loc']) or 'it'}: {fault['msg']}"
+
+
+_LARGEST = 1 << 53
+
+
+Number = Annotated[int, Field(ge=0, le=_LARGEST)]
+"""A count that a float can hold."""
+
+
+class Frozen(BaseModel):
+    """Base of everything written to a run's folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SelectedTask(Frozen):
+    """A selected task as the manifest keeps it; ``wording`` is None where only a result names it."""
+
+    number: int
+    id: str
+    type: str
+    wording: str | None = None
+
+    @classmethod
+    def of(cls, task: Task) -> SelectedTask:
+        """The entry for ``task``."""
+        return cls(number=task.number, id=task.id, type=task.type, wording=task.wording)
+
+
+def total(numbers: Iterable[int | None]) -> int | None:
+    """The sum of the known values, at most what a `Number` may be; None where none is known."""
+    known = [number for number in numbers if number is not None]
+    return min(sum(known), _LARGEST) if known else None

@@ -25,21 +25,26 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from housequest.agent.episodes.events import Ended, Event, ModelCall, Outcome, ParseFailed, Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode, sha256_of, without_digest
+from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs.files import (
     LARGEST_INDEX,
     LARGEST_MANIFEST,
     Fault,
+    Frozen,
+    Number,
+    SelectedTask,
     begin_run,
     differences,
     lines_of,
     parsed,
     read_bytes,
+    total,
     words_of,
 )
-from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
 from housequest.agent.evaluation.runs.spec import Manifest, slug
-from housequest.worlds.errors import ConfigurationError, shown
+from housequest.worlds.errors import Boundary, ConfigurationError, shown
 from housequest.worlds.paths import (
     Format,
     IrregularFile,
@@ -56,13 +61,6 @@ APPENDED = ("timing.jsonl", "walls.jsonl", "calls.jsonl")
 MANIFEST_WAY_OUT = " Take it from a copy of the run, or play into a new folder."
 _NAMED = 3
 """How many faults an error names."""
-
-
-class _Family(BaseModel):
-    """The part of a manifest that is the same in every kind of run. ``family`` is set for runs without episodes."""
-
-    format: Format
-    family: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +298,13 @@ class RunFolder:
         raise ConfigurationError(f"{found}. Nothing was written; move it away, or put a copy of what it names in its place.")
 
 
+class _Family(BaseModel):
+    """The part of a manifest that is the same in every kind of run. ``family`` is set for runs without episodes."""
+
+    format: Format
+    family: str | None = None
+
+
 def fault_of(path: Path, error: ConfigurationError | OSError) -> Fault:
     """What ``error`` says of the file ``path``, with its line where that is known."""
     if isinstance(error, OSError):
@@ -311,3 +316,108 @@ def fault_of(path: Path, error: ConfigurationError | OSError) -> Fault:
 def episode_name(task: SelectedTask) -> str:
     """The name of an episode's file: the task's number, then its id as far as a file name can hold it."""
     return f"{task.number:04d}-{slug(task.id)}"
+
+
+class Result(Frozen):
+    """One finished episode; tokens are None where the model never counted them.
+
+    ``wording`` says who wrote the goal sentence (``template``, ``human:N``); None if the episode never started. ``met`` of
+    ``conditions`` goal conditions held after the last command; None if none was executed or the world does not say.
+    ``enacted`` commands were carried out in a simulator too, by ``low_level`` actions; ``diverged`` of them could not be done
+    there as in the world. All three are None where none was. ``repeated`` counts as `repeats` does. ``failure`` says why it was
+    not won. ``plain`` counts the ``calls`` that were of plain text and no chat. ``episode_sha256`` is the digest of the
+    episode's file; None before it is in the index.
+    """
+
+    number: int
+    task: str
+    type: str
+    wording: str | None = None
+    outcome: Outcome
+    reason: str
+    assisted: bool = False
+    turns: Number
+    steps: Number
+    refused: Number
+    repeated: Number = 0
+    met: Number | None = None
+    conditions: Number | None = None
+    enacted: Number | None = None
+    low_level: Number | None = None
+    diverged: Number | None = None
+    calls: Number = 0
+    plain: Number | None = None
+    unreadable: Number = 0
+    prompt_tokens: Number | None = None
+    completion_tokens: Number | None = None
+    boundary: Boundary | None = None
+    message: str | None = None
+    failure: Failure | None = None
+    episode_sha256: str | None = None
+
+    @property
+    def selected(self) -> SelectedTask:
+        """The task, as far as the result names it."""
+        return SelectedTask(number=self.number, id=self.task, type=self.type)
+
+    @property
+    def won(self) -> bool:
+        """Whether the task was won."""
+        return self.outcome == "won"
+
+    @property
+    def tokens(self) -> int | None:
+        """Prompt and completion tokens; 0 without a call, None where the model did not count."""
+        return total((self.prompt_tokens, self.completion_tokens)) if self.calls else 0
+
+
+def result_of(task: SelectedTask, events: Sequence[Event]) -> Result | None:
+    """The result on the branch that was played on; None before its end. Raises ``ValidationError`` for impossible events."""
+    played = [event.body for event in branch(events)]
+    ended = played[-1] if played else None
+    if not isinstance(ended, Ended):
+        return None
+    started = next((body for body in played if isinstance(body, Started)), None)
+    steps = [body for body in played if isinstance(body, Stepped)]
+    enacted = [step.enacted for step in steps if step.enacted is not None]
+    calls = [body for body in played if isinstance(body, ModelCall)]
+    same = {"outcome", "reason", "assisted", "turns", "steps", "refused", "boundary", "message"}
+    return Result(
+        number=task.number,
+        task=task.id,
+        type=task.type,
+        wording=started.wording if started else None,
+        **ended.model_dump(include=same),
+        repeated=repeats(steps),
+        met=steps[-1].met if steps else None,
+        conditions=steps[-1].conditions if steps else None,
+        enacted=len(enacted) or None,
+        low_level=sum(enacted) if enacted else None,
+        diverged=sum(step.diverged is not None for step in steps) if enacted else None,
+        calls=sum(call.calls or 1 for call in calls),
+        plain=sum(call.calls or 1 for call in calls if call.plain) or None,
+        unreadable=sum(isinstance(body, ParseFailed) for body in played),
+        prompt_tokens=total(call.prompt_tokens for call in calls),
+        completion_tokens=total(call.completion_tokens for call in calls),
+        failure=failure_of(events),
+    )
+
+
+def repeats(steps: Iterable[Stepped]) -> int:
+    """How many of ``steps`` were repeats: the same command had the same answer before, and nothing has changed since, that is,
+    every answer in between was one that its command had had before.
+
+    In ``look, look`` the second is a repeat. In A, B, A, B the second A is not, for B was new in between; the second B is, and
+    so is each that follows.
+    """
+    last: dict[tuple[str, str], int] = {}
+    changed, repeated = -1, 0
+    for place, step in enumerate(steps):
+        said = (step.command, step.observation)
+        before = last.get(said)
+        if before is None:
+            changed = place
+        elif changed <= before:
+            repeated += 1
+        last[said] = place
+    return repeated

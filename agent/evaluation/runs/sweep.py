@@ -1,6 +1,9 @@
-"""A sweep: several agents, models, rulebooks and seeds, each a run of its own, read as one table.
+"""Several runs in one folder: sweeps, series, and measurements of rules.
 
-The file is YAML::
+In a series each task is played several times (``repeat``), or those that were not won are played again (``retries``). Each run
+is one like any other, in its own folder below the series', so whatever holds for runs holds for it; the first is the run that
+the same command would play without repeats or retries. A measurement plays the same tasks without and with rules. A sweep has
+several agents, models, rulebooks and seeds, read as one table. Its file is YAML::
 
     common:                           # settings of every arm, named as in housequest.toml
       split: valid_seen
@@ -24,44 +27,45 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import islice, product
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
-from housequest.agent.config import Configuration, SettingsSource, configure
-from housequest.agent.evaluation.runs.files import file_of, parsed, read_bytes
-from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import Frozen
-from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
-from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.agent.agents.registry import agent_names, agent_spec
+from housequest.agent.base import Attempt
+from housequest.agent.config import Configuration, Settings, SettingsSource, configure
+from housequest.agent.episodes.events import ParseFailed, RulesShown, Stepped, Thought, branch
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.evaluation.analysis.run import PriceList, read_for_comparison
+from housequest.agent.evaluation.render.comparison import Comparison, compare
+from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, file_of, parsed, read_bytes
+from housequest.agent.evaluation.runs.folder import Result, RunFolder
+from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec, slug
+from housequest.agent.setup import frozen_rules
+from housequest.knowledge.rulebook import library
+from housequest.knowledge.rules import Rule, accepted
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import ConfigurationError, nearest, shown, unquoted
 from housequest.worlds.paths import FORMAT, Format, atomic_write, remove_unfinished
 
+USUAL_AGENT = "reasoner-actor"
+WITHOUT, WITH = "without", "with"
+_NAMED = 3
+"""How many rules a label names; the rest are counted."""
+REFLECTION = "reflection"
+"""The role whose thought says what went wrong in the attempt before."""
 LARGEST_FILE = 1 << 18
 MOST_RUNS = 1_000
 LONGEST_NAME = 60
-
 SETTINGS = (
     *("world", "engine", "split", "type", "limit", "sample", "goals", "agent", "model"),
     *("protocol", "timeout", "rules", "rules_budget", "grant", "max_steps", "set"),
 )
 """What an arm can set; seeds belong to the sweep."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """A sweep as read from its file: the settings of each arm, by its name."""
-
-    file: Path
-    arms: Mapping[str, Mapping[str, object]]
-    seeds: tuple[int, ...]
-
-    @property
-    def default_folder(self) -> Path:
-        """The default folder of its runs."""
-        return Path("runs") / slug(self.file.stem, 80)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ class ArmRecord(Frozen):
 
 
 SeriesKind = Literal["repeats", "attempts"]
-"""What the runs of a series are (`housequest.agent.evaluation.runs.series`)."""
+"""What the runs of a series are (`housequest.agent.evaluation.runs.sweep`)."""
 
 
 class SweepManifest(Frozen):
@@ -143,6 +147,20 @@ class SweepFolder:
         """Read ``sweep.json``. Raises ``ConfigurationError``."""
         content = read_bytes(self.file, LARGEST_FILE, f"{self.path} is not the folder of a sweep; it has no sweep.json.")
         return parsed(SweepManifest, content, str(self.file))
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A sweep as read from its file: the settings of each arm, by its name."""
+
+    file: Path
+    arms: Mapping[str, Mapping[str, object]]
+    seeds: tuple[int, ...]
+
+    @property
+    def default_folder(self) -> Path:
+        """The default folder of its runs."""
+        return Path("runs") / slug(self.file.stem, 80)
 
 
 def read_sweep(file: Path) -> Sweep:
@@ -265,3 +283,195 @@ def _loaded(file: Path) -> object:
         return cast("object", YAML(typ="safe", pure=True).load(content))  # pyright: ignore[reportUnknownMemberType]
     except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
         raise ConfigurationError(f"{file} is not YAML: {shown(' '.join(str(error).split()), 200)}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """Two runs, ``trials``, without and with the ``rules`` of ``book``, and alike in everything else."""
+
+    book: str
+    rules: tuple[Rule, ...]
+    trials: tuple[ArmRun, ArmRun]
+
+    @property
+    def default_folder(self) -> Path:
+        """The default folder; the same measurement always gets the same name."""
+        manifests = (trial.spec.manifest.model_dump_json(exclude={"versions"}) for trial in self.trials)
+        digest = sha256("\n".join(manifests).encode()).hexdigest()[:8]
+        return Path("runs") / f"measure-{slug(Path(self.book).stem, 40)}-{digest}"
+
+    def begin(self, folder: SweepFolder) -> None:
+        """Write the sweep's manifest to ``folder``. Raises ``ConfigurationError`` where it holds something else."""
+        if folder.begun and {run.folder for run in folder.contents().runs} != {WITHOUT, WITH}:
+            raise ConfigurationError(f"{folder.path} holds a sweep of other runs; give --out a new folder.")
+        folder.begin(self.trials)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementResult:
+    """The result of a measurement; in ``told`` of the paired episodes with rules, the agent saw at least one of them."""
+
+    measurement: Measurement
+    comparison: Comparison
+    told: int
+
+
+def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
+    """Plan to measure the rules ``ids`` of the book ``name``, together with its other accepted rules or ``alone``.
+
+    Without ids the whole book is measured against no rules. Raises ``KnowledgeError``, and ``ConfigurationError`` where the
+    agent takes no rules or the book has none to show.
+    """
+    settings = configuration.settings
+    agent = settings.agent or USUAL_AGENT
+    if not agent_spec(agent).takes_rules:
+        able = ", ".join(each for each in agent_names() if agent_spec(each).takes_rules)
+        raise ConfigurationError(f"The agent {agent!r} takes no rules; measure with one of: {able}.")
+    book = library().open(name).require_world(settings.world, "Measure a book for {world}.")
+    measured = tuple(dict.fromkeys(book.rule(each) for each in ids)) or accepted(book.rules)
+    if not measured:
+        raise ConfigurationError(
+            f"{book.path} has no accepted rules, and agents see only those; accept some, or name a candidate by its id."
+        )
+    usual = accepted(book.rules)
+    others = () if alone or not ids else tuple(rule for rule in usual if rule not in measured)
+    together = tuple(rule for rule in book.rules if rule in measured or rule in others)
+    configuration = replace(configuration, settings=settings.model_copy(update={"agent": agent, "rules": None}))
+
+    def trial(arm: str, rules: tuple[Rule, ...]) -> ArmRun:
+        part = f"{_listed([rule.id for rule in rules])} alone" if alone else _part(rules, usual)
+        spec = make_run_spec(configuration, rules=frozen_rules(book, rules, settings.rules_budget, part) if rules else None)
+        return ArmRun(arm, spec.config.seed, arm, configuration, spec)
+
+    return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
+
+
+def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> MeasurementResult:
+    """Read the result of the measurement in ``folder``. Raises ``ConfigurationError``."""
+    first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
+    comparison = compare(first, second)
+    ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
+    tasks = [task for task in second.manifest.tasks if task.id in paired]
+    episodes = ((event.body for event in read_episode(second.folder.episode(task))) for task in tasks)
+    told = sum(any(isinstance(body, RulesShown) and not ids.isdisjoint(body.ids) for body in bodies) for bodies in episodes)
+    return MeasurementResult(measurement, comparison, told)
+
+
+def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
+    """How ``rules`` differ from the ``usual`` rules of their book, in words."""
+    more = [rule.id for rule in rules if rule not in usual]
+    missing = [rule.id for rule in usual if rule not in rules]
+    parts = (f"and {_listed(more)}" if more else "", f"without {_listed(missing)}" if missing else "")
+    return " ".join(filter(None, parts))
+
+
+def _listed(ids: Sequence[str]) -> str:
+    named = ", ".join(unquoted(each) for each in ids[:_NAMED])
+    return named if len(ids) <= _NAMED else f"{named} and {len(ids) - _NAMED} more"
+
+
+def series_kind(settings: Settings) -> SeriesKind | None:
+    """Which series ``settings`` ask for; None for a single run. Raises ``ConfigurationError`` where they ask for two."""
+    if settings.repeat > 1 and settings.retries:
+        raise ConfigurationError("--repeat and --retries cannot be given together: count one of them at a time.")
+    return "repeats" if settings.repeat > 1 else "attempts" if settings.retries else None
+
+
+def series_folder(kind: SeriesKind, first: RunSpec, out: Path | None) -> SweepFolder:
+    """The folder of a series: ``out``, or one named after its first run, however many others there are."""
+    default = first.default_folder
+    return SweepFolder(out if out is not None else default.with_name(f"{default.name}-{kind}"))
+
+
+def series(configuration: Configuration, folder: SweepFolder, *, retry_errors: bool = False) -> Iterator[ArmRun]:
+    """The runs of the series into ``folder``; each must have been played to its end before the next is asked for.
+
+    An attempt is not followed by another before all of its episodes came to an end without an error: an error is no lost game,
+    and playing it again would change what the next attempt is told. With ``retry_errors`` what errored was played again, and
+    what errors still is left out of further attempts.
+
+    Raises ``ConfigurationError`` and ``KnowledgeError``.
+    """
+    settings = configuration.settings
+    runs: list[ArmRun] = []
+    if series_kind(settings) == "repeats":
+        runs = [_run(configuration, Place(repeat=number)) for number in range(1, settings.repeat + 1)]
+        folder.begin(tuple(runs), "repeats")
+        yield from runs
+        return
+    place: Place | None = FIRST
+    while place is not None:
+        runs.append(_run(configuration, place))
+        _begin(folder, runs)
+        yield runs[-1]
+        place = _next(folder, runs, retry_errors) if len(runs) <= settings.retries else None
+
+
+def _begin(folder: SweepFolder, runs: Sequence[ArmRun]) -> None:
+    """List the attempts so far, unless more are listed already: a series that goes on does not lose those that follow."""
+    listed = folder.contents() if folder.begun else None
+    known = [run.folder for run in listed.runs] if listed and listed.series == "attempts" else []
+    if known[: len(runs)] != [run.folder for run in runs]:
+        folder.begin(tuple(runs), "attempts")
+
+
+def _run(configuration: Configuration, place: Place) -> ArmRun:
+    spec = make_run_spec(configuration, place=place)
+    name = _attempt(place.attempt) if configuration.settings.retries else f"run-{place.repeat}"
+    return ArmRun(spec.config.agent, spec.config.seed, name, configuration, spec)
+
+
+def _attempt(number: int) -> str:
+    return f"attempt-{number}"
+
+
+def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place | None:
+    """The place of the attempt after ``runs``, at what the last of them lost.
+
+    None where nothing was, or errors are left that were not ``retried``.
+    """
+    played = [(folder.run(run.folder), run.spec.manifest.tasks) for run in runs]
+    results = [run.results(tasks) for run, tasks in played]
+    lost = [result for result in results[-1] if not result.won and result.outcome != "error"]
+    errors = any(result.outcome == "error" for result in results[-1])
+    begun = folder.run(_attempt(len(runs) + 1))
+    if begun.manifest_file.exists():
+        # What was left out when it began, since it errored, stays left out.
+        known = {task.id for task in begun.manifest().tasks}
+        lost = [result for result in lost if result.task in known]
+    elif errors and not retried:
+        return None
+    if len(results[-1]) < len(played[-1][1]) or not lost:
+        return None
+    attempts = {
+        result.task: tuple(
+            attempt_of(run, result.selected) for (run, tasks), _ in zip(played, results, strict=True) if _has(tasks, result)
+        )
+        for result in lost
+    }
+    digest = sha256("\n".join(f"{result.task} {result.episode_sha256}" for result in lost).encode("utf-8", "surrogatepass"))
+    return Place(attempt=len(runs) + 1, tasks=frozenset(attempts), attempts=attempts, earlier=digest.hexdigest())
+
+
+def _has(tasks: Sequence[SelectedTask], result: Result) -> bool:
+    return any(task.id == result.task for task in tasks)
+
+
+def attempt_of(run: RunFolder, task: SelectedTask) -> Attempt:
+    """What happened in a run's episode of ``task``, and what the agent said of the attempt before.
+
+    Raises ``ConfigurationError``.
+    """
+    played: list[Transition | Thought | ParseFailed] = []
+    reflection = ""
+    for event in branch(tuple(read_episode(run.episode(task)))):
+        match event.body:
+            case Stepped() as step:
+                played.append(Transition(step.command, Observation(step.observation, step.accepted)))
+            case Thought(role=role, text=text) if role == REFLECTION:
+                reflection = reflection or text
+            case Thought() | ParseFailed() as said:
+                played.append(said)
+            case _:
+                pass
+    return Attempt(tuple(played), reflection)

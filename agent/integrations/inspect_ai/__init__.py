@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from housequest.agent.evaluation.render.formats import ReportFormat
+from housequest.agent.evaluation.parts import ReportFormat
 
 if TYPE_CHECKING:
     from housequest.agent.evaluation.runs.folder import RunFolder

@@ -22,10 +22,10 @@ from typing import Any
 
 from housequest.agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
 from housequest.agent.episodes.record import read_episode, whole_prompts
-from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
-from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, episode_name
 from housequest.agent.evaluation.runs.spec import Manifest
-from housequest.agent.evaluation.runs.timing import EpisodeTiming, call_seconds, timings_of
+from housequest.agent.evaluation.runs.usage import EpisodeTiming, call_seconds, timings_of
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import reply_message
 from housequest.worlds.errors import ConfigurationError, shown

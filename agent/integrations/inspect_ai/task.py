@@ -18,7 +18,8 @@ from housequest.agent.base import Act, Idle, RequiresCapabilities
 from housequest.agent.config import configure
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.evaluation.runs.result import SelectedTask, result_of
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import result_of
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.integrations.hosted import CommandResult, HostedGame
 from housequest.agent.integrations.inspect_ai.log import SCORER, inspect_messages, verdict, why

@@ -19,8 +19,9 @@ from housequest.agent.config import Seed, TextGrant
 from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.integrations.games import MOST_LISTED, GameHost, GameRequest, HostOptions
 from housequest.agent.integrations.hosted import CommandResult, GameOpening, PossibleCommands, TaskListing
-from housequest.agent.integrations.mcp.sdk import CallContext, MCPServer, Request, ToolAnnotations, ToolError, empty_server
+from housequest.agent.integrations.mcp.sdk import CallContext, MCPServer, ToolAnnotations, ToolError, empty_server
 from housequest.agent.integrations.offered import LONGEST_COMMAND
+from housequest.agent.models.base import Request
 from housequest.worlds.errors import ConfigurationError, HousequestError
 
 SESSION_HEADER = "mcp-session-id"

@@ -14,7 +14,7 @@ from random import Random
 
 from housequest.agent.agents.registry import make_agent, resolve_settings
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.evaluation.runs.player import rare_collections
+from housequest.agent.evaluation.runs.batch import rare_collections
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.processes import Pool, in_processes

@@ -10,12 +10,13 @@ import pytest
 
 from housequest.agent.config import configure
 from housequest.agent.episodes.events import Body, Ended, Event, Stepped
-from housequest.agent.evaluation.analysis.compare import Run, compare, read_for_comparison
+from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
+from housequest.agent.evaluation.render.comparison import compare
 from housequest.agent.evaluation.render.pages.render import run_page
 from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import run_batch
-from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, result_of
 from housequest.agent.evaluation.runs.spec import make_run_spec
 
 

@@ -15,17 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.cluster.driver import PlayerCluster
-from housequest.agent.cluster.messages import FromPlayer, Order, PlayerLost, RemoteHandle, ToPlayer
+from housequest.agent.cluster.driver import FromPlayer, Order, PlayerCluster, PlayerLost, RemoteHandle, ToPlayer
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.episodes.events import ModelCall
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.shard import verify_run
 from housequest.agent.evaluation.runs.spec import RunSpec
-from housequest.agent.evaluation.runs.timing import timings_of
-from housequest.agent.evaluation.runs.verify import verify_run
+from housequest.agent.evaluation.runs.usage import timings_of
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.runs.test_batch import plan, play
 from tests.agent.evaluation.runs.test_shards import kept

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from housequest.agent.cluster.driver import Order
 from housequest.agent.cluster.local import ProcessCluster
-from housequest.agent.cluster.messages import Order
-from housequest.agent.evaluation.clusters import read_cluster
+from housequest.agent.evaluation.parts import read_cluster
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.verify import verify_run
+from housequest.agent.evaluation.runs.shard import verify_run
 from housequest.agent.models.processors import processors
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.cluster.test_cluster import calls_recorded, react

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.verify import verify_run
+from housequest.agent.evaluation.runs.shard import verify_run
 from housequest.agent.training.lora.recipe import CONVERSATIONS
 from tests.agent.cluster.test_cluster import calls_recorded
 from tests.agent.evaluation.runs.test_shards import kept

@@ -20,8 +20,7 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.loop import play as play_openly
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
-from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from housequest.agent.evaluation.runs.ledger import Ledger, LedgerModel
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Ledger, LedgerModel, Stopped
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.base import Image, Message, Model, Request
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel

@@ -24,9 +24,9 @@ from housequest.agent.episodes.events import (
     TurnSpent,
 )
 from housequest.agent.episodes.record import EpisodeRecorder, with_digest, without_digest
-from housequest.agent.evaluation.analysis.compare import Run, read_for_comparison
-from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import SelectedTask, result_of
+from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import RunFolder, result_of
 from housequest.agent.evaluation.runs.spec import Manifest, RunConfig, Versions
 
 Said = Callable[[str], str]

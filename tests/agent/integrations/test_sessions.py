@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.runs.selection import select
+from housequest.agent.evaluation.runs.spec import select
 from housequest.agent.integrations.offered import LONGEST_COMMAND
 from housequest.agent.integrations.sessions import ServedTasks, Session, Sessions
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported

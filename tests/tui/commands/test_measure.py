@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.runs.measurement import plan_measurement
+from housequest.agent.evaluation.runs.sweep import plan_measurement
 from tests.backends.policy import react
 from tests.backends.server import Messages, Server, serve
 from tests.tui.conftest import Run

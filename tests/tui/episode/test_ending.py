@@ -6,8 +6,8 @@ import pytest
 from textual.content import Content
 
 from housequest.agent.episodes import events
+from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import Failure, FailureKind
-from housequest.agent.evaluation.analysis.paths import PathLengths
 from housequest.tui.episode.ending import Bar, Ending, bars
 from housequest.tui.episode.state import ViewState
 from housequest.tui.race.ending import RaceEnding, RaceResult, faster, race_verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.runs.cost import cost, money
+from housequest.agent.evaluation.runs.usage import cost, money
 from housequest.tui.episode.mind import seconds, token_text
 from housequest.tui.episode.state import CallTotals
 

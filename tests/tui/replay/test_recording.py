@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.episodes.events import Event
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import episode_name
-from housequest.agent.evaluation.runs.result import SelectedTask
 from housequest.tui.episode.branches import ReplayStop
 from housequest.tui.episode.state import replayed
 from housequest.tui.replay.recording import read_recording

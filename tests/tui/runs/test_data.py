@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.runs.files import file_of
-from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask, file_of
+from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.tui.runs.data import (
     QUIET_AFTER,
     RunSnapshot,

@@ -8,8 +8,8 @@ import pytest
 from textual.app import App, ComposeResult
 
 from housequest.agent.evaluation.analysis.metrics import summarise
-from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask, TaskMark
 from housequest.tui.runs.matrix import Matrix, short_type
 from housequest.tui.theme import register_themes

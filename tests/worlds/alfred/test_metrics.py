@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.analysis.compare import Run, compare, read_for_comparison
+from housequest.agent.evaluation.analysis.experts import PathLengths, PathLine
 from housequest.agent.evaluation.analysis.metrics import Extras, summarise
-from housequest.agent.evaluation.analysis.paths import PathLengths, PathLine
+from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, bootstrap_ratio, bootstrap_ratio_difference, ratio
-from housequest.agent.evaluation.render.comparison import ComparisonReport
+from housequest.agent.evaluation.render.comparison import ComparisonReport, compare
 from housequest.agent.evaluation.render.export import as_markdown
 from housequest.agent.evaluation.render.report import RunReport
-from housequest.agent.evaluation.runs.files import lines_of
-from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask, lines_of
+from housequest.agent.evaluation.runs.folder import Result
 from housequest.knowledge.rules import wilson
 from housequest.worlds.alfred.metrics import METRICS
 from housequest.worlds.base import Played

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis.compare import read_for_comparison
+from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec

@@ -1,10 +1,17 @@
-"""Transcripts on a page, as many as fit; the others become links to their records."""
+"""Transcripts on a page, as many as fit; the others become links to their records.
+
+Beside the turns stand drawings: what the player knew of the house, or what its camera saw, as small pictures with names on
+them. The opening's picture stands once in the page's style, as the background of all others of its episode. Each of them holds
+only what differs from it, which takes a third of the bytes.
+"""
 
 from __future__ import annotations
 
+import base64
 import os
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -12,12 +19,29 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
-from housequest.agent.episodes.events import ModelCall, PromptMessage, branch
+from housequest.agent.episodes.drawing import Scene, scenes
+from housequest.agent.episodes.events import Event, ModelCall, PromptMessage, Stepped, TurnSpent, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.transcript import aligned, model_calls, notes, transcribe
-from housequest.agent.evaluation.render.pages.drawings import Drawings, EpisodeDrawings
-from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.rooms.render import Frame, Size
+from housequest.worlds.rooms.stage import AGENT
 
+SIZE = (288, 216)
+"""Columns and rows of pixels before empty borders are cut off."""
+_CAMERA = (160, 160)
+"""Columns and rows of what a camera saw."""
+_BORDER = 5
+"""Pixels around the room of the opening: a door that opens may reach out of it."""
+_MOST_NAMES = 8
+_LONGEST_NAME = 24
+_LETTER, _LINE = 6, 11
+"""Pixels of a letter and of a line of names."""
+_MOST_WORDS = 12
+"""Things that are listed in the words for a picture."""
+Box = tuple[float, float, float, float]
+Spots = Mapping[str, tuple[int, int]]
+"""The pixel at which each thing is (`Frame.spots`)."""
 LONGEST_LINE = 160
 """The most characters of a folded thought."""
 MOST_SHARED = 64
@@ -160,3 +184,212 @@ def _address(record: Path, page: Path) -> str:
         return "/".join([".", *(quote(part, safe="") for part in Path(os.path.relpath(there, page.resolve().parent)).parts)])
     except ValueError:  # another drive of Windows
         return there.as_uri()
+
+
+class Drawings:
+    """The drawings of one page within its limit of characters: after the first that does not fit, none is drawn."""
+
+    def __init__(self, environment: Environment, most: int) -> None:
+        self._environment = environment
+        self._left = most
+        self._openings: dict[str, int] = {}
+        self._drawn = 0
+        self._by_camera = False
+        self._full = False
+
+    @property
+    def bound(self) -> str:
+        """What is drawn, in words; nothing where nothing is."""
+        some = f" Episodes that have some: {self._drawn}; there was no room for more." if self._full else ""
+        marks = "+ stands before what is new since the turn before, * before what the goal names."
+        shown = "what the player's camera saw" if self._by_camera else "the house as far as the player knew it"
+        return f"The pictures show {shown}; {marks}{some}" if self._drawn else ""
+
+    @property
+    def style(self) -> str:
+        """The rules of the style with the pictures that others are laid over."""
+        return "".join(f".r{number}{{background-image:url({picture})}}\n" for picture, number in self._openings.items())
+
+    def of(self, path: Sequence[Event]) -> EpisodeDrawings:
+        """The drawings of an episode's branch, as many as fit; none where there is nothing to draw."""
+        drawn = None if self._full else draw_path(path)
+        if drawn is None:
+            return EpisodeDrawings()
+        opening = _data_url(drawn.opening)
+        number = self._openings.get(opening, len(self._openings) + 1)
+        template = self._environment.get_template("drawing.html")
+        pictures: dict[int, Markup] = {}
+        for one in drawn.pictures:
+            values = {"size": drawn.size, "address": _data_url(one.png), "words": one.words, "names": one.names}
+            picture = template.render(values, room=number)
+            length = len(picture) + (0 if opening in self._openings else len(opening))
+            if length > self._left:
+                self._full = True
+                break
+            self._left -= length
+            self._openings[opening] = number
+            pictures[one.turn] = Markup(picture)  # the template escaped it
+        self._drawn += bool(pictures)
+        self._by_camera = drawn.by_camera
+        return EpisodeDrawings(pictures, drawn.made_up and bool(pictures))
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeDrawings:
+    """The drawings of one episode on a page, by the numbers of its turns, 0 for the opening."""
+
+    pictures: Mapping[int, Markup] = field(default_factory=dict[int, Markup])
+    made_up: bool = False
+
+
+def draw_path(path: Sequence[Event]) -> DrawnEpisode | None:
+    """The drawings of an episode's branch; None where there is nothing to draw."""
+    try:
+        turns = [(_turn(event), scene) for event, scene in scenes(path)]
+    except Unsupported:
+        return None
+    if not turns:
+        return None
+    first = turns[0][1]
+    if first.camera is not None:
+        seen = first.picture("eyes", _CAMERA)
+        views = (_view(turn, scene, seen) for turn, scene in _changes(turns))
+        return DrawnEpisode(seen.png(), seen.size, views, first.room.made_up, by_camera=True)
+    whole = first.picture("house", SIZE)
+    left, top, right, bottom = whole.extent()
+    box = (max(0, left - _BORDER), max(0, top - _BORDER), min(SIZE[0], right + _BORDER), min(SIZE[1], bottom + _BORDER))
+    opening = whole.part(*box)
+    pictures = (_picture(turn, scene, box, opening) for turn, scene in _changes(turns))
+    return DrawnEpisode(opening.png(), opening.size, pictures, first.room.made_up, by_camera=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name on a picture: its left end and its baseline, and what it is."""
+
+    x: int
+    y: int
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The drawing of a turn, 0 for the opening: a PNG laid over the opening's, what it shows in words, and the names on it."""
+
+    turn: int
+    png: bytes
+    words: str
+    names: tuple[Name, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnEpisode:
+    """The drawings of an episode, all of one size; a turn that changed nothing known has none.
+
+    ``pictures`` are drawn as they are asked for: an episode may have thousands of turns, and a page has room for some.
+    ``by_camera``: they are what the player's camera saw.
+    """
+
+    opening: bytes
+    size: Size
+    pictures: Iterator[Picture]
+    made_up: bool
+    by_camera: bool
+
+
+def _view(turn: int, scene: Scene, opening: Frame) -> Picture:
+    seen = scene.picture("eyes", _CAMERA)
+    spots = seen.spots()
+    there = ", ".join(sorted(spots)[:_MOST_WORDS]) + (" and more" if len(spots) > _MOST_WORDS else "")
+    words = f"What the camera sees: {there or 'nothing'}. {_words(scene)}"
+    return Picture(turn, seen.png(over=opening), words, tuple(_names(scene, spots, seen.size)))
+
+
+def _picture(turn: int, scene: Scene, box: tuple[int, int, int, int], opening: Frame) -> Picture:
+    part = scene.picture("house", SIZE).part(*box)
+    spots = part.spots()
+    words = _words(scene) if turn else f"{_plan_words(scene, spots, part.size)} {_words(scene)}"
+    return Picture(turn, part.png(over=opening), words, tuple(_names(scene, spots, part.size)))
+
+
+def _changes(turns: Iterable[tuple[int, Scene]]) -> Iterator[tuple[int, Scene]]:
+    """The opening, and the turns that changed anything known."""
+    before: Scene | None = None
+    for turn, scene in turns:
+        if before is None or scene.new or scene.situation != before.situation:
+            yield turn, scene
+        before = scene
+
+
+def _turn(event: Event) -> int:
+    return event.body.turn if isinstance(event.body, Stepped | TurnSpent) else 0
+
+
+def _data_url(picture: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
+
+
+def _words(scene: Scene) -> str:
+    """What a picture shows of a turn, for who does not see it."""
+    now = scene.situation
+    here = next((one for one in now.holders if one.name == now.at), None)
+    stands = f"at {now.at}" if now.at else "in the middle of the room"
+    if here is not None and here.openness in ("open", "closed"):
+        stands += f", which is {here.openness}"
+    new = sorted(scene.new)
+    told = [f"The player stands {stands}, and holds {' and '.join(now.carried) or 'nothing'}."]
+    if new:
+        told.append(f"New: {', '.join(new[:_MOST_WORDS])}{' and more' if len(new) > _MOST_WORDS else ''}.")
+    return " ".join(told)
+
+
+def _plan_words(scene: Scene, spots: Spots, size: Size) -> str:
+    """Where everything stands: the plan in words, by thirds of the picture."""
+    width, height = size
+    down, across = ("back", "middle", "front"), ("left", "middle", "right")
+    places: list[tuple[int, int, str]] = []
+    for fixture in scene.room.fixtures:
+        if fixture.name in spots:
+            column, row = spots[fixture.name]
+            places.append((3 * row // height, 3 * column // width, fixture.name))
+    places.sort(key=lambda place: place[:2])
+    parts = [
+        f"{down[row]} {across[column]}: {', '.join(name for _, _, name in group)}"
+        for (row, column), group in groupby(places, key=lambda place: place[:2])
+    ]
+    plan = "a made-up plan" if scene.room.made_up else "the plan"
+    return f"The house from above, {plan}. {'; '.join(parts).capitalize()}."
+
+
+def _names(scene: Scene, spots: Spots, size: Size) -> Iterator[Name]:
+    """Names where there is room: what the goal names and was seen, what is held, what is new, and where the player stands."""
+    width, height = size
+    now = scene.situation
+    seen = [thing for one in now.holders if one.openness != "closed" for thing in one.contents]
+    things = [*now.carried, *seen]
+    order = [one for one in things if scene.wants(one)]
+    order += [one for one in (*now.carried, now.at, *sorted(scene.new)) if one]
+    order += [fixture.name for fixture in scene.room.fixtures if scene.wants(fixture.name)]
+    taken: list[Box] = []
+    if player := spots.get(AGENT):
+        taken.append((player[0] - 6, player[1] - 14, player[0] + 6, player[1] + 10))
+    # What is too small or behind something is named where it is known to be.
+    holders = {thing: one.name for one in now.holders for thing in one.contents} | dict.fromkeys(now.carried, AGENT)
+    named = [(one, spot) for one in dict.fromkeys(order) if (spot := spots.get(one) or spots.get(holders.get(one, "")))]
+    for one, (x, y) in named[:_MOST_NAMES]:
+        new, wanted = one in scene.new, scene.wants(one)
+        text = f"{'+' if new else ''}{'*' if wanted else ''}{one[:_LONGEST_NAME]}"
+        wide = _LETTER * len(text)
+        corners = ((x + 5, y - 6), (x - 5 - wide, y - 6), (x - wide // 2, y - 16), (x - wide // 2, y + 5))
+        for left, top in corners:
+            box = (left, top, left + wide, top + _LINE)
+            if left < 0 or top < 0 or box[2] > width or box[3] > height or any(_meet(box, other) for other in taken):
+                continue
+            taken.append(box)
+            yield Name(left, top + _LINE - 2, text, "goal" if wanted else "new" if new else "")
+            break
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

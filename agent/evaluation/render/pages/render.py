@@ -16,12 +16,12 @@ from typing import cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from housequest.agent.evaluation.analysis.compare import Comparison, Run
 from housequest.agent.evaluation.analysis.metrics import Figures, Summary
+from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.series import SeriesReport
 from housequest.agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
 from housequest.agent.evaluation.render import report
-from housequest.agent.evaluation.render.comparison import conclusions, figure_cells, sides
+from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells, sides
 from housequest.agent.evaluation.render.pages.charts import (
     RateBar,
     RateGroup,
@@ -35,7 +35,7 @@ from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
 from housequest.agent.evaluation.render.report import definitions, groups, notes, pick, shares
 from housequest.agent.evaluation.render.table import Column, percent, percents, points
 from housequest.agent.evaluation.runs.files import flattened
-from housequest.agent.evaluation.runs.result import Result
+from housequest.agent.evaluation.runs.folder import Result
 from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.worlds.text import cut, printable
 

@@ -13,7 +13,8 @@ from housequest.agent.base import Agent
 from housequest.agent.config import configure
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.evaluation.analysis.compare import Run, compare, read_for_comparison
+from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
+from housequest.agent.evaluation.render.comparison import compare
 from housequest.agent.evaluation.render.pages.render import comparison_page
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder

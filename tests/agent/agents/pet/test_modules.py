@@ -15,22 +15,20 @@ from housequest.agent.agents.pet.agent import Pet
 from housequest.agent.agents.pet.modules import (
     FinishedEpisode,
     ModulesReport,
+    PlannedSubtasks,
+    SubtaskFigures,
     WatchedEpisode,
     auc,
+    by_embeddings,
+    by_words,
     modules_of,
+    subtask_figures,
     touched,
     watch,
     watch_own,
 )
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.events import Body, Event, Judged, ParseFailed, Planned, Progressed, Relevance, Started, Stepped
-from housequest.agent.evaluation.analysis.subtasks import (
-    PlannedSubtasks,
-    SubtaskFigures,
-    by_embeddings,
-    by_words,
-    subtask_figures,
-)
 from housequest.agent.models.embeddings import make_embedder
 from housequest.agent.models.registry import make_model
 from housequest.worlds.base import World

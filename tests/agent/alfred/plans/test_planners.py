@@ -15,7 +15,7 @@ from housequest.agent.alfred.plans.report import PlansReport
 from housequest.agent.alfred.plans.run import PlanRun, make_run
 from housequest.agent.alfred.plans.work import PlanResult, score_plans
 from housequest.agent.config import Settings
-from housequest.agent.evaluation.runs.ledger import Ledger, LedgerModel
+from housequest.agent.evaluation.runs.budget import Ledger, LedgerModel
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import ReplyError

@@ -17,7 +17,7 @@ from housequest.agent.alfred.plans.report import PlansReport, failures
 from housequest.agent.alfred.plans.run import PlanRun, make_run
 from housequest.agent.alfred.plans.work import PlanResult, read_manifest, read_rows, score_plans, verify_plans
 from housequest.agent.config import Settings
-from housequest.agent.evaluation.families import family_of
+from housequest.agent.evaluation.parts import family_of
 from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from housequest.worlds.alfred.plans import plan_text

@@ -11,18 +11,17 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis.ceilings import Ceiling, CeilingFigures, ceiling_of
-from housequest.agent.evaluation.analysis.compare import compare, read_for_comparison
+from housequest.agent.evaluation.analysis.experts import Ceiling, CeilingFigures, ceiling_of, expert_turns
 from housequest.agent.evaluation.analysis.metrics import Extras
-from housequest.agent.evaluation.analysis.paths import expert_turns
-from housequest.agent.evaluation.render.comparison import ComparisonReport
+from housequest.agent.evaluation.analysis.run import read_for_comparison
+from housequest.agent.evaluation.render.comparison import ComparisonReport, compare
 from housequest.agent.evaluation.render.export import as_csv
 from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
 from housequest.agent.evaluation.render.report import RunReport
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.shard import verify_run
 from housequest.agent.evaluation.runs.spec import Manifest, make_run_spec
-from housequest.agent.evaluation.runs.verify import verify_run
 from housequest.worlds.registry import make_world
 
 pytestmark = pytest.mark.heavy

@@ -13,16 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.episodes.events import Outcome
-from housequest.agent.evaluation.analysis.attempts import in_the_end
-from housequest.agent.evaluation.analysis.compare import compare, find_task, reference_of
+from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.metrics import Extras
-from housequest.agent.evaluation.analysis.paths import PathLengths
-from housequest.agent.evaluation.analysis.seeds import SeedsReport
+from housequest.agent.evaluation.analysis.run import find_task, reference_of
+from housequest.agent.evaluation.analysis.series import SeedsReport, in_the_end
 from housequest.agent.evaluation.analysis.statistics import bootstrap_mean, mcnemar
-from housequest.agent.evaluation.render.comparison import ComparisonReport
+from housequest.agent.evaluation.render.comparison import ComparisonReport, compare
 from housequest.agent.evaluation.render.repeats import RepeatsComparison, Side
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import SelectedTask
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.recorded import Lived, run
 

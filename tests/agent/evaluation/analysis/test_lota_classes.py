@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from housequest.agent.evaluation.analysis.failures import FailureKind
-from housequest.agent.evaluation.analysis.lota_classes import of_games, told
+from housequest.agent.evaluation.analysis.failures import FailureKind, of_games, told
 
 CLASSES = {
     "not_found": "absence of visual grounding",

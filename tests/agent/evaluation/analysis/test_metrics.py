@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import Prices
 from housequest.agent.episodes.events import Ended, Event, Intervened, ModelCall, ParseFailed
+from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import FailureKind
 from housequest.agent.evaluation.analysis.metrics import Extras, Figures, PathSources, summarise
-from housequest.agent.evaluation.analysis.paths import PathLengths
-from housequest.agent.evaluation.runs.result import Result, SelectedTask, result_of
-from housequest.agent.evaluation.runs.timing import EpisodeTiming
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import Result, result_of
+from housequest.agent.evaluation.runs.usage import EpisodeTiming
 
 TASKS = tuple(SelectedTask(number=n, id=f"demo/{n}", type=kind) for n, kind in enumerate(("heat", "heat", "light", "light"), 1))
 

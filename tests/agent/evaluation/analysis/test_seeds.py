@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.episodes.events import Outcome
-from housequest.agent.evaluation.analysis.seeds import SeedsReport, means, read_seeds
+from housequest.agent.evaluation.analysis.series import SeedsReport, means, read_seeds
 from housequest.agent.evaluation.render.report import read_summary
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.worlds.errors import ConfigurationError

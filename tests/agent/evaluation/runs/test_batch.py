@@ -15,8 +15,8 @@ from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
-from housequest.agent.evaluation.runs.result import SelectedTask
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec, slug
 from housequest.agent.models.registry import portable_name
 from housequest.worlds.errors import ConfigurationError, HousequestError

@@ -16,8 +16,7 @@ import pytest
 from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
-from housequest.agent.evaluation.runs.breaker import LIKE_FAILURES
-from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
+from housequest.agent.evaluation.runs.budget import LIKE_FAILURES, Budget, BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.base import Completion, Model, ModelWrapper
 from housequest.agent.models.registry import make_model

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.runs.cost import Tokens, cost, money
+from housequest.agent.evaluation.runs.usage import Tokens, cost, money
 
 PRICES = Prices(input=2, cached=0.5, output=8)
 

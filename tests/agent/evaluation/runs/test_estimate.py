@@ -11,9 +11,8 @@ import pytest
 from housequest.agent.config import Prices, configure
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from housequest.agent.evaluation.runs.cost import Tokens
-from housequest.agent.evaluation.runs.estimate import estimate
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.evaluation.runs.usage import Tokens, estimate
 from tests.backends.server import Server
 
 

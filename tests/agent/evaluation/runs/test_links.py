@@ -13,8 +13,8 @@ from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.render.report import read_summary
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
+from housequest.agent.evaluation.runs.budget import Ledger
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.ledger import Ledger
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.evaluation.runs.sweep import SweepFolder
 from housequest.worlds.errors import ConfigurationError

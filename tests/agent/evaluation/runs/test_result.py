@@ -14,8 +14,8 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.events import Event, Stepped
 from housequest.agent.episodes.record import with_digest, without_digest
 from housequest.agent.evaluation.runs.batch import run_batch
-from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.result import Number, Result, SelectedTask, repeats, result_of, total
+from housequest.agent.evaluation.runs.files import Number, SelectedTask, total
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, repeats, result_of
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import MOST_TOKENS
 from housequest.worlds.errors import ConfigurationError

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.runs.selection import find_types, select
-from housequest.agent.evaluation.runs.spec import make_run_spec
+from housequest.agent.evaluation.runs.spec import find_types, make_run_spec, select
 from housequest.agent.integrations.games import HostOptions
 from housequest.agent.integrations.sessions import ServedTasks
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported

@@ -17,12 +17,18 @@ from starlette.responses import Response
 from housequest.agent.config import Configuration, configure
 from housequest.agent.episodes.events import ModelCall, Outcome, Thought
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.analysis.attempts import AttemptsReport, in_the_end, read_attempts
-from housequest.agent.evaluation.analysis.ceilings import Ceiling
-from housequest.agent.evaluation.analysis.compare import Run
+from housequest.agent.evaluation.analysis.experts import Ceiling
 from housequest.agent.evaluation.analysis.metrics import Extras
 from housequest.agent.evaluation.analysis.published import compare_published
-from housequest.agent.evaluation.analysis.seeds import SeedsReport, pass_at_k, read_seeds
+from housequest.agent.evaluation.analysis.run import Run
+from housequest.agent.evaluation.analysis.series import (
+    AttemptsReport,
+    SeedsReport,
+    in_the_end,
+    pass_at_k,
+    read_attempts,
+    read_seeds,
+)
 from housequest.agent.evaluation.analysis.statistics import deviation, pass_at
 from housequest.agent.evaluation.library import evaluate
 from housequest.agent.evaluation.render.export import as_csv, as_markdown, beside_published
@@ -31,10 +37,9 @@ from housequest.agent.evaluation.render.report import ceiling_data
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.series import series, series_folder, series_kind
+from housequest.agent.evaluation.runs.shard import verify_sweep
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.agent.evaluation.runs.sweep import SweepFolder
-from housequest.agent.evaluation.runs.verify import verify_sweep
+from housequest.agent.evaluation.runs.sweep import SweepFolder, series, series_folder, series_kind
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.rules import wilson
 from housequest.worlds.errors import ConfigurationError

@@ -10,8 +10,7 @@ import pytest
 
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.shard import Shard, merge, merged_folder, read_shard
-from housequest.agent.evaluation.runs.verify import verify_run
+from housequest.agent.evaluation.runs.shard import Shard, merge, merged_folder, read_shard, verify_run
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.evaluation.runs.test_batch import plan, play
 from tests.backends.policy import Solver

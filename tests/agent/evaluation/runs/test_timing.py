@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import RunFolder, episode_name
-from housequest.agent.evaluation.runs.result import SelectedTask
-from housequest.agent.evaluation.runs.timing import EpisodeTiming, timings_of
+from housequest.agent.evaluation.runs.usage import EpisodeTiming, timings_of
 
 TASK = SelectedTask(number=1, id="demo/find", type="find")
 NAME = episode_name(TASK)

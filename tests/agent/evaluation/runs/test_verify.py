@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import configure
 from housequest.agent.episodes.record import Damaged, read_episode, with_digest, without_digest
-from housequest.agent.evaluation.analysis.compare import read_for_comparison
 from housequest.agent.evaluation.analysis.metrics import Summary
+from housequest.agent.evaluation.analysis.run import read_for_comparison
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder
+from housequest.agent.evaluation.runs.shard import verify_run, verify_sweep
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.evaluation.runs.sweep import SweepFolder
-from housequest.agent.evaluation.runs.verify import verify_run, verify_sweep
 from housequest.worlds.errors import ConfigurationError
 
 Damage = Callable[[Path, random.Random], None]

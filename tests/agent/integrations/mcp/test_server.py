@@ -28,7 +28,7 @@ from housequest.agent.integrations.games import GameHost, HostOptions
 from housequest.agent.integrations.mcp.sdk import NEWEST
 from housequest.agent.integrations.mcp.server import MANUAL, make_server
 from housequest.worlds.registry import make_world
-from tests.agent.integrations.mcp.mcp_client import Client
+from tests.agent.integrations.env_server.test_server import Client
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending
 

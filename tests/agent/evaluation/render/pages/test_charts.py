@@ -21,7 +21,8 @@ from housequest.agent.evaluation.render.pages.charts import (
     ticks,
 )
 from housequest.agent.evaluation.render.pages.render import endings, step_bins, tokens_an_episode
-from housequest.agent.evaluation.runs.result import Result, SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import Result
 
 
 def result(outcome: str = "won", **fields: object) -> Result:

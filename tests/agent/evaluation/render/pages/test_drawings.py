@@ -15,9 +15,9 @@ import pytest
 from housequest.agent.config import configure
 from housequest.agent.episodes.events import Body, Event, Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.evaluation.analysis.compare import Run, compare, read_for_comparison
-from housequest.agent.evaluation.render.pages.drawings import SIZE, draw_path
-from housequest.agent.evaluation.render.pages.episodes import Limits
+from housequest.agent.evaluation.analysis.run import Run, read_for_comparison
+from housequest.agent.evaluation.render.comparison import compare
+from housequest.agent.evaluation.render.pages.episodes import SIZE, Limits, draw_path
 from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.folder import RunFolder

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.evaluation.analysis.compare import compare
+from housequest.agent.evaluation.render.comparison import compare
 from housequest.agent.evaluation.render.pages.episodes import Limits
 from housequest.agent.evaluation.render.pages.render import comparison_page, run_page
 from tests.agent.evaluation.recorded import Lived, as_it_is, run

@@ -1,17 +1,28 @@
-"""A run's card: under what conditions it was measured, in the words that every report begins with."""
+"""A run read back: its results, what is known beside them, and its card.
+
+The card says under what conditions it was measured, in the words that every report begins with.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 
 from housequest.agent.agents.registry import agent_spec, learned_prior
 from housequest.agent.agents.spec import WEIGHTS
-from housequest.agent.evaluation.runs.selection import MANY, selection_text
-from housequest.agent.evaluation.runs.spec import Manifest, RunConfig
+from housequest.agent.config import Prices, changed_options
+from housequest.agent.evaluation.analysis.experts import Watcher, ceiling_of, paths_of
+from housequest.agent.evaluation.analysis.metrics import Extras, Summary, summarise
+from housequest.agent.evaluation.runs.files import SelectedTask
+from housequest.agent.evaluation.runs.folder import Result, RunFolder
+from housequest.agent.evaluation.runs.spec import MANY, Manifest, RunConfig, selection_text
+from housequest.agent.evaluation.runs.usage import timings_of
 from housequest.agent.protocols import PROTOCOLS
-from housequest.worlds.base import World
-from housequest.worlds.errors import ConfigurationError, unquoted
-from housequest.worlds.registry import DEFAULT_WORLD, world_class
+from housequest.worlds.base import Metric, World
+from housequest.worlds.errors import ConfigurationError, HousequestError, unquoted
+from housequest.worlds.registry import DEFAULT_WORLD, make_world, world_class
 
 _PRIORS: Mapping[object, str] = {
     "llm": "the agent's own model",
@@ -19,6 +30,88 @@ _PRIORS: Mapping[object, str] = {
     "name": "none, places are searched by name",
 }
 """What is known of places before anything was seen, by the setting that says how places are searched; but for counts."""
+
+
+PriceList = Callable[[str], Prices | None]
+"""Gives the prices of a model by name; None where none are set."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run to show or compare: its folder, its manifest, its results so far, and the extras known beside them."""
+
+    folder: RunFolder
+    manifest: Manifest
+    results: tuple[Result, ...]
+    extras: Extras = field(default=Extras(), compare=False)
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.folder.path.resolve().name
+
+    def episode(self, task: SelectedTask) -> Path:
+        """The file of its episode of ``task``."""
+        return self.folder.episode(task)
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+        return self.manifest.configuration.seed
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Its figures."""
+        return summarise(self.manifest.tasks, self.results, self.extras)
+
+    @property
+    def card(self) -> dict[str, str]:
+        """Under what conditions it was measured."""
+        return card(self.manifest, self.summary.overall.asked)
+
+    @property
+    def label(self) -> str:
+        """Who played, in a few words: agent, model, rules and seed."""
+        config = self.manifest.configuration
+        rules = f"rules {config.rules.file} {config.rules.part}".rstrip() if config.rules else ""
+        parts = [config.agent, config.model or "", rules, *config.grants]
+        parts += [f"curiosity {config.curiosity:g}"] if config.curiosity else []
+        return ", ".join(part for part in parts if part) + f", seed {config.seed}"
+
+
+def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> Run:
+    """Read the run in a folder, with timings, costs, and path lengths where the world's data is here.
+
+    ``watcher`` gets how many paths are found and how many are missing. Raises ``ConfigurationError``.
+    """
+    manifest = run.manifest()
+    results, model = run.results(manifest.tasks), manifest.configuration.model
+    played = {result.task for result in results}
+    tasks = [task for task in manifest.tasks if task.id in played]
+    metrics = metrics_of(manifest.configuration)
+    # What is weighted by the tasks' lengths needs those of tasks that were not played, too.
+    paths = paths_of(run, manifest, manifest.tasks if metrics else tasks, watcher)
+    ceiling = ceiling_of(run, manifest, tasks, watcher)
+    extras = Extras(paths, timings_of(run, manifest.tasks), prices(model) if prices and model else None, ceiling, metrics)
+    return Run(run, manifest, tuple(results), extras)
+
+
+def metrics_of(config: RunConfig) -> tuple[Metric, ...]:
+    """What the benchmark of a run's world computes; nothing where that world cannot be made here."""
+    try:
+        return make_world(config.world, **config.world_options, **changed_options(engine=config.engine)).metrics
+    except HousequestError:
+        return ()
+
+
+def find_task(tasks: Sequence[SelectedTask], reference: str) -> SelectedTask | None:
+    """The task named by its number, its id, or ``split:number``; None where there is none."""
+    return next((task for task in tasks if reference in {task.id, str(task.number), reference_of(task)}), None)
+
+
+def reference_of(task: SelectedTask | Result) -> str:
+    """The short name of a task, ``split:number``, as commands take it."""
+    return f"{(task.id if isinstance(task, SelectedTask) else task.task).partition('/')[0]}:{task.number}"
 
 
 def card(manifest: Manifest, asked: str) -> dict[str, str]:
@@ -60,25 +153,6 @@ def shared_card(cards: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """The lines that all of these cards have alike; empty for no card."""
     first = cards[0] if cards else dict[str, str]()
     return {name: line for name, line in first.items() if all(other.get(name) == line for other in cards)}
-
-
-_MOST_VALUES = 6
-"""How many values of a line are listed; of a large grid, the arms' names say what differs."""
-
-
-def arms_card(cards: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
-    """The cards of a sweep by arm as one: first what all arms share, then each line in which they differ."""
-    shared = shared_card(list(cards.values()))
-    others = dict.fromkeys(name for each in cards.values() for name in each if name not in shared)
-    differ = [(name, _differing({arm: each.get(name, "-") for arm, each in cards.items()})) for name in others]
-    return [*shared.items(), *differ]
-
-
-def _differing(lines: Mapping[str, str]) -> str:
-    by_value = {value: ", ".join(arm for arm, line in lines.items() if line == value) for value in lines.values()}
-    if len(by_value) > _MOST_VALUES:
-        return f"differs in {len(by_value)} ways; --json has each arm's card"
-    return f"differs: {'; '.join(f'{value} ({arms})' for value, arms in by_value.items())}"
 
 
 def _weights(manifest: Manifest) -> str:

@@ -1,0 +1,272 @@
+"""What episodes took, did and will take: seconds, calls, tokens, and their cost at the user's prices.
+
+Seconds and what a cache served are kept apart from results, since no two runs agree on these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice, takewhile
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from housequest.agent.config import Prices
+from housequest.agent.episodes.events import ModelCall
+from housequest.agent.episodes.record import LONGEST_LINE, read_episode
+from housequest.agent.evaluation.runs.files import Number, SelectedTask, total
+from housequest.agent.evaluation.runs.folder import Result, RunFolder, episode_name
+from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import open_file
+
+MOST_LOOKED_AT = 1_000
+"""How many folders are searched for a similar run."""
+T = TypeVar("T", bound=BaseModel)
+Seconds = Annotated[float, Field(ge=0, le=1e12, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens as the model counted them. ``cached`` of the prompt tokens came from a cache; None where none were reported."""
+
+    prompt: int = 0
+    completion: int = 0
+    cached: int | None = None
+
+    def __add__(self, other: Tokens) -> Tokens:
+        cached = None if self.cached is other.cached is None else (self.cached or 0) + (other.cached or 0)
+        return Tokens(self.prompt + other.prompt, self.completion + other.completion, cached)
+
+    @property
+    def fresh(self) -> int:
+        """Prompt tokens not served by a cache; all of them where no cache was reported."""
+        return self.prompt - min(self.cached or 0, self.prompt)
+
+    @property
+    def cached_share(self) -> float | None:
+        """The share of prompt tokens that a cache served, in [0, 1]; None where unknown."""
+        return None if self.cached is None or not self.prompt else min(self.cached / self.prompt, 1.0)
+
+
+def cost(tokens: Tokens, prices: Prices) -> float | None:
+    """The cost of ``tokens`` in the currency of ``prices``, an upper bound without cache figures; None of no tokens."""
+    if not (tokens.prompt or tokens.completion):
+        return None
+    at_cached = prices.input if prices.cached is None else prices.cached
+    cached = tokens.prompt - tokens.fresh
+    return (tokens.fresh * prices.input + cached * at_cached + tokens.completion * prices.output) / 1_000_000
+
+
+def money(amount: float) -> str:
+    """An amount with as many digits as matter: 1.25, 0.013, 0.00042."""
+    if amount >= 1:
+        return f"{amount:.2f}"
+    return f"{amount:.3f}" if amount >= 0.01 else f"{amount:.5f}" if amount else "0"
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Answered calls, their tokens and their cost; None where no price is known."""
+
+    calls: int = 0
+    tokens: Tokens = field(default=Tokens())
+    money: float | None = None
+
+    @classmethod
+    def priced(cls, calls: int, tokens: Tokens, prices: Prices | None) -> Spending:
+        """The use of ``calls`` at these prices."""
+        return cls(calls, tokens, (cost(tokens, prices) or 0.0) if prices is not None else None)
+
+    def __add__(self, other: Spending) -> Spending:
+        priced = None if self.money is other.money is None else (self.money or 0.0) + (other.money or 0.0)
+        return Spending(self.calls + other.calls, self.tokens + other.tokens, priced)
+
+    def __str__(self) -> str:
+        priced = "" if self.money is None else f", a cost of {money(self.money)}"
+        return f"{self.calls:,} calls, {self.tokens.prompt + self.tokens.completion:,} tokens{priced}"
+
+
+def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable[Result], prices: Prices | None) -> Spending:
+    """What earlier sessions of a run used, read from finished and unfinished episode records.
+
+    The first attempt at an episode that was replayed after an error is no longer on record.
+    """
+    clocks = timings_of(run, tasks)
+    finished = {result.task: result for result in results}
+    used = Spending()
+    for task in tasks:
+        if task.id in finished:
+            result, cached = finished[task.id], clocks[task.id].cached if task.id in clocks else None
+            tokens = Tokens(result.prompt_tokens or 0, result.completion_tokens or 0, cached)
+            used += Spending.priced(result.calls, tokens, prices)
+    by_name = {episode_name(task): task for task in tasks}
+    for part in sorted(run.episodes.glob("*.jsonl.*")):
+        task = by_name.get(part.name.partition(".jsonl.")[0])
+        if task is not None:
+            calls = list(_calls(part))
+            cached = clocks[task.id].cached if part.suffix == ".part" and task.id in clocks else None
+            tokens = Tokens(
+                sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls), cached
+            )
+            used += Spending.priced(sum(call.calls or 1 for call in calls), tokens, prices)
+    return used
+
+
+def _calls(part: Path) -> Iterator[ModelCall]:
+    with suppress(ConfigurationError):  # a damaged record, which is set aside when its task is played
+        for event in read_episode(part):
+            if isinstance(event.body, ModelCall):
+                yield event.body
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTiming:
+    """What an episode took: seconds of model calls, attempts, cached prompt tokens, and seconds in all.
+
+    ``model`` and ``cached`` are None where no call was timed or no cache reported, ``wall`` where it was not measured.
+    ``wall`` includes time spent on other episodes in flight. It sums the sessions of the episode; the
+    time of a killed session is lost.
+    """
+
+    model: float | None = None
+    attempts: int = 0
+    cached: int | None = None
+    wall: float | None = None
+
+
+class _SessionLine(BaseModel):
+    episode: str
+    seconds: Seconds
+    resumed: bool = False
+
+
+class _CallLine(_SessionLine):
+    of: int
+    attempts: Number = 1
+    cached: Number | None = None
+
+
+def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, EpisodeTiming]:
+    """The timing of each episode that has one, by task id.
+
+    Only the last attempt counts: a second timing for the same event starts a new attempt there. Lines damaged by a killed
+    command are skipped. Raises ``ConfigurationError`` for a file that cannot be read.
+    """
+    calls = _timed_calls(run)
+    walls: dict[str, float] = {}
+    for session in _lines(_SessionLine, run.walls_file):
+        walls[session.episode] = session.seconds + (walls.get(session.episode, 0.0) if session.resumed else 0.0)
+    found: dict[str, EpisodeTiming] = {}
+    for task in tasks:
+        name = episode_name(task)
+        if name in calls or name in walls:
+            timed = calls.get(name, [])
+            seconds = sum(call.seconds for call in timed) if timed else None
+            attempts, cached = sum(call.attempts for call in timed), total(call.cached for call in timed)
+            found[task.id] = EpisodeTiming(seconds, attempts, cached, walls.get(name))
+    return found
+
+
+def call_seconds(run: RunFolder) -> dict[str, dict[int, float]]:
+    """The seconds of each timed model call, by the names of episodes and the ids of the calls' events.
+
+    Raises ``ConfigurationError`` for a file that cannot be read.
+    """
+    return {name: {call.of: call.seconds for call in calls} for name, calls in _timed_calls(run).items()}
+
+
+def _timed_calls(run: RunFolder) -> dict[str, list[_CallLine]]:
+    """The calls of each episode's last attempt."""
+    calls: dict[str, list[_CallLine]] = {}
+    for called in _lines(_CallLine, run.timing_file):
+        so_far = calls.setdefault(called.episode, [])
+        while so_far and so_far[-1].of >= called.of:
+            so_far.pop()
+        so_far.append(called)
+    return calls
+
+
+def _lines(kind: type[T], path: Path) -> Iterator[T]:
+    """The undamaged lines of a file; none where there is no file."""
+    if not path.exists():
+        return
+    try:
+        with open_file(path) as file:
+            while line := file.readline(LONGEST_LINE):
+                with suppress(ValidationError, RecursionError):
+                    yield kind.model_validate_json(line)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Calls and tokens for the ``left`` tasks, as in ``episodes`` of ``source``; ``cost`` is None where it is unknown."""
+
+    left: int
+    source: Path
+    episodes: int
+    calls: int
+    tokens: Tokens
+    cost: float | None
+
+    def __str__(self) -> str:
+        read = f"{self.tokens.prompt:,} tokens read and {self.tokens.completion:,} written"
+        tokens = read if self.tokens.prompt or self.tokens.completion else "tokens that were not counted"
+        priced = f" About {money(self.cost)} at your prices, if no cache serves any of it." if self.cost is not None else ""
+        finished = f"{self.episodes} finished ones of {self.source}"
+        return f"About {self.calls:,} calls and {tokens} for {self.left} tasks, as in {finished}.{priced}"
+
+
+def estimate(spec: RunSpec, folder: Path, runs: Path = Path("runs")) -> Estimate | None:
+    """Estimate the rest of the run in ``folder``; None where no run there or below ``runs`` is similar enough.
+
+    Takes the most similar run: this one, else one with the same agent, settings and model, else the same agent and model, else
+    the same agent. Unreadable folders are skipped.
+    """
+    found: list[tuple[int, int, Path, list[Result]]] = []
+    done = 0
+    for candidate in dict.fromkeys(chain([folder], islice(_folders(runs), MOST_LOOKED_AT))):
+        run = RunFolder(candidate)
+        with suppress(ConfigurationError, OSError):
+            if not run.manifest_file.is_file():
+                continue
+            manifest = run.manifest()
+            one, other = manifest.configuration, spec.config
+            same = (one.agent == other.agent, one.model == other.model, one.settings == other.settings)
+            alike = sum(takewhile(bool, same))
+            if not alike:
+                continue
+            results = run.indexed(manifest.tasks)
+            if candidate == folder:
+                done, alike = len(results), alike + 1
+            usable = [result for result in results if result.calls and result.outcome != "error" and not result.assisted]
+            if usable:
+                found.append((alike, len(usable), candidate, usable))
+    left = len(spec.manifest.tasks) - done
+    if not found:
+        return None
+    _, episodes, source, results = max(found, key=lambda each: each[:2])
+
+    def scaled(numbers: list[int]) -> int:
+        return round(sum(numbers) / len(numbers) * left)
+
+    read, written = [result.prompt_tokens or 0 for result in results], [result.completion_tokens or 0 for result in results]
+    tokens, prices = Tokens(scaled(read), scaled(written)), spec.setup.prices
+    priced = cost(tokens, prices) if prices is not None else None
+    return Estimate(left, source, episodes, scaled([result.calls for result in results]), tokens, priced)
+
+
+def _folders(runs: Path) -> Iterator[Path]:
+    """The folders below ``runs``, and one level deeper for the runs of sweeps."""
+    if not runs.is_dir():
+        return
+    for folder in sorted(runs.iterdir()):
+        if folder.is_dir():
+            yield folder
+            if (folder / "sweep.json").is_file():
+                yield from sorted(below for below in folder.iterdir() if below.is_dir())
