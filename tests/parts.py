@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.parts import ROOT, is_in
+from scripts.parts import ROOT, is_in, parts
 
 
 def installed(*parts: str) -> bool:
@@ -16,3 +16,7 @@ def needs(*parts: str) -> pytest.MarkDecorator:
     """Skip a test, or one of its parameters, where one of these parts is not in this tree."""
     gone = [part for part in parts if not installed(part)]
     return pytest.mark.skipif(bool(gone), reason=f"not installed here: {', '.join(gone)}")
+
+
+WHOLE = needs(*parts())
+"""For what is about all of housequest."""

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from scripts.parts import ROOT, Trial, declared, is_in, own_tests, parts
+from tests.parts import WHOLE
 
 
+@WHOLE
 def test_every_part_is_here_with_tests_at_the_mirrored_paths() -> None:
     assert [name for name in parts() if not is_in(ROOT, name)] == []
     assert [name for name in parts() if not list(own_tests(ROOT, name))] == []

@@ -17,6 +17,7 @@ from housequest.knowledge.rulebook import is_book_name, library
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import config_folder, state_folder
 from housequest.worlds.registry import plugins
+from tests.parts import needs
 from tests.trusting import trust
 
 EVIL = 'model = "openai:x@https://evil.example.org/v1"\n'
@@ -51,7 +52,10 @@ def demanded(**flags: object) -> dict[str, str]:
         "",
         'world = "scripted"\nsplit = "demo"\ntype = ["heat", "pick_and_place"]\nlimit = 3\nseed = 7\ngoals = "human:seed=3"',
         'engine = "native"\nworkers = 9\nmax_steps = 9\ntimeout = 2.5\ngrant = ["admissible"]\nrules_budget = 9',
-        'agent = "lota"\n[agents.lota]\nexamples = "made-up"\nchoose = "bm25"\nshots = 3\ntemperature = 0.5\nreplanning = true',
+        pytest.param(
+            'agent = "lota"\n[agents.lota]\nexamples = "made-up"\nchoose = "bm25"\ntemperature = 0.5\nreplanning = true',
+            marks=needs("lota"),
+        ),
         'agent = "react"\n[agents.react]\nexemplars = "own"\npair = "0-1"\nthoughts = "turns"',
         'model = "builtin"\nrules = "human"',
         'rules = "none"',
@@ -73,18 +77,27 @@ def test_what_only_says_what_is_played_needs_no_trust(text: str, cloned: Path) -
         ('model = "openai:gpt"', "model", "prompts go to https://api.openai.com with the key in OPENAI_API_KEY"),
         ('model = "openai:x@http://127.0.0.1:8000/v1"', "model", "on this machine"),
         ('model = "scripted:script.yaml"', "model", "on this machine"),
-        ('model = "llama:../../model.gguf"', "model", "on this machine"),
+        pytest.param('model = "llama:../../model.gguf"', "model", "on this machine", marks=needs("llama")),
         ('model = "builtin:network.npz"', "model", "on this machine"),
         ('rules = "../rules.yaml"', "rules", "rules.yaml"),
         ('rules = "/etc/passwd"', "rules", "/etc/passwd"),
         ('rules = "mine"', "rules", "mine.yaml"),
         ('habits = "../habits.yaml"', "habits", "habits.yaml"),
-        ('[agents.lota]\nexamples = "examples.json"', "agents.lota.examples", "may name a file"),
+        pytest.param(
+            '[agents.lota]\nexamples = "examples.json"', "agents.lota.examples", "may name a file", marks=needs("lota")
+        ),
         ('[agents.react]\nexemplars = "prompts.json"', "agents.react.exemplars", "may name a file"),
-        ('[agents.lota]\nexamples = " /etc/passwd"', "agents.lota.examples", "may name a file"),
-        ('[agents.lota]\nexamples = "~"', "agents.lota.examples", "may name a file"),
-        ('[agents.lota]\nexamples = ".."', "agents.lota.examples", "may name a file"),
-        ('agents = {lota = {embedder = "openai:x@https://evil.example.org"}}', "agents.lota.embedder", "a server"),
+        pytest.param(
+            '[agents.lota]\nexamples = " /etc/passwd"', "agents.lota.examples", "may name a file", marks=needs("lota")
+        ),
+        pytest.param('[agents.lota]\nexamples = "~"', "agents.lota.examples", "may name a file", marks=needs("lota")),
+        pytest.param('[agents.lota]\nexamples = ".."', "agents.lota.examples", "may name a file", marks=needs("lota")),
+        pytest.param(
+            'agents = {lota = {embedder = "openai:x@https://evil.example.org"}}',
+            "agents.lota.embedder",
+            "a server",
+            marks=needs("lota"),
+        ),
         ('[worlds]\nalfworld = {data = "/games"}', "worlds.alfworld.data", "may name a file"),
         ('split = "../../private"', "split", "may name a file"),
         ('engine = "https://evil.example.org"', "engine", "a server"),
@@ -106,6 +119,7 @@ def test_what_sends_data_or_opens_files_elsewhere_needs_trust(text: str, place: 
         evaluate(limit=1)
 
 
+@needs("lota")
 @pytest.mark.parametrize("value", ['"link"', '"5"', "5", "true", '"True"'])
 def test_a_word_or_a_number_can_be_the_name_of_a_link(value: str, cloned: Path, tmp_path: Path) -> None:
     (tmp_path / "private").mkdir()
@@ -186,6 +200,7 @@ def test_the_bytes_that_are_trusted_are_those_that_were_shown(cloned: Path) -> N
         configure()
 
 
+@needs("lota")
 def test_who_gives_their_own_choice_is_not_asked(cloned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     says(cloned, f'{EVIL}rules = "../mine.yaml"\n[agents.lota]\nexamples = "/etc/passwd"\n[worlds.alfworld]\ndata = "/games"\n')
     assert list(demanded()) == ["model", "rules", "agents.lota.examples", "worlds.alfworld.data"]
@@ -202,6 +217,7 @@ def test_who_gives_their_own_choice_is_not_asked(cloned: Path, monkeypatch: pyte
     assert configure(folder=cloned, besides=arm).settings.model == "builtin"
 
 
+@needs("lota")
 def test_what_does_not_count_is_left_out(cloned: Path) -> None:
     says(cloned, f'seed = 3\n{EVIL}[agents.lota]\nexamples = "/etc/passwd"\nshots = 3\n')
     found = configure(uses=("worlds",)).settings
@@ -225,9 +241,9 @@ def test_what_nobody_would_read_is_not_asked_about(cloned: Path) -> None:
         "model = 'openai:x@http://api.openai.com/v1'",
         "rules = './loop'",
         "habits = 'loop/below'",
-        "[agents.lota]\nexamples = 'loop'",
-        f"[agents.lota]\nshots = {'1' * 300}",
-        f"[agents.lota]\nexamples = '{'a' * 300}'",
+        pytest.param("[agents.lota]\nexamples = 'loop'", marks=needs("lota")),
+        pytest.param(f"[agents.lota]\nshots = {'1' * 300}", marks=needs("lota")),
+        pytest.param(f"[agents.lota]\nexamples = '{'a' * 300}'", marks=needs("lota")),
     ],
 )
 def test_what_cannot_be_used_disturbs_nobody_who_does_not_use_it(line: str, cloned: Path) -> None:

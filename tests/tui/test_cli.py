@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from housequest.tui.cli import app
 from housequest.worlds.errors import HousequestError
 from tests.backends.server import serve, status
+from tests.parts import needs
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.waiting import ending
 
@@ -45,9 +46,10 @@ def test_unknown_words_are_wrong_usage(arguments: tuple[str, ...], call: Run) ->
     [
         (("evl",), "housequest: No such command 'evl'. Did you mean 'eval'? `housequest -h` shows what there is.\n"),
         (("play", "--xyzzy"), "housequest: No such option: --xyzzy. `housequest play -h` shows what there is.\n"),
-        (
+        pytest.param(
             ("export", "x", "--out"),
             "housequest: Option '--out' requires an argument. `housequest export -h` shows what there is.\n",
+            marks=needs("training"),
         ),
         (("eval", "--limit", "abc"), "housequest: --limit: 'abc' is not a whole number; give one such as 10.\n"),
         (("eval", "--timeout", "soon"), "housequest: --timeout: 'soon' is not a number; give one such as 2.5.\n"),
@@ -165,12 +167,18 @@ def test_a_broken_configuration_names_its_file(call: Run, tmp_path: Path) -> Non
     ("command", "text", "said"),
     [
         ("play {}", '{"pddl_problem": 3}', "so it is not a game."),
-        (
+        pytest.param(
             "play --world household-graph --world-option data={}",
             '[\n{"task_id": 1}\n]',
             "line 2, task 1, task_goal: 'task_goal' is missing.",
+            marks=needs("graphs"),
         ),
-        ("eval --world household-graph --world-option data={}", "[\n\n{", "line 3, column 2, task 1: this is not JSON"),
+        pytest.param(
+            "eval --world household-graph --world-option data={}",
+            "[\n\n{",
+            "line 3, column 2, task 1: this is not JSON",
+            marks=needs("graphs"),
+        ),
     ],
 )
 def test_a_damaged_file_of_tasks_cannot_be_used(command: str, text: str, said: str, call: Run, tmp_path: Path) -> None:

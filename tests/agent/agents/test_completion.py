@@ -25,6 +25,7 @@ from tests.agent.playing import CHATTING, Played, play
 from tests.backends.completing import AFTER, Completing
 from tests.backends.policy import Solver
 from tests.backends.server import Server
+from tests.parts import needs
 
 WORLD = make_world("alfworld")
 COMPLETION = {"form": "completion"}
@@ -74,6 +75,7 @@ def test_a_model_without_a_template_is_asked_to_continue_text_and_that_is_said_f
     assert "no chat template" in str(thoughts[0].body)
 
 
+@needs("training")
 @pytest.mark.parametrize("agent", [*CHATTING[:1], *(pytest.param(agent, marks=pytest.mark.heavy) for agent in CHATTING[1:])])
 def test_it_does_what_a_chat_model_does_and_the_record_says_the_same(server: Server, tmp_path: Path, agent: str) -> None:
     # As a base model it gives no probabilities, so PET takes its answers; LoTa is shown the skills either way.

@@ -36,6 +36,7 @@ from tests.agent.agents.test_held import (
     terms,
 )
 from tests.agent.episodes.attending import Person
+from tests.parts import needs
 
 PLACES = Choice(tuple(f"go to cabinet {number}" for number in range(1, 40)))
 LONG = Form((("list", Listed(PLACES, 200, between=", ")),))
@@ -197,6 +198,7 @@ def failed_once(fails: int, can: Capabilities, agent: str, settings: Mapping[str
     return whole
 
 
+@needs("socratic")
 @pytest.mark.parametrize("fails", [1, 2, 3])
 @pytest.mark.parametrize("form", ["held", "auto"])
 def test_a_call_that_failed_and_was_tried_again_is_not_taken_for_the_one_after_it(fails: int, form: str) -> None:
@@ -217,8 +219,8 @@ CHOOSES = Capabilities(choices=True, schema=True)
     [
         ("react", BY_SCHEMA, NO_CHAT),
         ("react", NO_CHAT, BY_SCHEMA),
-        ("lota", CHOOSES, BY_SCHEMA),
-        ("lota", CHOOSES, NO_CHAT),
+        pytest.param("lota", CHOOSES, BY_SCHEMA, marks=needs("lota")),
+        pytest.param("lota", CHOOSES, NO_CHAT, marks=needs("lota")),
     ],
     ids=["react chat text", "react text chat", "lota chat", "lota text"],
 )

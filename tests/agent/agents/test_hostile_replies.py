@@ -22,6 +22,7 @@ from housequest.worlds.base import World
 from housequest.worlds.registry import make_world
 from tests.agent.golden import Answering
 from tests.backends.server import Messages
+from tests.parts import needs
 
 TURNS = 12
 MEGABYTE = 1 << 20
@@ -186,6 +187,7 @@ class Miscounting(Answering):
         return Scores((float("nan"),) * len(continuations))
 
 
+@needs("lota")
 def test_scores_that_are_none_are_the_models_failure(world: World, tmp_path: Path) -> None:
     case = Case("saycan", "scores that are none", LOTA, "", "model", 0, SCORES)
     failure = failure_of(played(world, case, Miscounting(case, SCORES), tmp_path / "e.jsonl"))

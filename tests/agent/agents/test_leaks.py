@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -204,7 +205,10 @@ def prompts(played: Played) -> list[object]:
 
 
 SEEING = [
-    *(pytest.param(agent, house, VIEW, id=f"{house}-{agent}-view") for agent, house in zip(LOOKING, HOUSES * 2, strict=True)),
+    *(
+        pytest.param(agent, house, VIEW, id=f"{house}-{agent}-view")
+        for agent, house in zip(LOOKING, cycle(HOUSES), strict=False)
+    ),
     pytest.param("react", HOUSES[1], VIEW, id=f"{HOUSES[1]}-react-view"),
 ]
 

@@ -190,7 +190,7 @@ def test_a_setting_of_max_tokens_comes_before_a_roles_own_budget() -> None:
         return AgentParts(agent, make_world("scripted"), settings).sampling.reply_tokens(role)
 
     usual = {"react": 512, "socratic": 1_024, "saycan": 64}
-    for agent, most in usual.items():
+    for agent, most in ((name, most) for name, most in usual.items() if name in agent_names()):
         assert tokens(agent, {}) == most
         assert tokens(agent, {}, role=2_048) == 2_048
         assert tokens(agent, {"max_tokens": 99}) == tokens(agent, {"max_tokens": 99}, role=2_048) == 99

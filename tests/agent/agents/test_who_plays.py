@@ -15,6 +15,7 @@ from housequest.agent.evaluation.analysis.run import card, card_differences
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.worlds.errors import ConfigurationError
+from tests.parts import needs
 
 CHAT = "as a chat"
 """How each model was asked."""
@@ -51,6 +52,7 @@ ACTING: dict[str, dict[str, Any]] = {
 }
 
 
+@needs("action-attention", "pet")
 @pytest.mark.parametrize("agent", ACTING)
 def test_a_network_of_the_same_name_is_another_run(tmp_path: Path, agent: str) -> None:
     from housequest.agent.agents.action_attention.file import SHIPPED
@@ -82,6 +84,7 @@ def test_the_digest_of_the_model_that_ships_stands_on_the_card() -> None:
     assert card(make_run_spec(configure({"split": "example", "agent": "expert"})).manifest, "no model")["weights"] == "none"
 
 
+@needs("pet", "action-attention")
 def test_settings_of_the_network_are_for_who_has_one(tmp_path: Path) -> None:
     flags = {"split": "example", "agent": "pet", "model": "openai:some@http://127.0.0.1:9/v1"}
     for given in ({"again": "on"}, {"weights": "mine"}):
@@ -92,6 +95,7 @@ def test_settings_of_the_network_are_for_who_has_one(tmp_path: Path) -> None:
         make_run_spec(configure({**flags, "grant": ("admissible",), "set": nowhere}))
 
 
+@needs("action-attention", "pet")
 @pytest.mark.parametrize("agent", ACTING)
 def test_what_a_network_learned_from_the_expert_is_its_prior(agent: str) -> None:
     manifest = make_run_spec(configure({"split": "example", "grant": ("admissible",), **ACTING[agent]})).manifest

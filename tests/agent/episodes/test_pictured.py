@@ -8,6 +8,7 @@ from housequest.agent.episodes.drawing import draw_episode
 from housequest.agent.episodes.events import Started
 from housequest.worlds.base import Env, Pictured, Task, Transition, World
 from housequest.worlds.registry import make_world
+from tests.parts import needs
 
 COMMANDS = ("RotateLeft", "RotateLeft", "MoveAhead", "RotateLeft")
 
@@ -35,6 +36,7 @@ def in_picture(env: Env) -> set[str]:
     return {name for name in frame.names if frame.pixels(name)}
 
 
+@needs("alfred")
 def test_what_was_in_no_picture_is_not_drawn() -> None:
     world = make_world("alfred")
     task = world.task("example:1")

@@ -26,6 +26,7 @@ from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world
 from tests.agent.episodes.attending import Moody
+from tests.agent.playing import CHATTING
 from tests.backends.policy import Solver
 from tests.trusting import trust
 
@@ -98,7 +99,7 @@ def test_the_choice_is_an_event_and_comes_when_it_matters(tmp_path: Path, world:
     assert started.rules_budget == 500
 
 
-@pytest.mark.parametrize("name", ["react", "reasoner-actor", "opex", "llm-planner", "socratic", "pet", "lota", "builtin"])
+@pytest.mark.parametrize("name", [*CHATTING, "builtin"])
 def test_a_rule_is_told_of_where_a_prompt_shows_it_and_nowhere_else(world: World, name: str) -> None:
     given, choice = ("An egg is never blue.", "Sing before you act."), read_rules("human", 2_000).offered
     offered = replace(choice, rules=(*(Rule("", statement) for statement in given), *choice.rules))

@@ -15,6 +15,7 @@ from housequest.agent.models.gguf import check_adapter, fingerprint, read_header
 from housequest.agent.models.registry import file_digest
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.tiny import CONTEXT, Kind, write_tiny
+from tests.parts import needs
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,7 @@ def test_an_adapter_is_one_for_this_model(tiny: Path, tmp_path: Path) -> None:
         check_adapter(tmp_path / "missing.gguf", model)
 
 
+@needs("llama")
 def test_two_adapters_of_one_name_are_two_models(tiny: Path, tmp_path: Path) -> None:
     digests = [file_digest(f"llama:{tiny}")]
     file = adapter(tmp_path / "adapter.gguf", type="adapter", architecture="llama")
@@ -70,6 +72,7 @@ def test_two_adapters_of_one_name_are_two_models(tiny: Path, tmp_path: Path) -> 
     assert len(set(digests)) == 3
 
 
+@needs("llama")
 @pytest.mark.parametrize(
     ("option", "why"),
     [

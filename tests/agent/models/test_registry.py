@@ -15,6 +15,7 @@ from housequest.agent.models.keys import KeyRing
 from housequest.agent.models.openai.provider import read_openai_name
 from housequest.agent.models.registry import make_model, parse_model
 from housequest.worlds.errors import ConfigurationError
+from tests.parts import needs
 
 
 @pytest.mark.parametrize(
@@ -41,7 +42,7 @@ def test_an_endpoints_model(name: str, model: str, address: str) -> None:
         ("gpt-5", "openai:NAME"),
         ("opanai:x", "Did you mean 'openai'"),
         ("script:x", "Did you mean 'scripted'"),
-        ("llama:", "names nothing"),
+        pytest.param("llama:", "names nothing", marks=needs("llama")),
         ("builtin:", "names nothing"),
         ("openai:", "names nothing"),
         ("scripted: ", "names nothing"),

@@ -19,6 +19,7 @@ from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import household, make_world
 from tests.agent.skills.carrying import House, skills
+from tests.parts import needs
 
 
 @pytest.fixture(scope="module")
@@ -230,6 +231,7 @@ def test_a_skill_has_words() -> None:
     ]
 
 
+@needs("opex")
 def test_a_world_that_is_no_household_is_refused_in_words() -> None:
     model = make_model("openai:m@http://127.0.0.1:9/v1")
     with pytest.raises(Unsupported, match=r"'opex'.*scripted"):

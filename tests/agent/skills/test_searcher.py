@@ -28,8 +28,10 @@ from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.base import Observation, Step, Transition, World
 from housequest.worlds.registry import household, make_world
 from tests.agent.golden import Answering
+from tests.agent.playing import installed
 from tests.backends.policy import Solver
 from tests.backends.server import Messages
+from tests.parts import needs
 
 KITCHEN = "example:1"
 
@@ -189,7 +191,7 @@ def test_a_hint_reaches_who_says_where_to_look(world: World) -> None:
             return str(Solver()(messages))
         return "fridge" if "in the fridge" in messages[-1]["content"] else "garbagecan, cabinets, drawers"
 
-    for agent in ("opex", "socratic", "lota"):
+    for agent in installed("opex", "socratic", "lota"):
         told: list[Event] = []
         settings = {"search": "llm", **({"explore": "off"} if agent == "opex" else {})}
         made = make_agent(agent, world=world, model=Answering(answer), settings=settings)
@@ -241,7 +243,7 @@ def test_chance_is_one_for_each_house_however_its_task_is_worded(world: World) -
 
 
 @pytest.mark.parametrize("search", ["llm", "counts", "random", "name"])
-@pytest.mark.parametrize("agent", ["opex", "llm-planner", "socratic", "lota"])
+@pytest.mark.parametrize("agent", installed("opex", "llm-planner", "socratic", "lota"))
 def test_every_planner_searches_in_every_way(world: World, agent: str, search: str) -> None:
     told: list[Event] = []
     made = make_agent(agent, world=world, model=Answering(Solver()), settings={"search": search}, seed=3)
@@ -265,6 +267,7 @@ def test_any_answer_names_places_that_are_left_or_is_refused(reply: str, places:
         assert len(set(named)) == len(named)
 
 
+@needs("opex")
 def test_a_rule_about_where_the_thing_lies_is_told(world: World) -> None:
     rules = RuleBudget(
         (

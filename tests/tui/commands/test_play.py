@@ -17,6 +17,7 @@ from housequest.agent.agents.registry import agent_spec
 from housequest.agent.episodes.record import read_episode
 from housequest.worlds.paths import state_folder
 from tests.backends.server import Server, serve, status
+from tests.parts import needs
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.waiting import PATIENCE
 
@@ -392,6 +393,7 @@ def test_a_mode_needs_a_terminal(call: Run) -> None:
     assert "needs the screen" in done.stderr
 
 
+@needs("alfred", "opex")
 def test_a_newcomer_is_told_how_to_play_the_same_world_on(call: Run) -> None:
     said = call("play", "--world", "alfred", "--plain").stdout
     assert "To watch a language model play" in said

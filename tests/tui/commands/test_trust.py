@@ -10,6 +10,7 @@ import pytest
 
 from housequest.worlds.paths import config_folder
 from tests.backends.server import Server, serve
+from tests.parts import needs
 from tests.tui.commands.test_play import Terminal
 from tests.tui.conftest import Run
 
@@ -69,11 +70,11 @@ def test_there_may_be_nothing_to_trust(call: Run, tmp_path: Path) -> None:
     [
         EVAL,
         ("play", "--plain"),
-        ("explore",),
+        pytest.param(("explore",), marks=needs("explorer")),
         ("rules", "measure", "human", "--split", "generated", "--limit", "1"),
         ("models", "check"),
-        ("serve",),
-        ("serve", "--", "--agent", "react"),
+        pytest.param(("serve",), marks=needs("browser")),
+        pytest.param(("serve", "--", "--agent", "react"), marks=needs("browser")),
         ("eval", "--sweep", "sweep.yaml"),
     ],
 )
@@ -119,6 +120,7 @@ def test_where_prompts_go_is_said_before_the_first_call(model: str, said: str, c
     assert call(*EVAL, "--model", model, "--rules", "book.yaml", "--dry-run").stderr == told
 
 
+@needs("lota")
 def test_an_embedding_model_elsewhere_is_named_too(call: Run) -> None:
     line = ("eval", "--split", "generated", "--limit", "1", "--agent", "lota", "--model", "openai:x@http://127.0.0.1:9/v1")
     chosen = ("--set", "choose=embeddings", "--set", "embedder=openai:e@https://models.example.org/v1")

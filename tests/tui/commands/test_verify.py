@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tests.parts import needs
 from tests.tui.conftest import Run
 
 PLAY = ("eval", "--world", "scripted", "--agent", "expert", "--out", "run")
@@ -64,7 +65,7 @@ def test_what_is_no_run_is_refused(call: Run, tmp_path: Path) -> None:
         assert f"{name} is not the folder of a run" in done.stderr
 
 
-def test_a_sweep_and_the_files_of_learning(call: Run, tmp_path: Path) -> None:
+def test_a_sweep(call: Run, tmp_path: Path) -> None:
     (tmp_path / "sweep.yaml").write_text(
         "common: {world: scripted, agent: expert}\narms:\n  one: {limit: 1}\n  two: {limit: 2}\n"
     )
@@ -75,6 +76,10 @@ def test_a_sweep_and_the_files_of_learning(call: Run, tmp_path: Path) -> None:
         "both/one-seed0 is whole; 1 of 1 episodes are finished.",
         "both/two-seed0 is whole; 2 of 2 episodes are finished.",
     ]
+
+
+@needs("explorer")
+def test_the_files_of_learning(call: Run, tmp_path: Path) -> None:
     explore = ("explore", "--agent", "expert", "--split", "generated", "--episodes", "2", "--into", "b.yaml", "--out", "run")
     assert call(*explore).returncode == 0
     assert call("verify", "run").returncode == 0

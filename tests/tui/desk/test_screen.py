@@ -21,6 +21,7 @@ from housequest.tui.desk.rule_list import RuleList
 from housequest.tui.desk.screen import DeskScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.alfworld.text import HOUSEHOLD
+from tests.parts import needs
 from tests.tui.recorded import play, rewound, write
 from tests.tui.screen import press, running_text, showing, type_in, until
 
@@ -275,7 +276,10 @@ async def test_a_merge_of_more_rules_than_fit_is_read_to_its_end(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("world", "like"),
-    [("alfworld", "take {object} from {receptacle};"), ("household-graph", "when no hand is free; then refused")],
+    [
+        ("alfworld", "take {object} from {receptacle};"),
+        pytest.param("household-graph", "when no hand is free; then refused", marks=needs("graphs")),
+    ],
 )
 async def test_a_new_rule_is_offered_a_check_of_its_books_own_world(world: str, like: str, tmp_path: Path) -> None:
     async with at(new_book(tmp_path / "new.yaml", world)) as pilot:

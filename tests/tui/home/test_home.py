@@ -24,6 +24,7 @@ from housequest.tui.play.game import GameConfig
 from housequest.tui.play.plain import play_game
 from housequest.worlds.paths import state_folder
 from housequest.worlds.registry import make_world
+from tests.parts import needs
 from tests.tui.screen import OTHERS, USUAL, screen_text, showing, shows, until, write_in
 
 
@@ -123,6 +124,7 @@ def broken_off(lines: int = 6) -> Path:
     return part
 
 
+@needs("alfred")
 def test_by_a_camera_a_newcomer_plays_and_leaves_by_q_twice() -> None:
     async def test(app: House, pilot: Pilot[None]) -> None:
         assert app.said.startswith("enter you play generated:0")

@@ -20,6 +20,7 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import state_folder
 from tests.backends.policy import Solver
 from tests.backends.server import Server, answer, saying, seeing, serve, status
+from tests.parts import needs
 from tests.tui.screen import COIN, game
 from tests.waiting import PATIENCE, Gate
 
@@ -384,6 +385,7 @@ def test_a_record_that_cannot_be_written_is_told_and_the_game_goes_on(tmp_path: 
     at_a_table(test, game(COIN))
 
 
+@needs("llama")
 def test_a_game_that_is_seen_goes_on_with_models_that_see(server: Server) -> None:
     server.probing = seeing
 

@@ -24,6 +24,7 @@ from housequest.worlds.errors import Boundary, WorldError
 from housequest.worlds.household.goals import GoalForm
 from housequest.worlds.registry import make_world
 from tests.agent.evaluation.runs.losing import env_of, house_of, lived
+from tests.parts import needs
 
 UNREAD = ParseFailure("actor", "no command in it")
 TREATED: tuple[GoalForm, ...] = ("clean", "heat", "cool")
@@ -316,6 +317,7 @@ def test_a_goal_that_cannot_be_read_leaves_what_its_type_tells() -> None:
     assert "0 of 1 goal condition held" in found.words
 
 
+@needs("graphs")
 def test_of_a_goal_of_several_things_it_says_what_was_never_seen() -> None:
     world = make_world("household-graph")
     found = failure_of(lived(world.open(world.task("generated:2")), ["look", "inventory"], turns=2))
@@ -340,6 +342,7 @@ def by_skills(task: str, *skills: Skill) -> list[str]:
     return commands
 
 
+@needs("graphs")
 @pytest.mark.parametrize(
     ("taken", "place", "kind", "words"),
     [

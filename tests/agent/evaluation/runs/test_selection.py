@@ -13,6 +13,7 @@ from housequest.agent.integrations.sessions import ServedTasks
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.registry import make_world
+from tests.parts import needs
 
 
 @pytest.mark.parametrize(
@@ -111,12 +112,21 @@ def test_the_published_split_is_whole(alfworld_games: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ({"world": "household-graph", "grant": ["diagnosis"]}, "Household graphs say why a command is refused"),
+        pytest.param(
+            {"world": "household-graph", "grant": ["diagnosis"]},
+            "Household graphs say why a command is refused",
+            marks=needs("graphs"),
+        ),
         ({"world": "scripted", "grant": ["diagnosis"]}, "The scripted world does not explain refused commands"),
-        ({"world": "alfred", "split": "example", "grant": ["diagnosis"]}, "ALFRED does not explain refused actions"),
-        (
+        pytest.param(
+            {"world": "alfred", "split": "example", "grant": ["diagnosis"]},
+            "ALFRED does not explain refused actions",
+            marks=needs("alfred"),
+        ),
+        pytest.param(
             {"world": "alfred", "split": "example", "grant": ["plan"], "agent": "opex", "set": {"planner": "oracle"}},
             "Nobody annotated a plan for example:1; play one of a split that has them",
+            marks=needs("alfred", "opex"),
         ),
     ],
 )
@@ -132,6 +142,7 @@ def test_a_grant_that_the_world_can_give_is_granted(tmp_path: Path) -> None:
     assert make_run_spec(configure(given, tmp_path)).config.grants == ("diagnosis",)
 
 
+@needs("graphs")
 def test_clients_are_not_offered_what_the_world_cannot_give() -> None:
     world, diagnosis = make_world("household-graph"), frozenset({"diagnosis"})
     for offer in (lambda: HostOptions(world, grants=diagnosis), lambda: ServedTasks(world, "example", grants=diagnosis)):
