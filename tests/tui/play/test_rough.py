@@ -81,13 +81,14 @@ async def test_keys_without_sense(make: Make, seed: int) -> None:
     async with app.run_test(size=chance.choice(SIZES)) as pilot:
         for _ in range(15):
             if app._exit:
-                return
+                break
             key = chance.choice(KEYS)
             for _ in range(chance.choice((1, 1, 12))):
                 app.post_message(Key(key, key if len(key) == 1 else None))
             if chance.random() < 0.2:
                 await pilot.resize_terminal(*chance.choice(SIZES))
             await pilot.pause()
+    assert app.return_code in {None, 0}, "left by a key, or still there"
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.02])
@@ -96,6 +97,7 @@ async def test_a_screen_is_left_while_it_still_reads(make: Make, seconds: float)
     async with app.run_test(size=(80, 24)):
         await asyncio.sleep(seconds)
         app.exit()
+    assert app.return_code == 0
 
 
 async def test_a_pasted_book_is_cut_to_a_line() -> None:

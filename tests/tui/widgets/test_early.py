@@ -379,6 +379,7 @@ async def test_ctrl_q_asks_where_a_rule_is_not_saved(tmp_path: Path, monkeypatch
         await until(pilot, lambda: "This rule is not saved." in notices(app))
         await press(pilot, "ctrl+q")
         await until(pilot, lambda: not app.is_running)
+    assert app.return_code == 0
 
 
 async def test_ctrl_q_leaves_at_once_where_nothing_is_lost() -> None:
