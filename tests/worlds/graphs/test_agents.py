@@ -8,7 +8,7 @@ import pytest
 
 from housequest import agent
 from housequest.agent.episodes.events import Judged, ModelCall, Planned, Stepped
-from housequest.agent.roles.messages import EXPLAINED, SEVERAL_ROOMS, TWO_HANDS, UNTREATED
+from housequest.agent.roles.messages import TERMS
 from housequest.worlds.base import World
 from housequest.worlds.registry import make_world
 from tests.agent.playing import Played, play
@@ -97,5 +97,5 @@ def test_what_does_not_matter_for_a_sub_task_is_masked(world: World, tmp_path: P
 
 def test_what_is_replaced_in_the_terms_of_a_household_is_in_a_template() -> None:
     templates = "\n".join(path.read_text("utf-8") for path in Path(agent.__path__[0]).rglob("*.txt"))
-    for said in (TWO_HANDS, EXPLAINED, SEVERAL_ROOMS, UNTREATED):
+    for said in TERMS.values():
         assert not [words for words in said if words not in templates and not words.startswith(", heat, cool or clean it.")]
