@@ -19,15 +19,15 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from housequest.worlds.base import Observation, Task, Trajectory, Transition, World
 from housequest.worlds.errors import KnowledgeError, TaskNotFound, shown
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import kind
-from housequest.worlds.household.goals import ADJECTIVES, TASK_TYPES, Goal, GoalStep, TaskType, Treatment
+from housequest.worlds.household.goals import ADJECTIVES, TASK_TYPES, Goal, GoalStep, TaskType
 from housequest.worlds.paths import read_file
-from housequest.worlds.text import printable
+from housequest.worlds.text import printable, with_article
 
 SHIPPED = "examples.jsonl"
 MAX_FILE = 20_000_000
@@ -124,8 +124,7 @@ def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TR
 
 def type_of_goal(goal: str, receptacles: Iterable[str], household: Household) -> str | None:
     """The task type that a goal sentence states; None if unclear. ``receptacles`` are the kinds in the house."""
-    kinds = sorted(set(receptacles))
-    topic = household.topic(goal, kinds)
+    topic = household.topic(goal, sorted(set(receptacles)))
     return topic.type if topic else None
 
 
@@ -152,17 +151,17 @@ def may_be_learned(split: str, number: int) -> bool:
 
 def written(examples: Iterable[Example]) -> str:
     """The text of a store."""
-    return "".join(json.dumps(_fields(example)) + "\n" for example in examples)
-
-
-def _fields(example: Example) -> dict[str, object]:
-    return {
-        "origin": example.origin,
-        "type": example.type,
-        "goal": example.goal,
-        "opening": example.trajectory.opening.text,
-        "steps": [[one.command, one.observation.text] for one in example.trajectory.transitions],
-    }
+    fields = (
+        {
+            "origin": example.origin,
+            "type": example.type,
+            "goal": example.goal,
+            "opening": example.trajectory.opening.text,
+            "steps": [[one.command, one.observation.text] for one in example.trajectory.transitions],
+        }
+        for example in examples
+    )
+    return "".join(f"{json.dumps(each)}\n" for each in fields)
 
 
 @cache
@@ -175,11 +174,14 @@ def shipped() -> tuple[Example, ...]:
 
 def load_examples(path: Path) -> tuple[Example, ...]:
     """The examples in a file. Raises ``KnowledgeError`` with file and line."""
+    return parse_examples(_content(path, MAX_FILE, "examples"), str(path))
+
+
+def _content(path: Path, most: int, what: str) -> bytes:
     try:
-        content = read_file(path, MAX_FILE + 1)
+        return read_file(path, most + 1)
     except (OSError, ValueError) as error:
-        raise KnowledgeError(f"{shown(str(path))}: the examples cannot be read: {error}") from error
-    return parse_examples(content, str(path))
+        raise KnowledgeError(f"{shown(str(path))}: the {what} cannot be read: {error}") from error
 
 
 def parse_examples(content: bytes, origin: str) -> tuple[Example, ...]:
@@ -227,47 +229,34 @@ def _text(key: str, value: object) -> str:
 
 # From commands to subgoals.
 
-_PUT = re.compile(r"(?P<thing>\S+ \d+) (?:in|on) (?P<place>\S+ \d+)", re.ASCII)
+_DEEDS = tuple(
+    (re.compile(pattern, re.ASCII), way, deed)
+    for pattern, way, deed in (
+        (r"take (?P<thing>.*?) from (?P<place>.*)", "find", "pick"),
+        (r"grab (?P<thing>.*)", "find", "pick"),
+        (r"move (?P<thing>.*?) to (?P<place>.*)", "go", "put"),
+        (r"put (?P<thing>\S+ \d+) (?:in|on) (?P<place>\S+ \d+)", "go", "put"),
+        (r"(?P<treatment>heat|cool|clean) (?P<thing>.*?) with (?P<place>.*)", "go", ""),
+        (r"(?:use|switch on) (?P<thing>.*)", "find", "use"),
+        (r"slice (?P<thing>.*?)(?: with .*)?", "", "slice"),
+    )
+)
+"""The commands that are part of a task, each with the way there and what it does."""
 
 
 def _subgoals(command: str) -> Iterator[GoalStep]:
-    verb, _, rest = command.strip().partition(" ")
-    match verb:
-        case "take":
-            thing, _, place = rest.partition(" from ")
-            yield GoalStep("find", kind(thing))
-            yield GoalStep("pick", kind(thing), kind(place))
-        case "move":
-            thing, _, place = rest.partition(" to ")
-            yield GoalStep("go", place=kind(place))
-            yield GoalStep("put", kind(thing), kind(place))
-        case "heat" | "cool" | "clean" as treatment:
-            thing, _, place = rest.partition(" with ")
-            yield GoalStep("go", place=kind(place))
-            yield GoalStep(treatment, kind(thing), kind(place))
-        case "grab":
-            yield GoalStep("find", kind(rest))
-            yield GoalStep("pick", kind(rest))
-        case "put" if (found := _PUT.fullmatch(rest)) is not None:
-            yield GoalStep("go", place=kind(found["place"]))
-            yield GoalStep("put", kind(found["thing"]), kind(found["place"]))
-        case "switch" if rest.startswith("on "):
-            yield GoalStep("find", kind(rest.removeprefix("on ")))
-            yield GoalStep("use", kind(rest.removeprefix("on ")))
-        case "use":
-            yield GoalStep("find", kind(rest))
-            yield GoalStep("use", kind(rest))
-        case "slice":
-            yield GoalStep("slice", kind(rest.partition(" with ")[0]))
-        case _:
-            pass
+    for pattern, way, deed in _DEEDS:
+        if (found := pattern.fullmatch(command.strip())) is not None:
+            said = found.groupdict()
+            thing, place = kind(said["thing"]), kind(said["place"]) if said.get("place") else None
+            if way:
+                yield GoalStep("find", thing) if way == "find" else GoalStep("go", place=place)
+            yield GoalStep(cast("Any", deed or said["treatment"]), thing, place)
 
 
 def subtasks(example: Example, household: Household | None) -> tuple[str, ...]:
-    """The sub-tasks of ``example`` in PET's words (section 3.1, figure 2), an action and an object each.
-
-    They come from the goal, or from the commands if the household cannot read it. Going to places, searching and opening are
-    left out.
+    """The sub-tasks of ``example`` in PET's words (section 3.1, figure 2), an action and an object each: of its goal, or of its
+    commands if the household cannot read it. Going to places, searching and opening are left out.
     """
     steps = household.steps(example.goal) if household else None
     return in_words(example.subgoals() if steps is None else steps)
@@ -287,7 +276,7 @@ def subtask_words(subgoal: GoalStep) -> str:
     """One sub-task in PET's words; empty for what they leave out."""
     match subgoal.action:
         case "pick":
-            return f"take {'an' if (subgoal.object or '')[:1] in 'aeiou' else 'a'} {subgoal.object}"
+            return f"take {with_article(str(subgoal.object))}"
         case "put":
             return f"put the {subgoal.object} in or on the {subgoal.place}"
         case "use":
@@ -330,11 +319,7 @@ _PUT_DOWN = re.compile(r"You put the (?P<item>\S+ \d+) in/on the (?P<place>\S+ \
 
 def load_exemplars(path: Path, household: Household) -> Exemplars:
     """The exemplars in a file. Raises ``KnowledgeError``."""
-    try:
-        content = read_file(path, LARGEST_EXEMPLARS + 1)
-    except (OSError, ValueError) as error:
-        raise KnowledgeError(f"{shown(str(path))}: the exemplars cannot be read: {error}") from error
-    return parse_exemplars(content, str(path), household)
+    return parse_exemplars(_content(path, LARGEST_EXEMPLARS, "exemplars"), str(path), household)
 
 
 def parse_exemplars(content: bytes, origin: str, household: Household) -> Exemplars:
@@ -369,13 +354,12 @@ def parse_exemplars(content: bytes, origin: str, household: Household) -> Exempl
 
 def _present(text: str, household: Household) -> str:
     """An exemplar in the words of today's games, printable and without empty lines at its ends."""
-    return "\n".join(_present_line(line, household) for line in printable(text).strip().splitlines())
-
-
-def _present_line(line: str, household: Household) -> str:
-    if line.startswith(">"):
-        return f"> {household.canonical(line[1:].strip())}"
-    return without_arrival(_PUT_DOWN.sub(r"You move the \g<item> to the \g<place>.", line))
+    return "\n".join(
+        f"> {household.canonical(line[1:].strip())}"
+        if line.startswith(">")
+        else without_arrival(_PUT_DOWN.sub(r"You move the \g<item> to the \g<place>.", line))
+        for line in printable(text).strip().splitlines()
+    )
 
 
 def without_arrival(answer: str) -> str:
@@ -456,25 +440,14 @@ def _thoughtful(example: Example, household: Household) -> Iterator[tuple[str, T
             thought = f"Here is {held}. I take it."
         yield thought, transition
         before = ""
-        if verb in _STEPS:
+        # What is so once a part of the task is done; after the lamp nothing is left.
+        now = {treatment: f"The {held} is {adjective} now." for treatment, adjective in ADJECTIVES.items()}
+        said = {"take": f"I hold {held} now.", "move": f"The {held} is in its place.", **now}.get(verb)
+        if said is not None:
             done += 1
             if done < len(steps):
                 then = f"Another {thing} is still missing. {places}" if verb == "move" else f"Next I {steps[done]}."
-                before = f"{_now(verb, held)} {then}"
-
-
-_STEPS = frozenset({"take", "clean", "heat", "cool", "move"})
-"""Commands after each of which a part of the task is done; after the lamp nothing is left."""
-
-
-def _now(verb: str, held: str) -> str:
-    match verb:
-        case "take":
-            return f"I hold {held} now."
-        case "move":
-            return f"The {held} is in its place."
-        case _:
-            return f"The {held} is {ADJECTIVES[cast('Treatment', verb)]} now."
+                before = f"{said} {then}"
 
 
 def _likely(example: Example, thing: str, household: Household) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from housequest.knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
@@ -128,17 +128,10 @@ class CompiledCheck:
 
     def verdict(self, now: Occasion, names: Bindings) -> CheckVerdict:
         """Evaluate the check on ``now``, whose command bound ``names``; undecided if the facts before do not hold."""
-        for fact in self._before:
-            if fact(now.before, names) is not True:
-                return "undecided"
-        verdict: CheckVerdict = "supports"
-        for outcome in self._then:
-            truth = outcome(now, names)
-            if truth is False:
-                return "contradicts"
-            if truth is None:
-                verdict = "undecided"
-        return verdict
+        if any(fact(now.before, names) is not True for fact in self._before):
+            return "undecided"
+        truths = [outcome(now, names) for outcome in self._then]
+        return "contradicts" if False in truths else "undecided" if None in truths else "supports"
 
 
 def command_pattern(command: str) -> re.Pattern[str]:
@@ -161,91 +154,75 @@ def _outcome(fact: Fact) -> _OutcomeReader:
     return lambda now, names: read(now.after, names)
 
 
+def _said(pattern: str) -> Callable[[str, Bindings], bool]:
+    """A test whether a text matches ``pattern``; it takes linear time for any text."""
+    pieces = pattern.split(ANYTHING)
+
+    def said(text: str, names: Bindings) -> bool:
+        text = text.strip()
+        first, *others = (_VARIABLE.sub(lambda found: names[found[1]], piece) for piece in pieces)
+        if not others:
+            return text == first
+        *middle, last = others
+        place = len(first)
+        for piece in middle:
+            found = text.find(piece, place)
+            if found < 0:
+                return False
+            place = found + len(piece)
+        return text.startswith(first) and text.endswith(last) and len(text) - len(last) >= place
+
+    return said
+
+
 def compile_fact(fact: Fact) -> FactReader:
     """A function that decides ``fact``, which must be about a belief."""
     plain = _positive(fact)
-    if not fact.negated:
-        return plain
 
     def contrary(view: BeliefView, names: Bindings) -> Truth:
         truth = plain(view, names)
         return None if truth is None else not truth
 
-    return contrary
+    return contrary if fact.negated else plain
 
 
 def _positive(fact: Fact) -> FactReader:
-    subject = fact.subject or Term("nothing")
+    subject, other = fact.subject or Term("nothing"), fact.other or Term("kinds")
+    fits = _fits(subject)
     match fact.relation:
+        case "holding" if subject.shape == "nothing":
+            return lambda view, _: not view.belief.carried
         case "holding":
-            return _holding(subject)
+            return lambda view, names: any(map(fits(names), view.belief.carried))
         case "free":
             return lambda view, _: len(view.belief.carried) < view.belief.hands
         case "at" if subject.shape == "nothing":
             return lambda view, _: view.belief.at is None
         case "at":
-            return _each(subject, BeliefView.at)
+            return lambda view, names: _any(map(view.at, _things(subject, view, names)))
         case "in":
-            return _inside(subject, fact.other or Term("nothing"))
+            return lambda view, names: _any(view.holds(name, fits(names)) for name in _things(other, view, names))
         case "kind":
-            return _of_kind(subject, fact.other or Term("kinds"))
+            kinds = frozenset(other.words)
+            return lambda view, names: _any(_is_a(view, name, kinds) for name in _things(subject, view, names))
         case _:
-            return _each(subject, _STATES[fact.text])
+            return lambda view, names: _any(_is(view, name, fact.text) for name in _things(subject, view, names))
 
 
 def _fits(term: Term) -> Callable[[Bindings], Callable[[str], bool]]:
     """Given the variables' values, a test whether a name is one that ``term`` means."""
-    word = term.words[0] if term.words else ""
-    if term.shape == "variable":
-        return lambda names: names[word].__eq__
-    if term.shape == "name":
-        return lambda _: word.__eq__
-    kinds = frozenset(term.words)
-    return lambda _: lambda name: kind(name) in kinds
-
-
-def _holding(term: Term) -> FactReader:
-    if term.shape == "nothing":
-        return lambda view, _: not view.belief.carried
-    fits = _fits(term)
-    return lambda view, names: any(map(fits(names), view.belief.carried))
-
-
-def _inside(subject: Term, other: Term) -> FactReader:
-    fits = _fits(subject)
-
-    def inside(view: BeliefView, names: Bindings) -> Truth:
-        wanted = fits(names)
-        return _any(view.holds(name, wanted) for name in _things(other, view, names))
-
-    return inside
-
-
-def _of_kind(subject: Term, other: Term) -> FactReader:
-    kinds = frozenset(other.words)
-
-    def is_a(view: BeliefView, name: str) -> Truth:
-        if kind(name) in kinds:
-            return True
-        if name in view.receptacles:
-            return "receptacle" in kinds
-        # The opening lists all furniture: any other name is an object's, or does not exist.
-        return "object" in kinds if name in view.items else None if kinds & {"object", "receptacle"} else False
-
-    return _each(subject, is_a)
-
-
-def _each(term: Term, ask: Callable[[BeliefView, str], Truth]) -> FactReader:
-    """Ask about the thing that ``term`` names, or whether any thing of its kinds qualifies."""
-    if term.shape == "variable":
-        word = term.words[0]
-        return lambda view, names: ask(view, names[word])
-    if term.shape == "name":
-        return lambda view, _: ask(view, term.words[0])
-    return lambda view, names: _any(ask(view, name) for name in _things(term, view, names))
+    word, kinds = term.words[0] if term.words else "", frozenset(term.words)
+    match term.shape:
+        case "variable":
+            return lambda names: names[word].__eq__
+        case "name":
+            return lambda _: word.__eq__
+        case _:
+            return lambda _: lambda name: kind(name) in kinds
 
 
 def _things(term: Term, view: BeliefView, names: Bindings) -> Iterable[str]:
+    """The thing that ``term`` names, or all known ones of its kinds."""
     if term.shape == "variable":
         return (names[term.words[0]],)
     if term.shape == "name":
@@ -265,68 +242,35 @@ def _any(truths: Iterable[Truth]) -> Truth:
     return found
 
 
-def _openness(wanted: str) -> Callable[[BeliefView, str], Truth]:
-    def read(view: BeliefView, name: str) -> Truth:
-        one = view.receptacles.get(name)
-        return None if one is None or one.openness is None else one.openness == wanted
-
-    return read
-
-
-def _item(read: Callable[[Item], Truth]) -> Callable[[BeliefView, str], Truth]:
-    def of(view: BeliefView, name: str) -> Truth:
-        one = view.items.get(name)
-        return None if one is None else read(one)
-
-    return of
+def _is_a(view: BeliefView, name: str, kinds: frozenset[str]) -> Truth:
+    if kind(name) in kinds:
+        return True
+    if name in view.receptacles:
+        return "receptacle" in kinds
+    # The opening lists all furniture: any other name is an object's, or does not exist.
+    return "object" in kinds if name in view.items else None if kinds & {"object", "receptacle"} else False
 
 
-def _cool(item: Item) -> Truth:
-    # Something both hot and cool counts as hot.
-    return None if item.heat in {None, "hot"} else item.heat == "cool"
-
-
-def _empty(view: BeliefView, name: str) -> Truth:
-    held = view.holds(name, lambda _: True)
-    return None if held is None else not held
-
-
-_STATES: dict[str, Callable[[BeliefView, str], Truth]] = {
-    "open": _openness("open"),
-    "closed": _openness("closed"),
-    "surface": _openness("surface"),
-    "hot": _item(lambda item: None if item.heat is None else item.heat == "hot"),
-    "cool": _item(_cool),
-    "clean": _item(lambda item: item.clean),
-    "sliced": _item(lambda item: item.sliced),
-    "lit": _item(lambda item: item.lit),
-    "empty": _empty,
-    "here": BeliefView.present,
-    "known": lambda view, name: name in view.items or name in view.receptacles,
-}
-
-
-def _said(pattern: str) -> Callable[[str, Bindings], bool]:
-    """A test whether a text matches ``pattern``; it takes linear time for any text."""
-    pieces = pattern.split(ANYTHING)
-
-    def said(text: str, names: Bindings) -> bool:
-        text = text.strip()
-        first, *others = (_VARIABLE.sub(lambda found: names[found[1]], piece) for piece in pieces)
-        if not others:
-            return text == first
-        *middle, last = others
-        if not text.startswith(first):
-            return False
-        place = len(first)
-        for piece in middle:
-            found = text.find(piece, place)
-            if found < 0:
-                return False
-            place = found + len(piece)
-        return text.endswith(last) and len(text) - len(last) >= place
-
-    return said
+def _is(view: BeliefView, name: str, state: str) -> Truth:
+    place, item = view.receptacles.get(name), view.items.get(name)
+    match state:
+        case "open" | "closed" | "surface":
+            return None if place is None or place.openness is None else place.openness == state
+        case "empty":
+            held = view.holds(name, lambda _: True)
+            return None if held is None else not held
+        case "here":
+            return view.present(name)
+        case "known":
+            return item is not None or place is not None
+        case _ if item is None:
+            return None
+        case "hot":
+            return None if item.heat is None else item.heat == "hot"
+        case "cool":  # Something both hot and cool counts as hot.
+            return None if item.heat in {None, "hot"} else item.heat == "cool"
+        case _:
+            return {"clean": item.clean, "sliced": item.sliced, "lit": item.lit}[state]
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,23 +286,12 @@ class RuleFinding:
         return replace(self.rule, evidence=self.evidence).standing
 
 
-@dataclass
-class _Tally:
-    """The moments for and against a rule, by origin."""
-
-    supports: list[str] = field(default_factory=list[str])
-    contradicts: list[str] = field(default_factory=list[str])
-
-    def evidence(self) -> Evidence:
-        named = (tuple(origins[:WITNESSES]) for origins in (self.supports, self.contradicts))
-        return Evidence(len(self.supports), len(self.contradicts), *named)
-
-
 def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[RuleFinding, ...]:
     """Evaluate each of ``rules``, in order, on ``moments``; equal origins count once."""
-    tallies = [_Tally() for _ in rules]
+    # The moments for and against each rule, by origin.
+    tallies: list[dict[CheckVerdict, list[str]]] = [{"supports": [], "contradicts": []} for _ in rules]
     # By verb, then by command pattern, which is matched once for all checks that share it.
-    forms: dict[str, dict[re.Pattern[str], list[tuple[CompiledCheck, _Tally]]]] = {}
+    forms: dict[str, dict[re.Pattern[str], list[tuple[CompiledCheck, dict[CheckVerdict, list[str]]]]]] = {}
     for rule, tally in zip(rules, tallies, strict=True):
         if rule.check:
             verb = rule.check.command.partition(" ")[0]
@@ -367,16 +300,12 @@ def examine(rules: Sequence[Rule], moments: Iterable[Moment]) -> tuple[RuleFindi
     for now in occasions(moments):
         command = now.moment.command.strip()
         for pattern, alike in forms.get(command.partition(" ")[0], {}).items():
-            found = pattern.fullmatch(command)
-            if found is None:
-                continue
-            names = found.groupdict()
-            for check, tally in alike:
-                match check.verdict(now, names):
-                    case "supports":
-                        tally.supports.append(now.moment.origin)
-                    case "contradicts":
-                        tally.contradicts.append(now.moment.origin)
-                    case "undecided":
-                        pass
-    return tuple(RuleFinding(rule, tally.evidence()) for rule, tally in zip(rules, tallies, strict=True))
+            if (found := pattern.fullmatch(command)) is not None:
+                for check, tally in alike:
+                    if (verdict := check.verdict(now, found.groupdict())) in tally:
+                        tally[verdict].append(now.moment.origin)
+    return tuple(RuleFinding(rule, _evidence(*tally.values())) for rule, tally in zip(rules, tallies, strict=True))
+
+
+def _evidence(supports: list[str], contradicts: list[str]) -> Evidence:
+    return Evidence(len(supports), len(contradicts), tuple(supports[:WITNESSES]), tuple(contradicts[:WITNESSES]))

@@ -51,8 +51,8 @@ class Mined:
 def mine(moments: Iterable[Moment], commands: Commands, least: int = 5) -> Mined:
     """Count over ``moments``, each origin once, what ``commands`` need; a need takes at least ``least`` refusals."""
     seen = Sightings()
-    forms = [CommandCounts(form) for form in commands.forms]
-    by_verb: dict[str, list[CommandCounts]] = {}
+    forms = [_CommandCounts(form) for form in commands.forms]
+    by_verb: dict[str, list[_CommandCounts]] = {}
     for form in forms:
         by_verb.setdefault(_verb(form.form.pattern), []).append(form)
     for now in occasions(moments):
@@ -60,7 +60,7 @@ def mine(moments: Iterable[Moment], commands: Commands, least: int = 5) -> Mined
         for form in by_verb.get(_verb(now.moment.command.strip()), ()):
             form.add(now)
     needs = (need for alike in by_verb.values() for form in alike for need in form.needs(least, alone=len(alike) == 1))
-    return Mined(seen.locations(), tuple(needs))
+    return Mined(tuple(seen.locations()), tuple(needs))
 
 
 def mine_table(counts: Counts) -> Mined:
@@ -75,11 +75,7 @@ def mine_table(counts: Counts) -> Mined:
 
 
 def place_rule(location: Location, origin: Origin) -> Rule:
-    """A location as a rule: the likeliest places, the share of each, and the number of objects counted.
-
-    Objects seen in these places support it, and the steps that showed them are its witnesses. Objects elsewhere do not
-    contradict it, because it states their share.
-    """
+    """A location as a rule. Objects elsewhere do not contradict it, because it states their share."""
     return Rule(
         id=f"where-{location.thing}",
         statement=location.sentence,
@@ -91,11 +87,10 @@ def place_rule(location: Location, origin: Origin) -> Rule:
     )
 
 
-def need_rule(form: CommandForm, fact: Fact, witnesses: Sequence[str], name: str) -> Rule:
-    """The rule that commands of this ``form`` are refused unless ``fact`` holds; its id begins with ``name``.
+def _need_rule(form: CommandForm, fact: Fact, witnesses: Sequence[str], name: str) -> Rule:
+    """The rule that commands of this ``form`` are refused unless ``fact`` holds, as all ``witnesses`` show.
 
-    While the fact was false, they were refused by all ``witnesses`` and never accepted. The rule's id comes from the fact, so
-    that counting again finds it again.
+    Its id, which begins with ``name``, comes from the fact, so that counting again finds it again.
     """
     refused = len(witnesses)
     named = f"kind of {fact.subject}" if fact.relation == "kind" else str(fact)
@@ -116,34 +111,20 @@ def _verb(command: str) -> str:
     return command.partition(" ")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class _Sighting:
-    """The kind of place where an object lay, and the step that showed it; the opening is no step."""
-
-    receptacle: str
-    step: str | None
-
-
 @dataclass
 class _House:
-    """The receptacles in a house by name, with their kinds; those looked into; and where each object lay.
+    """The receptacles in a house by name, with their kinds; those looked into; and the kind of place where each object lay.
 
     An object counts once a house, where it was first seen, which may be the opening; later sightings and moves are ignored.
+    With its place goes the step that showed it; the opening is no step.
     """
 
     standing: dict[str, str] = field(default_factory=dict[str, str])
     looked: set[str] = field(default_factory=set[str])
-    found: dict[str, _Sighting] = field(default_factory=dict[str, _Sighting])
+    found: dict[str, tuple[str, str | None]] = field(default_factory=dict[str, tuple[str, str | None]])
 
-    def add(self, moment: Moment) -> None:
-        """Count what a command showed, and before the first one what the opening did."""
-        if not self.standing:
-            self._see(Belief(), moment.before, None)
-        self._see(moment.before, moment.after, moment.origin)
-
-    def _see(self, before: Belief, after: Belief, step: str | None) -> None:
-        for receptacle in after.receptacles:
-            self.standing[receptacle.name] = receptacle.kind
+    def see(self, before: Belief, after: Belief, step: str | None) -> None:
+        self.standing |= {receptacle.name: receptacle.kind for receptacle in after.receptacles}
         if before.receptacles is after.receptacles:
             return
         known = {item.name for item in before.items}
@@ -153,7 +134,7 @@ class _House:
                 self.looked.add(receptacle.name)
                 for name in receptacle.contents:
                     if name not in known:
-                        self.found.setdefault(name, _Sighting(receptacle.kind, step))
+                        self.found.setdefault(name, (receptacle.kind, step))
 
 
 class Sightings:
@@ -164,9 +145,12 @@ class Sightings:
 
     def add(self, moment: Moment) -> None:
         """Count what one moment showed; the same one again counts nothing."""
-        self._houses.setdefault(moment.house, _House()).add(moment)
+        house = self._houses.setdefault(moment.house, _House())
+        if not house.standing:
+            house.see(Belief(), moment.before, None)
+        house.see(moment.before, moment.after, moment.origin)
 
-    def locations(self) -> tuple[Location, ...]:
+    def locations(self) -> Iterator[Location]:
         """Where each kind of object lies, by name.
 
         Players look where they expect things, so raw sightings are biased. To correct this, receptacles looked into are counted
@@ -174,29 +158,22 @@ class Sightings:
         estimates how many there are. This holds if, among receptacles of one kind, the choice of where to look did not depend
         on what was inside.
         """
-        standing: Counter[str] = Counter()
-        looked: Counter[str] = Counter()
+        standing, looked = Counter[str](), Counter[str]()
         found: dict[str, dict[str, list[str | None]]] = {}
         for house in self._houses.values():
             standing.update(house.standing.values())
             looked.update(house.standing[name] for name in house.looked)
-            for name, sighting in house.found.items():
-                found.setdefault(kind(name), {}).setdefault(sighting.receptacle, []).append(sighting.step)
-        locations: list[Location] = []
+            for name, (place, step) in house.found.items():
+                found.setdefault(kind(name), {}).setdefault(place, []).append(step)
         for thing, steps in sorted(found.items()):
             seen = Counter({place: len(each) for place, each in steps.items()})
-            likely = {place: seen[place] * standing[place] / looked[place] for place in seen}
-            locations.append(_location(thing, seen, likely, steps))
-        return tuple(locations)
+            yield _location(thing, seen, {place: seen[place] * standing[place] / looked[place] for place in seen}, steps)
 
 
 def _location(
     thing: str, seen: Counter[str], likely: dict[str, float], steps: Mapping[str, Iterable[str | None]] = MappingProxyType({})
 ) -> Location:
-    """Turn the estimates in ``likely`` into shares, with intervals as for that many independent objects as were seen.
-
-    ``steps`` showed them, by place.
-    """
+    """The estimates in ``likely`` as shares, with intervals as for so many independent objects as were seen."""
     number, total = seen.total(), sum(likely.values())
     shares = {place: amount / total for place, amount in likely.items()}
     ranked = sorted(shares, key=lambda place: (-shares[place], place))
@@ -209,8 +186,8 @@ def _location(
     return Location(thing, number, tuple(map(placed, ranked)))
 
 
-class CommandCounts:
-    """Counts what one form of command needs: its refusals, by origin and by the kinds that it named, and the kinds accepted."""
+class _CommandCounts:
+    """What one form of command needs: its refusals, by origin and by the kinds that it named, and the kinds accepted."""
 
     def __init__(self, form: CommandForm) -> None:
         self.form = form
@@ -254,7 +231,7 @@ class CommandCounts:
         needed = [tried for number, tried in enumerate(needed) if not _implied(number, needed)]
         for tried in needed:
             witnesses = [self.origins[number] for number in tried.without]
-            yield need_rule(self.form, tried.fact, witnesses, name)
+            yield _need_rule(self.form, tried.fact, witnesses, name)
         # A refusal says something about a kind only if nothing else was wrong.
         unexplained = set(range(len(self.origins))).difference(*(tried.without for tried in needed))
         for variable, kinds in self.taken.items():
@@ -262,7 +239,7 @@ class CommandCounts:
             # A kind that was accepted only once may not be the only one.
             if 0 < len(kinds) <= MOST_KINDS and min(kinds.values()) > 1 and len(without) >= least:
                 fact = Fact("kind", Term("variable", (variable,)), Term("kinds", tuple(sorted(kinds))))
-                yield need_rule(self.form, fact, without, name)
+                yield _need_rule(self.form, fact, without, name)
 
     def _unfit(self, number: int) -> bool:
         """Whether a refused command named a kind of thing with which none was accepted."""
@@ -281,26 +258,21 @@ class _Tried:
 
 
 def _with_free_hands(needed: list[_Tried], unfit: frozenset[int]) -> list[_Tried]:
-    """``needed`` without that nothing is held, where a free hand of several, and what else was wrong, explains each refusal.
-
-    ``unfit`` are the refusals of commands that named a wrong kind of thing.
+    """``needed`` without that nothing is held, where a free hand of several, and what else was wrong (``unfit`` are
+    refusals of commands that named a wrong kind of thing), explains each refusal.
     """
-    free = next((tried for tried in needed if tried.fact == _FREE), None)
-    empty = next((tried for tried in needed if tried.fact == _EMPTY), None)
+    by_fact = {tried.fact: tried for tried in needed}
+    free, empty = by_fact.get(_FREE), by_fact.get(_EMPTY)
     if free is None or empty is None or len(free.without) == len(empty.without):
         return needed
-    others = unfit.union(*(tried.without for tried in needed if tried is not empty))
-    return [tried for tried in needed if tried is not empty or not others.issuperset(empty.without)]
+    rest = [tried for tried in needed if tried is not empty]
+    return rest if unfit.union(*(tried.without for tried in rest)).issuperset(empty.without) else needed
 
 
 def _implied(number: int, needed: list[_Tried]) -> bool:
     """Whether another fact explains every refusal that this one does."""
-    mine = set(needed[number].without)
-    for other, tried in enumerate(needed):
-        theirs = set(tried.without)
-        if other != number and mine <= theirs and (mine != theirs or other < number):
-            return True
-    return False
+    mine, others = set(needed[number].without), ((other, set(tried.without)) for other, tried in enumerate(needed))
+    return any(mine <= theirs and (mine != theirs or other < number) for other, theirs in others if other != number)
 
 
 def _candidates(variables: tuple[str, ...]) -> Iterator[Fact]:
@@ -433,15 +405,16 @@ def _clause(fact: Fact) -> str:
         case "holding":
             return f"you are {no}holding"
         case "at":
-            return "you are already at" if fact.negated else "you are not at"
+            return f"you are {'already' if fact.negated else 'not'} at"
         case "in":
             return f"it is {no}in"
         case "kind":
-            return f"is {no}{_kinds(fact.other.words if fact.other else ())}"
+            *first, last = fact.other.words if fact.other else ("",)
+            return f"is {no}{with_article(' or '.join(filter(None, (', '.join(first), last))))}"
         case _ if fact.text == "surface":
-            return "cannot be opened" if fact.negated else "can be opened"
+            return f"can{'not' if fact.negated else ''} be opened"
         case _ if fact.text == "known":
-            return "you have seen" if fact.negated else "you have not seen"
+            return f"you have {no}seen"
         case _:
             return f"is {no}{fact.text}"
 
@@ -449,13 +422,7 @@ def _clause(fact: Fact) -> str:
 def _state(fact: Fact) -> str:
     """How things are with the player while ``fact`` is false."""
     if fact.relation == "free":
-        return "a hand is free" if fact.negated else "no hand is free"
-    held = fact.subject is not None and fact.subject.shape == "nothing"
-    if fact.relation == "holding" and held:
-        return "you hold nothing" if fact.negated else "you hold something"
+        return f"{'a' if fact.negated else 'no'} hand is free"
+    if fact.relation == "holding" and fact.subject == Term("nothing"):
+        return f"you hold {'nothing' if fact.negated else 'something'}"
     return str(fact) if fact.negated else f"it is not so that {fact}"
-
-
-def _kinds(words: Sequence[str]) -> str:
-    *first, last = words
-    return with_article(f"{', '.join(first)} or {last}" if first else last)
