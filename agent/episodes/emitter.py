@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,25 +41,6 @@ class ListenerError(BaseException):
         self.error = error
 
 
-@dataclass(frozen=True, slots=True)
-class _Counts:
-    """Replies of a branch so far, how many of them could not be read, and whether its budget cut the last one off."""
-
-    replies: int = 0
-    unread: int = 0
-    cut: bool = False
-
-    def after(self, body: events.Body) -> _Counts:
-        match body:
-            case events.ModelCall(held=held):
-                return replace(self, replies=self.replies + 1, cut=held == "cut")
-            case events.ParseFailed(final=final) if final or not self.cut:
-                return replace(self, unread=self.unread + 1)
-            case _:
-                # A held reply that broke off is asked for again without its thought; that mostly mends it.
-                return self
-
-
 class EventEmitter:
     """Sends events to a listener.
 
@@ -72,18 +53,25 @@ class EventEmitter:
         self._next_id = 0
         self.last: int | None = None
         self.assisted = False
-        self._counts: dict[int | None, _Counts] = {None: _Counts()}
+        # Of the branch up to each event: its replies, how many of them could not be read, and whether the last was cut off.
+        self._counts: dict[int | None, tuple[int, int, bool]] = {None: (0, 0, False)}
 
     @property
     def mostly_unread(self) -> bool:
         """Whether at least half of this branch's replies, and several, could not be read."""
-        counts = self._counts[self.last]
-        return counts.unread >= SEVERAL and 2 * counts.unread >= counts.replies
+        replies, unread, _ = self._counts[self.last]
+        return unread >= SEVERAL and 2 * unread >= replies
 
     def emit(self, body: events.Body) -> int:
         """Send ``body`` as an event and return its id."""
         event = Event(id=self._next_id, parent=self.last, body=body)
-        self._counts[event.id] = self._counts[self.last].after(body)
+        replies, unread, cut = self._counts[self.last]
+        if isinstance(body, events.ModelCall):
+            replies, cut = replies + 1, body.held == "cut"
+        elif isinstance(body, events.ParseFailed):
+            # A held reply that broke off is asked for again without its thought; that mostly mends it.
+            unread += body.final or not cut
+        self._counts[event.id] = replies, unread, cut
         self._next_id += 1
         self.last = event.id
         self._listener(event)
@@ -219,18 +207,14 @@ class EpisodeState:
     belief: Belief | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Checkpoint:
-    state: EpisodeState
-    env: Env | None
-    """A copy of the env; None if it cannot be copied, and the commands are played again instead."""
-
-
 class Checkpoints:
-    """The checkpoints of all branches, by the id of the event that ended the turn before, or of ``Started``."""
+    """The states of all branches, each with a copy of the env, by the event that ended the turn before, or ``Started``.
+
+    Where the env cannot be copied, the commands are played again instead.
+    """
 
     def __init__(self) -> None:
-        self._saved: dict[int, _Checkpoint] = {}
+        self._saved: dict[int, tuple[EpisodeState, Env | None]] = {}
 
     def __contains__(self, to: int) -> bool:
         return to in self._saved
@@ -241,33 +225,33 @@ class Checkpoints:
             copied: Env | None = None
             with suppress(Unsupported):
                 copied = env.copy()
-            self._saved[at] = _Checkpoint(copy(state), copied)
+            self._saved[at] = copy(state), copied
 
     def forget_notes(self) -> None:
         """Another model plays from now on, wherever the person goes back to."""
-        for saved in self._saved.values():
-            saved.state.notes = frozenset()
+        for state, _ in self._saved.values():
+            state.notes = frozenset()
 
     def state(self, to: int) -> EpisodeState:
         """A copy of the state at ``to``."""
-        return copy(self._saved[to].state)
+        return copy(self._saved[to][0])
 
     async def env(self, to: int, env: Env, *, inline: bool) -> Env:
         """The env as it was at ``to``: a copy, which the caller closes, or ``env`` itself, replayed in a thread.
 
         Raises ``WorldError`` if a replayed command gets another answer.
         """
-        saved = self._saved[to]
-        if saved.env is None:
-            await asyncio.to_thread(_replay, env, saved.state.played)
+        state, copied = self._saved[to]
+        if copied is None:
+            await asyncio.to_thread(_replay, env, state.played)
             return env
-        return saved.env.copy() if inline else await asyncio.to_thread(saved.env.copy)
+        return copied.copy() if inline else await asyncio.to_thread(copied.copy)
 
     def close(self) -> None:
         """Close the copies."""
-        for saved in self._saved.values():
-            if saved.env is not None:
-                saved.env.close()
+        for _, copied in self._saved.values():
+            if copied is not None:
+                copied.close()
         self._saved.clear()
 
 

@@ -32,6 +32,7 @@ from housequest.agent.base import (
     Watcher,
 )
 from housequest.agent.episodes import events
+from housequest.agent.episodes import overseer as person
 from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
 from housequest.agent.episodes.emitter import (
     FILLED,
@@ -47,20 +48,6 @@ from housequest.agent.episodes.emitter import (
     wait_for_end,
 )
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.overseer import (
-    Accept,
-    Again,
-    Another,
-    Overseer,
-    Play,
-    Proceed,
-    Replace,
-    Rewind,
-    Stop,
-    SwitchModel,
-    TurnAnswer,
-    Unattended,
-)
 from housequest.agent.roles.base import clean, notes_of_model
 from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from housequest.worlds.base import Env, Pictured, Step, Task, Transition, World
@@ -123,7 +110,7 @@ async def run_episode(
     agent: Agent,
     config: EpisodeConfig,
     listener: EventListener,
-    overseer: Overseer | None = None,
+    overseer: person.Overseer | None = None,
     *,
     world: World | None = None,
     watcher: Watcher | None = None,
@@ -134,7 +121,9 @@ async def run_episode(
     it, to draw its rooms and to show its annotated plan. ``watcher`` gets what the agent recognises in each picture, if the
     agent is `Watchable`.
     """
-    return await _Episode(env, env, agent, config, EventEmitter(listener), overseer or Unattended(), world, watcher).run()
+    return await _Episode(
+        env, env, agent, config, EventEmitter(listener), overseer or person.Unattended(), world, watcher
+    ).run()
 
 
 async def play(
@@ -144,7 +133,7 @@ async def play(
     *,
     max_turns: int = 50,
     grants: frozenset[str] = frozenset(),
-    overseer: Overseer | None = None,
+    overseer: person.Overseer | None = None,
     rules: Sequence[str] = (),
 ) -> AsyncIterator[Event]:
     """Play ``task`` with ``agent`` and yield each event as it happens. To end the episode, leave the iteration.
@@ -173,16 +162,12 @@ async def play(
             env.close()
 
 
-_Answer = Proceed | Play | SwitchModel | Stop
+_Answer = person.Proceed | person.Play | person.SwitchModel | person.Stop
 """What a person wants at a turn, other than to go back."""
 
 
 class _RewindTo(Exception):
-    """The person rewinds to the event ``to``."""
-
-    def __init__(self, to: int) -> None:
-        super().__init__(to)
-        self.to = to
+    """The person rewinds to the event that it is raised with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +190,7 @@ class _Episode:
     agent: Agent
     config: EpisodeConfig
     emitter: EventEmitter
-    overseer: Overseer
+    overseer: person.Overseer
     world: World | None
     watcher: Watcher | None
     grants: Grants = field(default_factory=Grants)
@@ -223,7 +208,7 @@ class _Episode:
                 try:
                     return await self._branch(begin)
                 except _RewindTo as rewind:
-                    begin = partial(self._rewind, rewind.to)
+                    begin = partial(self._rewind, *rewind.args)
         except ListenerError as failure:
             raise failure.error from None
         finally:
@@ -241,7 +226,7 @@ class _Episode:
         except EpisodeOver as over:
             ended = self._end(over)
         while self.overseer.attended:
-            if isinstance(await self._checked(await self.overseer.over(ended)), Stop | None):
+            if isinstance(await self._checked(await self.overseer.over(ended)), person.Stop | None):
                 break
         return ended
 
@@ -334,20 +319,20 @@ class _Episode:
             if answer is None:
                 answer = await self._checked(await self.overseer.before(number, possible if attended else None))
             match answer:
-                case Proceed(hints=hints):
+                case person.Proceed(hints=hints):
                     for hint in hints:
                         self._hint("hint", hint)
                     decided = await self._decide(number, possible)
                     if isinstance(decided, _Decided):
                         return await self._carry_out(decided, number)
                     answer = decided
-                case Stop(reason=reason):
+                case person.Stop(reason=reason):
                     self.emitter.intervene("stop", reason)
                     raise EpisodeOver("stopped", reason)
-                case Play(command=command):
+                case person.Play(command=command):
                     self.emitter.intervene("play", command)
                     return await self._execute(clean(command), "person")
-                case SwitchModel(agent=agent, model=model):
+                case person.SwitchModel(agent=agent, model=model):
                     self.emitter.intervene("model", model)
                     self.agent, self.state.notes = agent, frozenset()
                     self.checkpoints.forget_notes()
@@ -389,27 +374,36 @@ class _Episode:
                 self.emitter.intervene("interrupt")
                 return None
             if isinstance(answer, ModelError):
-                return await self._model_failed(answer, number, before)
+                self.emitter.emit(events.ModelFailed(turn=number, boundary=answer.boundary, message=clean(answer.recorded)))
+                wish = await self._checked(await self.overseer.failed(number, clean(str(answer))))
+                if not isinstance(wish, person.Stop):
+                    self.emitter.last = before
+                if isinstance(wish, person.Proceed):
+                    self.emitter.intervene("retry")
+                return wish
             if not isinstance(answer.decision, Act):
                 return answer
-            verdict = await self._review(number, answer.decision.command)
+            self.emitter.emit(events.Proposed(turn=number, command=answer.decision.command))
+            verdict = person.Proceed()
+            while isinstance(verdict, person.Proceed):
+                verdict = await self._checked(await self.overseer.review(number, answer.decision.command))
             match verdict:
-                case Accept():
+                case person.Accept():
                     return answer
-                case Replace(command=command):
+                case person.Replace(command=command):
                     self.emitter.intervene("replace", command)
                     return replace(answer, decision=Act(clean(command)), by="person")
-                case Again(hint=hint):
+                case person.Again(hint=hint):
                     self.emitter.last = before
                     self._hint("again", hint)
                     before = self.emitter.last
-                case Another():
+                case person.Another():
                     self.emitter.last = before
                     self.emitter.intervene("another")
                     before, declined = self.emitter.last, (*declined, answer.decision.command)
-                case Stop():
+                case person.Stop():
                     return verdict
-                case Play() | SwitchModel():  # the person's answer after a rewind that leads nowhere
+                case person.Play() | person.SwitchModel():  # the person's answer after a rewind that leads nowhere
                     self.emitter.last = before
                     return verdict
 
@@ -437,26 +431,10 @@ class _Episode:
         if self.watcher is not None:
             self.watcher(Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
 
-    async def _model_failed(self, error: ModelError, number: int, before: int | None) -> _Answer:
-        self.emitter.emit(events.ModelFailed(turn=number, boundary=error.boundary, message=clean(error.recorded)))
-        answer = await self._checked(await self.overseer.failed(number, clean(str(error))))
-        if not isinstance(answer, Stop):
-            self.emitter.last = before
-        if isinstance(answer, Proceed):
-            self.emitter.intervene("retry")
-        return answer
-
-    async def _review(self, number: int, command: str) -> Accept | Replace | Again | Another | Play | SwitchModel | Stop:
-        self.emitter.emit(events.Proposed(turn=number, command=command))
-        while True:
-            verdict = await self._checked(await self.overseer.review(number, command))
-            if not isinstance(verdict, Proceed):
-                return verdict
-
-    async def _checked(self, answer: R | Rewind) -> R | _Answer:
+    async def _checked(self, answer: R | person.Rewind) -> R | _Answer:
         """``answer``, unless it rewinds: then raises ``_RewindTo``, or asks the person again if that leads nowhere."""
-        checked: R | TurnAnswer = answer
-        while isinstance(checked, Rewind):
+        checked: R | person.TurnAnswer = answer
+        while isinstance(checked, person.Rewind):
             if checked.to in self.checkpoints:
                 raise _RewindTo(checked.to)
             message = (

@@ -11,28 +11,14 @@ import asyncio
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain, takewhile
+from itertools import chain, islice, takewhile
 
 from housequest.agent.base import Agent, AskPerson, Turn, Watcher
 from housequest.agent.episodes import events
+from housequest.agent.episodes import overseer as person
 from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import (
-    Accept,
-    Again,
-    Another,
-    Overseer,
-    Play,
-    Proceed,
-    ProposalAnswer,
-    Replace,
-    Rewind,
-    Stop,
-    SwitchModel,
-    TurnAnswer,
-    Unattended,
-)
 from housequest.agent.models.base import (
     Capabilities,
     Completion,
@@ -61,7 +47,7 @@ async def resume_episode(
     config: EpisodeConfig,
     recorded: Sequence[Event],
     listener: EventListener,
-    overseer: Overseer | None = None,
+    overseer: person.Overseer | None = None,
     *,
     model: Model | None = None,
     question: AskPerson | None = None,
@@ -78,7 +64,7 @@ async def resume_episode(
     drawn again, and ``watcher`` told of it from the beginning on. Raises ``ConfigurationError`` naming the first event that
     differs from the record.
     """
-    script = _Script(recorded, overseer or Unattended(), listing)
+    script = _Script(recorded, overseer or person.Unattended(), listing)
     agent = script.agent = make_agent(
         None if model is None else _RecordedModel(script, model),
         None if question is None else _recorded_question(script, question),
@@ -99,14 +85,7 @@ async def resume_episode(
     return ended
 
 
-_NO_ANSWER = (
-    events.ModelFailed,
-    events.Intervened,
-    events.Proposed,
-    events.Stepped,
-    events.TurnSpent,
-    Ended,
-)
+_NO_ANSWER = (events.ModelFailed, events.Intervened, events.Proposed, events.Stepped, events.TurnSpent, Ended)
 """What comes next where a call was not answered; the call after that is another one."""
 
 
@@ -118,18 +97,21 @@ class _Script:
     """The recorded events, and which of them comes next.
 
     As an overseer it repeats what the person did, then hands over to the ``live`` one. If nobody intervened and nobody attends,
-    replaying takes no longer than playing. ``agent`` is the one that plays.
+    replaying takes no longer than playing. ``agent`` is the one that plays. ``free``: replies were not to be held.
     """
 
     agent: Agent
 
-    def __init__(self, recorded: Sequence[Event], live: Overseer, listing: CommandsListener | None) -> None:
+    def __init__(self, recorded: Sequence[Event], live: person.Overseer, listing: CommandsListener | None) -> None:
         self._recorded = recorded
+        self._bodies = [event.body for event in recorded]
         self._live = live
         self._listing = listing
         self._at = 0
-        self._touched = any(isinstance(event.body, events.Intervened | events.ModelFailed) for event in recorded)
+        self._touched = any(isinstance(body, events.Intervened | events.ModelFailed) for body in self._bodies)
         self._back: events.Body | None = None
+        started = self._bodies[0] if recorded else None
+        self.free = not isinstance(started, events.Started) or started.settings.get("form", "free") == "free"
         # Set while the next event is an interruption, and once there is no next event.
         self._called_off = asyncio.Event()
         self._look()
@@ -137,32 +119,20 @@ class _Script:
     @property
     def next(self) -> events.Body | None:
         """What was recorded next; None when the record is used up."""
-        return self._recorded[self._at].body if self._at < len(self._recorded) else None
+        return self._bodies[self._at] if self._at < len(self._bodies) else None
 
     @property
     def next_call(self) -> events.ModelCall | None:
         """The recorded answer to the call that is being made; None where the record has none, or not yet."""
-        coming = (self._recorded[at].body for at in range(self._at, len(self._recorded)))
+        coming = islice(self._bodies, self._at, None)
         body = next((body for body in coming if isinstance(body, (events.ModelCall, *_NO_ANSWER))), None)
         return body if isinstance(body, events.ModelCall) else None
 
     @property
     def near_call(self) -> events.ModelCall | None:
         """The answered call after this place of the record, or else before it; None where there is none."""
-        bodies = (self._recorded[at].body for at in chain(range(self._at, len(self._recorded)), range(self._at - 1, -1, -1)))
+        bodies = chain(islice(self._bodies, self._at, None), reversed(self._bodies[: self._at]))
         return next((body for body in bodies if isinstance(body, events.ModelCall)), None)
-
-    @property
-    def free(self) -> bool:
-        """Whether replies were not to be held."""
-        started = self._recorded[0].body if self._recorded else None
-        return not isinstance(started, events.Started) or started.settings.get("form", "free") == "free"
-
-    def _hints(self, *, after: int = 0) -> tuple[str, ...]:
-        """The hints that come next, after ``after`` other events."""
-        coming = (event.body for event in self._recorded[self._at + after :])
-        said = takewhile(lambda body: isinstance(body, events.Intervened) and body.action == "hint", coming)
-        return tuple(body.text for body in said if isinstance(body, events.Intervened))
 
     def enact(self, event: Event) -> None:
         """Go on to the next event. Raises ``_Misfit`` if ``event`` is not the recorded one."""
@@ -171,6 +141,13 @@ class _Script:
             raise self.misfit(_difference(event, recorded))
         self._at += 1
         self._look()
+
+    def _look(self) -> None:
+        match self.next:
+            case None | events.Intervened(action="interrupt"):
+                self._called_off.set()
+            case _:
+                self._called_off.clear()
 
     async def missing(self, what: str) -> BaseException:
         """The error for ``what``, which has no answer in the record; an interrupted call waits to be cancelled instead."""
@@ -196,18 +173,11 @@ class _Script:
             "rules and version that it was recorded with, or play the task anew."
         )
 
-    def _look(self) -> None:
-        match self.next:
-            case None | events.Intervened(action="interrupt"):
-                self._called_off.set()
-            case _:
-                self._called_off.clear()
-
     @property
     def attended(self) -> bool:
         return self._live.attended or (self._touched and self.next is not None)
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> person.TurnAnswer:
         possible = possible if self._live.attended else None
         if self._listing is not None:
             self._listing(possible)
@@ -217,70 +187,67 @@ class _Script:
             case events.Intervened() as did if did.action not in {"interrupt", "hint"}:
                 return self._turn_answer(did)
             case _:
-                return Proceed(self._hints())
+                return person.Proceed(self._hints())
 
-    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
+    async def review(self, turn: int, proposal: str) -> person.ProposalAnswer:
         match self.next:
             case None:
                 return await self._live.review(turn, proposal)
-            case events.Intervened(action="replace", text=command):
-                return Replace(command)
-            case events.Intervened(action="again", text=hint):
-                return Again(hint)
-            case events.Intervened(action="another"):
-                return Another()
-            case events.Intervened(action="stop", text=reason):
-                return Stop(reason)
             case events.Intervened(action="rewind"):
                 return self._rewind()
+            case events.Intervened(action="another"):
+                return person.Another()
+            case events.Intervened(action="replace" | "again" | "stop" as action, text=text):
+                return {"replace": person.Replace, "again": person.Again, "stop": person.Stop}[action](text)
             case _:
-                return Accept()
+                return person.Accept()
 
     async def interruption(self) -> None:
         await self._called_off.wait()
         if self.next is None:
             await self._live.interruption()
 
-    async def failed(self, turn: int, message: str) -> TurnAnswer:
+    async def failed(self, turn: int, message: str) -> person.TurnAnswer:
         match self.next:
             case None:
                 return await self._live.failed(turn, message)
             case events.Intervened(action="retry"):
-                return Proceed(self._hints(after=1))
+                return person.Proceed(self._hints(after=1))
             case events.Intervened() as did:
                 return self._turn_answer(did)
             case _:
                 raise self.misfit("what to do about a failure comes first")
 
-    async def over(self, ended: Ended) -> Rewind | None:
-        match self.next:
-            case None:
-                return await self._live.over(ended)
-            case events.Intervened(action="rewind"):
-                return self._rewind()
-            case _:
-                return None
+    async def over(self, ended: Ended) -> person.Rewind | None:
+        if self.next is None:
+            return await self._live.over(ended)
+        return self._rewind() if isinstance(self.next, events.Intervened) and self.next.action == "rewind" else None
 
-    def _turn_answer(self, did: events.Intervened) -> TurnAnswer:
+    def _hints(self, *, after: int = 0) -> tuple[str, ...]:
+        """The hints that come next, after ``after`` other events."""
+        coming = (body if isinstance(body, events.Intervened) else None for body in self._bodies[self._at + after :])
+        return tuple(body.text for body in takewhile(lambda body: body and body.action == "hint", coming) if body)
+
+    def _turn_answer(self, did: events.Intervened) -> person.TurnAnswer:
         match did.action:
             case "play":
-                return Play(did.text)
+                return person.Play(did.text)
             case "stop":
-                return Stop(did.text)
+                return person.Stop(did.text)
             case "model":
                 # The present agent uses the live model once the record is used up, whichever that is.
-                return SwitchModel(self.agent, did.text)
+                return person.SwitchModel(self.agent, did.text)
             case "rewind":
                 return self._rewind()
             case _:
                 raise self.misfit("the turn comes first")
 
-    def _rewind(self) -> Rewind:
+    def _rewind(self) -> person.Rewind:
         """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
         if self._back is self.next:
             raise self.misfit("a way back to where no turn began comes first")
         self._back = self.next
-        return Rewind(self._recorded[self._at].parent or 0)
+        return person.Rewind(self._recorded[self._at].parent or 0)
 
 
 def _difference(event: Event, recorded: Event) -> str:
@@ -289,15 +256,12 @@ def _difference(event: Event, recorded: Event) -> str:
     now, then = event.body, recorded.body
     if now.kind != then.kind:
         return f"there is another kind of event, {now.kind}"
-    if isinstance(now, events.ModelCall) and isinstance(then, events.ModelCall) and _pictures(now) != _pictures(then):
+    seen, saw = ([one.image for one in body.added] if isinstance(body, events.ModelCall) else [] for body in (now, then))
+    if seen != saw:
         return "the agent sees another picture than then"
     fields = type(then).model_fields
     key = next((key for key in fields if getattr(now, key) != getattr(then, key)), "something")
     return f"{key} is {shown(getattr(now, key, None))} where {shown(getattr(then, key, None))} is recorded"
-
-
-def _pictures(call: events.ModelCall) -> list[str | None]:
-    return [message.image for message in call.added]
 
 
 class _RecordedModel(ModelWrapper):
