@@ -156,10 +156,7 @@ class Settings(BaseModel):
         return value if world is None or changed_options(**{key: value}) else str(world)
 
     def prices_of(self, model: str) -> Prices | None:
-        """The prices of ``model``: by its full name, else without its address, else without its options too.
-
-        None where none are set; models that run here for free cost 0.
-        """
+        """The prices of ``model``: by its full name, else without its address, else without options too; 0 if it is free."""
         served = _ADDRESS.sub("", model)
         found = (self.prices.get(name) for name in (model, served, served.partition("?")[0]))
         return next(filter(None, found), None) or (Prices(input=0, output=0) if is_free(model) else None)
@@ -231,7 +228,6 @@ def configure(
 
 
 def _merged(sources: Sequence[SettingsSource]) -> tuple[dict[str, object], dict[str, SettingsSource]]:
-    """The values of all sources, of which later ones win, and where each comes from."""
     merged: dict[str, object] = {}
     said: dict[str, SettingsSource] = {}
     for source in sources:
@@ -307,9 +303,8 @@ def _folder_file(source: SettingsSource, demands: tuple[Demand, ...]) -> FolderF
 
 
 def folder_file(folder: Path | None = None) -> FolderFile | None:
-    """The file of ``folder`` itself, or else the nearest of the working folder or above, with all that it demands.
-
-    None where there is none but the user's own. Raises ``ConfigurationError``.
+    """The file of ``folder`` itself, or else the nearest of the working folder or above, with its demands; None if it is the
+    user's.
     """
     for source in map(_with_whole_paths, _files(folder)):
         if source.sha256 is not None and folder in (None, source.folder):
@@ -334,7 +329,6 @@ def _beside(folder: Path, key: str, value: str) -> str:
 
 
 def _joined(before: object, after: object) -> object:
-    """Merge two tables of tables; validation refuses anything else later."""
     if not isinstance(before, dict) or not isinstance(after, dict):
         return after
     joined = dict(cast("dict[str, Any]", before))

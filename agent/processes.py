@@ -47,9 +47,8 @@ class Pool(Protocol):
         ...
 
     def submit(self, *given: Any) -> Callable[[], Any]:
-        """Have the work called with ``given``. What is returned waits for its result, and raises what it raised.
-
-        It raises ``HousequestError`` where one process after another dies.
+        """Have the work called with ``given``. What is returned waits for its result, and raises what it raised, or
+        ``HousequestError``.
         """
         ...
 
@@ -93,13 +92,10 @@ def _work(made: bytes, items: Sequence[Any]) -> list[Any]:
 
 @lru_cache(1)
 def _worker(made: bytes) -> Worker[Any, Any]:
-    """The worker of this process, which every parcel says how to make."""
     return pickle.loads(made)()
 
 
 class _LocalPool(Pool):
-    """Processes on this machine."""
-
     def __init__(self, processes: int) -> None:
         self._processes = processes
         self._executor: ProcessPoolExecutor | None = None

@@ -98,9 +98,8 @@ class Setup:
     prices: Prices | None = None
 
     def destinations(self) -> Iterator[str]:
-        """What goes to another machine, and where, in sentences; of a model on this one, with how much of it it computes.
-
-        Raises ``ConfigurationError``.
+        """What goes to another machine, and where, or how much this one computes, in sentences. Raises
+        ``ConfigurationError``.
         """
         if self.model is not None and (how := computes(self.model)) is not None:
             yield how
@@ -119,10 +118,7 @@ class Setup:
     def make_model(
         self, *, attended: bool = False, keys: KeyRing | None = None, limiter: Limiter | None = None
     ) -> Model | None:
-        """Make the model, which the caller closes; None where the agent needs none. Raises ``ConfigurationError``.
-
-        ``attended``: a person waits for each reply; ``keys`` and ``limiter`` are those of `CallOptions`.
-        """
+        """Make the model, which the caller closes; None where none is needed. ``attended``: a person waits for replies."""
         if self.model is None:
             return None
         return make_model(self.model, keys=keys, timeout=self.timeout, attended=attended, limiter=limiter)
@@ -139,9 +135,7 @@ class Setup:
         return self.episode.open(self.world, task)
 
     async def check_model(self, model: Model) -> None:
-        """Raise ``Unsupported`` if ``model`` cannot do what is asked of it: take images where the view is granted, be held to
-        forms where ``form`` is ``held``, and continue plain text where it is ``completion``. Raises ``ModelError``.
-        """
+        """Raise ``Unsupported`` if ``model`` cannot take images, keep forms or continue plain text, as is asked of it."""
         if VIEW in self.episode.grants:
             Request((Message("user", "", Image(b"", "")),)).check(model.name, await model.capabilities())
         if self.episode.settings.get("form") == "held":
@@ -237,10 +231,7 @@ def worked(agent: str, world: World, settings: Mapping[str, Scalar], role: str) 
 
 
 def read_rules(name: str, budget: int = RULES_BUDGET, world: str | None = None) -> FrozenRules:
-    """The accepted rules of the rulebook ``name``, from the library or a file.
-
-    Raises ``KnowledgeError``, also where they are about another world than ``world``.
-    """
+    """The accepted rules of the rulebook ``name``, if for ``world``, from the library or a file. Raises ``KnowledgeError``."""
     from housequest.knowledge.rulebook import library
 
     book = library().open(name)

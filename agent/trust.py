@@ -60,10 +60,7 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class FolderFile:
-    """A folder's configuration as it was read, once: at ``path``, with this digest, and what in it takes trust.
-
-    Raises ``ConfigurationError`` where that is more than a person would read.
-    """
+    """A folder's configuration as it was read, once, and what in it takes trust. Raises ``ConfigurationError`` for too much."""
 
     path: Path
     sha256: str
@@ -207,7 +204,6 @@ def _leaves(value: object, place: tuple[str, ...], *, lists: bool) -> Iterator[t
 
 
 def _overrides(later: Mapping[str, object], place: tuple[str, ...]) -> bool:
-    """Whether ``later`` sets what is at ``place`` too."""
     key, *names = place
     if not names:
         return key in later
@@ -263,7 +259,6 @@ def _habits(folder: Path, value: Scalar) -> str | None:
 
 
 def _outside(folder: Path, path: Path) -> str | None:
-    """Where ``path`` leads, in words; None where that is within ``folder``."""
     try:
         target = Path(os.path.realpath(path))
     except ValueError:  # a name that no file has

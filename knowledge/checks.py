@@ -63,9 +63,8 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A statement that is true, false or unknown.
-
-    ``subject`` is what it is about, ``other`` a second thing that it names, ``text`` a state or the pattern of an answer.
+    """A statement that is true, false or unknown, about ``subject`` and perhaps ``other``; ``text`` is a state or an answer's
+    pattern.
     """
 
     relation: Relation

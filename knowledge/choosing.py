@@ -33,10 +33,7 @@ def estimated_tokens(statement: str) -> int:
 
 
 def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None, household: Household | None = None) -> Topic:
-    """The topic of the sentence ``goal``; ``granted`` is the task's type if the player is given it.
-
-    ``household`` reads the world's own sentences. Others are guessed, if ``belief`` lists the receptacles in the house.
-    """
+    """The topic of ``goal``, of the ``granted`` type if any, read by ``household``, else guessed by the house in ``belief``."""
     kinds = None if belief is None else sorted({one.kind for one in belief.receptacles})
     read = (household.topic(goal, kinds) if household else None) or Topic()
     return replace(read, type=granted or read.type, kinds=_named(goal) | read.kinds)
@@ -44,9 +41,8 @@ def topic_of(goal: str, granted: str | None = None, belief: Belief | None = None
 
 @dataclass(frozen=True, slots=True)
 class RuleBudget:
-    """The ``rules`` that may be shown, in book order, and the ``budget`` of tokens for an episode (None: show all).
-
-    ``label`` names the book in records. Rules without an id come from no book and are always shown.
+    """The ``rules`` that may be shown, in book order, in a ``budget`` of tokens for an episode (None: show all). ``label``
+    names the book. Rules without an id come from no book and are always shown.
     """
 
     rules: tuple[Rule, ...]
@@ -118,7 +114,6 @@ def _rank(rule: Rule, topic: Topic) -> int | None:
 
 
 def _waits(rule: Rule, topic: Topic) -> bool:
-    """Whether a rule is about things that the task does not name but that may come up later."""
     return rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
 
 
@@ -139,7 +134,6 @@ def _kinds(rule: Rule) -> frozenset[str]:
 
 
 def _at_hand(belief: Belief) -> frozenset[str]:
-    """The kinds of what is held, what stands here, and what is seen in it."""
     here = belief.here()
     inside = (name for one in here if one.openness != "closed" for name in belief.inside(one))
     names = (*belief.carried, *(one.name for one in here), *belief.beside, *inside)

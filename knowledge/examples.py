@@ -59,10 +59,7 @@ class Example:
         return self.trajectory.goal
 
     def subgoals(self) -> tuple[GoalStep, ...]:
-        """What was taken, treated, used and put, each with the way there.
-
-        Searching is left out: where things are differs from house to house.
-        """
+        """What was taken, treated, used and put, with the way there; searching, which differs by house, is left out."""
         return tuple(each for one in self.trajectory.transitions for each in _subgoals(one.command))
 
 
@@ -96,10 +93,8 @@ def played(world: World, task: Task, *, most: int = 50) -> Example | None:
 
 
 def from_world(world: World, *, each: int = EACH, seed: int = 0, split: str = TRAIN) -> tuple[Example, ...]:
-    """Make ``each`` examples of every task type, drawn from ``split`` by ``seed`` and played by the world's expert.
-
-    From an endless split, ``10 * each`` tasks are taken, the first with the number ``ENDLESS_FROM``. Raises ``KnowledgeError``
-    if the split is missing.
+    """``each`` examples of every task type, drawn from ``split`` by ``seed``, or the first of an endless split from the
+    number ``ENDLESS_FROM`` on, and played by the world's expert. Raises ``KnowledgeError`` if the split is missing.
     """
     try:
         if split in world.endless_splits:
@@ -353,7 +348,6 @@ def parse_exemplars(content: bytes, origin: str, household: Household) -> Exempl
 
 
 def _present(text: str, household: Household) -> str:
-    """An exemplar in the words of today's games, printable and without empty lines at its ends."""
     return "\n".join(
         f"> {household.canonical(line[1:].strip())}"
         if line.startswith(">")
@@ -393,10 +387,7 @@ def written_exemplars(exemplars: Exemplars) -> str:
 
 
 def exemplars_of(examples: Iterable[Example], household: Household, each: int = EXEMPLARS_EACH) -> Exemplars:
-    """``each`` exemplars of every type: the examples whose length is nearest to `LENGTH`, with thoughts.
-
-    Raises ``KnowledgeError`` if there are too few.
-    """
+    """``each`` exemplars of every type: examples of about `LENGTH` commands, with thoughts. Raises ``KnowledgeError``."""
     by_type: dict[str, list[Example]] = {name: [] for name in TASK_TYPES}
     for example in examples:
         if example.type in by_type and household.read_goal(example.goal) is not None:
@@ -412,10 +403,7 @@ def exemplars_of(examples: Iterable[Example], household: Household, each: int = 
 
 
 def exemplar_text(example: Example, household: Household) -> str:
-    """An example as an exemplar: a thought before each part of the task, and before what was found is taken.
-
-    Raises ``KnowledgeError`` if its goal is none of the world's own sentences.
-    """
+    """An example as an exemplar, with a thought before each part of the task. Raises ``KnowledgeError`` for unread goals."""
     lines = [without_welcome(example.trajectory.opening.text)]
     for thought, transition in _thoughtful(example, household):
         lines += [f"> {THINK} {thought}", ANSWER] if thought else []

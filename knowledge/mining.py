@@ -220,10 +220,7 @@ class _CommandCounts:
                 tried.without.append(number)
 
     def needs(self, least: int, *, alone: bool) -> Iterator[Rule]:
-        """What the command needs, by ``least`` refusals and as many accepted commands.
-
-        Where it is not ``alone`` with its verb, all its words go into the ids.
-        """
+        """What the command needs, by ``least`` refusals and as many accepted; alone with its verb, that names the ids."""
         words = [word for word in self.form.pattern.split(" ") if not word.startswith("{")]
         name = words[0] if alone else "-".join(words)
         needed = [each for each in self.tried if not each.spoilt and min(each.taken, len(each.without)) >= least]
@@ -242,7 +239,6 @@ class _CommandCounts:
                 yield _need_rule(self.form, fact, without, name)
 
     def _unfit(self, number: int) -> bool:
-        """Whether a refused command named a kind of thing with which none was accepted."""
         return any(kind not in self.taken[variable] for variable, kind in self.refused[number].items())
 
 
@@ -270,7 +266,6 @@ def _with_free_hands(needed: list[_Tried], unfit: frozenset[int]) -> list[_Tried
 
 
 def _implied(number: int, needed: list[_Tried]) -> bool:
-    """Whether another fact explains every refusal that this one does."""
     mine, others = set(needed[number].without), ((other, set(tried.without)) for other, tried in enumerate(needed))
     return any(mine <= theirs and (mine != theirs or other < number) for other, theirs in others if other != number)
 
@@ -420,7 +415,6 @@ def _clause(fact: Fact) -> str:
 
 
 def _state(fact: Fact) -> str:
-    """How things are with the player while ``fact`` is false."""
     if fact.relation == "free":
         return f"{'a' if fact.negated else 'no'} hand is free"
     if fact.relation == "holding" and fact.subject == Term("nothing"):

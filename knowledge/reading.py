@@ -319,10 +319,7 @@ FIELDS: dict[type, tuple[str, ...]] = {
 
 
 def compose(text: str, where: str) -> YamlNode | None:
-    """The node of the one document in ``text``, None where there is none; ``where`` names the file in errors.
-
-    Raises ``KnowledgeError`` for what is not YAML, and ``Wrong``.
-    """
+    """The node of the one document in ``text``, if any; ``where`` names the file. Raises ``KnowledgeError`` and ``Wrong``."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 

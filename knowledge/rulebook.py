@@ -38,10 +38,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Rulebook:
-    """A rulebook as a value, which ``save`` writes.
-
-    ``text`` is the file's text; ``read`` is the digest of the file when it was read (None: there was no file).
-    """
+    """A rulebook as a value, which ``save`` writes. ``read`` is the digest of the file when it was read, if there was one."""
 
     path: Path
     text: str = ""
@@ -76,9 +73,8 @@ class Rulebook:
         return found
 
     def put(self, rules: Iterable[Rule], date: datetime.date | None = None) -> Rulebook:
-        """The book with ``rules`` in place of those with the same ids, and the others added at its end.
-
-        New entries of their histories get the ``date``. Raises ``KnowledgeError`` for what a rulebook cannot hold.
+        """The book with ``rules`` in place of those with the same ids, or at its end, edited on ``date``. Raises
+        ``KnowledgeError``.
         """
         places = {rule.id: place for place, rule in enumerate(self.rules)}
         changed: dict[int, Rule] = {}
@@ -106,7 +102,6 @@ class Rulebook:
 
 
 def _like(name: str, known: Sequence[str]) -> str:
-    """A sentence with the ids most like ``name``."""
     from difflib import get_close_matches
 
     near = get_close_matches(name[:200], known, NEAR, cutoff=0.0)
@@ -122,10 +117,7 @@ def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:
 
 
 def read_book(path: Path) -> Rulebook:
-    """The rulebook in the file ``path``.
-
-    Raises ``KnowledgeError`` if it cannot be read or is too large, and with file, line and field if it is invalid.
-    """
+    """The rulebook in the file ``path``. Raises ``KnowledgeError``, with file, line and field if it is invalid."""
     try:
         content = read_file(path, LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
@@ -169,10 +161,8 @@ def save(book: Rulebook) -> Rulebook:
 
 
 def _target(path: Path) -> Path:
-    """The file that a book at ``path`` is saved to: a link stays a link, and the file it names is replaced.
-
-    Only the user's own library may link elsewhere; a link in any other folder may name no file outside it. Raises
-    ``KnowledgeError``.
+    """The file that a book at ``path`` is saved to; a link stays one, and leads out of its folder only from the user's
+    library.
     """
     folder, target = path.parent.resolve(), path.resolve()
     if not target.is_relative_to(folder) and folder != own_rulebooks().resolve():
@@ -188,7 +178,6 @@ def own_rulebooks() -> Path:
 
 
 def _compare(book: Rulebook, path: Path) -> None:
-    """Raise ``KnowledgeError`` unless the file ``path`` is what ``book`` was read from, and may be written."""
     try:
         with open_file(path) as file:
             now = _digest(file.read(LARGEST_FILE + 1))
@@ -242,10 +231,7 @@ class RuleLibrary:
         return tuple(sorted({path.stem for folder in (self.own, self.shipped) for path in _books(folder)}))
 
     def find(self, name: str) -> Path:
-        """The file of the rulebook with this name, or the file itself.
-
-        Raises ``KnowledgeError`` for anything else.
-        """
+        """The file of the rulebook with this name, or the file itself. Raises ``KnowledgeError``."""
         if _NAME.fullmatch(name):
             for folder in (self.own, self.shipped):
                 if (path := folder / f"{name}{SUFFIX}").is_file():
@@ -272,10 +258,7 @@ class RuleLibrary:
         return Rulebook(self.own / path.name, book.text, book.page) if self.is_shipped(path) else book
 
     def writable(self, name: str, world: str = DEFAULT_WORLD) -> Rulebook:
-        """The book ``name`` for adding rules about ``world``; an empty one, not saved yet, if there is none.
-
-        Raises ``KnowledgeError``, also if the book is about another world.
-        """
+        """The book ``name`` for adding rules about ``world``; a new one if there is none. Raises ``KnowledgeError``."""
         if not name or not name.isprintable():
             raise KnowledgeError(f"{shown(name)} is not the name of a rulebook; give letters and digits, or a file.")
         path = Path(name)
@@ -314,9 +297,8 @@ _SEAL = re.compile(r"@[0-9a-f]{8}$", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """A book with counted rules added, not yet saved, and their ids by what happened to them.
-
-    ``left``: edited or judged by a person. ``known``: another rule of the book has the same check.
+    """A book with counted rules added, not yet saved, and their ids by what happened to them; ``left``: to a person's
+    decision.
     """
 
     book: Rulebook
@@ -328,9 +310,8 @@ class Renewal:
 
 
 def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
-    """Put the candidates ``counted`` into ``book``; with ``accept``, accept those that the data supports.
-
-    Without it, rules accepted earlier stay accepted. Raises ``KnowledgeError`` for what a rulebook cannot hold.
+    """Put the ``counted`` candidates into ``book``; with ``accept``, accept those that the data supports. Raises
+    ``KnowledgeError``.
     """
     present = {rule.id: rule for rule in book.rules}
     checks = {rule.check: rule.id for rule in reversed(book.rules) if rule.check}

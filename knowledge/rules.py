@@ -90,10 +90,8 @@ class Rule:
 
     @property
     def standing(self) -> Standing:
-        """The verdict of the evidence.
-
-        A rule about what is usual is decided once the 95 % interval of how often it held lies on one side of a half. Any other
-        rule is contradicted by a single exception.
+        """The verdict of the evidence: what is usual is decided once the 95 % interval of how often it held lies on one side
+        of a half, and any other rule is contradicted by a single exception.
         """
         supports, contradicts = self.evidence.supports, self.evidence.contradicts
         if not self.evidence:

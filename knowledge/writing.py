@@ -39,10 +39,7 @@ class _Change(NamedTuple):
 
 
 def rewrite(text: str, page: Page, changed: Mapping[int, Rule], added: Sequence[Rule], where: str) -> tuple[str, Page]:
-    """``text``, which parses as ``page``, with some rules ``changed``, by position, and others ``added`` at its end.
-
-    Raises ``KnowledgeError`` if that would change anything else.
-    """
+    """``text``, which is ``page``, with rules ``changed``, by position, and ``added`` at its end. Raises ``KnowledgeError``."""
     wanted = (*(changed.get(position, rule) for position, rule in enumerate(page.rules)), *added)
     newline = "\r\n" if "\r\n" in text else "\n"
     try:
@@ -169,7 +166,6 @@ def _scalars(node: YamlNode) -> Iterator[YamlNode]:
 
 
 def _item(rule: Rule) -> str:
-    """A rule in a list, without a newline at its end."""
     return f"- {_indented(_dumped(_record(rule), 2), 2)}"
 
 
@@ -219,7 +215,6 @@ def _styled(value: Plain) -> Any:
 
 
 def _record(value: Rule | Origin | Evidence | Edit) -> dict[str, Plain]:
-    """The fields of ``value`` as they are written, without those that have their default."""
     defaults = {one.name: one.default for one in fields(value) if one.name not in _ALWAYS}
     values = {name: getattr(value, name) for name in FIELDS[type(value)]}
     return {name: _written(each) for name, each in values.items() if name not in defaults or each != defaults[name]}

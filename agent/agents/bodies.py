@@ -185,10 +185,7 @@ def _seen_kinds(belief: Belief) -> tuple[str, ...]:
 
 
 def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
-    """What an agent's skills move in its world; ``search`` is by what places are searched in text.
-
-    Raises ``ConfigurationError`` where a camera needs a body that is not installed.
-    """
+    """What an agent's skills move in its world, searching by ``search`` in text. Raises ``ConfigurationError``."""
     if parts.world.pictured:
         return load_plugin("housequest.bodies", "camera", "body")(parts)
     from housequest.agent.agents.bodies import TextBody

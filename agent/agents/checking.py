@@ -207,7 +207,6 @@ async def _ask(agent: Agent, model: _Recording | None, memory: Memory, turn: Tur
 
 
 async def _again(agent: Agent, model: _Recording | None, played: Sequence[_Asked]) -> str:
-    """Repeat every decision, the last one first, as after a rewind."""
     for first in reversed(played):
         second = await _ask(agent, model, first.memory, first.turn)
         for what in ("requests", "events", "decision", "after"):

@@ -137,10 +137,7 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
 
 
 def store_digests(world: World, settings: Mapping[str, str | int | float | bool]) -> dict[str, str]:
-    """The SHA-256 of the example store in an agent's ``settings``, for a run's record; empty if no examples are shown.
-
-    Raises ``ConfigurationError`` and ``KnowledgeError``.
-    """
+    """The SHA-256 of the example store in an agent's ``settings``, for a run's record; empty if no examples are shown."""
     name = settings.get("examples")
     if not isinstance(name, str) or not settings.get("shots"):
         return {}
@@ -170,10 +167,7 @@ def _played(world: World, split: str, seed: int, each: int) -> tuple[Example, ..
 
 
 def recorded_examples(folder: Path) -> tuple[Example, ...]:
-    """The examples in a run: its won episodes on splits that may be learnt from.
-
-    Raises ``ConfigurationError`` if ``folder`` is no run and ``KnowledgeError`` if it has no such episode.
-    """
+    """The examples in a run: its won episodes on splits that may be learnt from. Raises ``KnowledgeError`` if it has none."""
     found = tuple(example for record in episode_files([folder]) if (example := _won(record.path)))
     if not found:
         allowed = ", ".join(sorted(LEARNT_FROM))

@@ -83,9 +83,8 @@ M = TypeVar("M", bound=PlannerMemory)
 
 
 class PlanFollower(BodyPlayer, ABC, Generic[M]):
-    """An agent that plans, and plans again when a subgoal fails, or after ``patience`` commands for it (0: no limit).
-
-    Without re-planning the first plan is followed to its end, whatever fails.
+    """An agent that plans, and plans again, unless told not to, when a subgoal fails or took ``patience`` commands (0: no
+    limit).
     """
 
     words: ClassVar[Callable[[Subgoal], str]]
@@ -134,21 +133,18 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
         return failure, memory
 
     async def _with_examples(self, memory: M) -> M:
-        """``memory`` with the examples for its task."""
         if memory.shots:
             return memory
         chosen = await self._examples.choose(memory.goal, self._body.told(memory.state).seen)
         return replace(memory, shots=tuple(map(plan_example, chosen)))
 
     def _planned(self, memory: M, plan: tuple[Subgoal, ...], reason: str, emit: Emitter) -> M:
-        """``memory`` at the beginning of a new ``plan``."""
         memory = _moved(replace(memory, plan=plan, revision=memory.revision + 1), 0)
         steps = tuple(map(type(self).words, plan))
         emit(events.Planned(role=PLANNER, steps=steps, revision=memory.revision, reason=reason))
         return memory
 
     def _skipped(self, memory: M, reason: str, emit: Emitter) -> M:
-        """``memory`` at the next subgoal."""
         emit(events.Thought(role=PLANNER, text=f"{reason}{self.skipping}"))
         return _moved(memory, memory.at + 1)
 
@@ -201,7 +197,6 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
 
 
 def _moved(memory: M, at: int, *, retried: int = 0) -> M:
-    """``memory`` at the beginning of the subgoal ``at``."""
     return replace(memory, at=at, ahead=None, steps=0, unknown=None, retried=retried)
 
 

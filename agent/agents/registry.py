@@ -61,10 +61,8 @@ def shipped_model(agent: str) -> str | None:
 
 
 def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, object] | None = None) -> str | None:
-    """The model that ``agent`` plays the world ``world`` with: ``model``, else the built-in one if it can play.
-
-    None if the agent needs no model, by itself or with these ``settings``. Raises ``ConfigurationError`` if none is given or
-    the built-in one cannot play.
+    """The model that ``agent`` plays ``world`` with: ``model``, else the built-in one; None if it needs none with
+    ``settings``. Raises ``ConfigurationError`` if none is given or the built-in one cannot play.
     """
     spec = agent_spec(agent)
     if not spec.needs_model_with(settings or {}):
@@ -83,10 +81,7 @@ def model_for(agent: str, model: str | None, world: str, settings: Mapping[str, 
 
 
 def resolve_settings(name: str, given: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """All settings of agent ``name``: its defaults, replaced by those ``given``, each read as its field's type.
-
-    Raises ``ConfigurationError`` for an unknown setting or an invalid value.
-    """
+    """All settings of agent ``name``: its defaults, replaced by those ``given``. Raises ``ConfigurationError``."""
     spec = agent_spec(name)
     read = spec.read_settings(given)
     return read if spec.settings is None else dataclasses.asdict(read)
@@ -138,10 +133,7 @@ def learned_prior(agent: str, settings: Mapping[str, object]) -> str | None:
 
 
 def data_digests(agent: str, settings: Mapping[str, Scalar], world: World) -> dict[str, str]:
-    """The SHA-256 of all that ``agent`` and who acts for it read besides prompts, for a record: examples, a network, and so on.
-
-    Raises ``ConfigurationError`` for a file that cannot be read, ``KnowledgeError`` and ``Unsupported``.
-    """
+    """The SHA-256 of all that ``agent`` and who acts for it read besides prompts. Raises ``ConfigurationError`` and others."""
     from housequest.agent.agents.examples import store_digests
 
     found = store_digests(world, settings)

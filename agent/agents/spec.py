@@ -84,10 +84,8 @@ class CameraSettings(ExampleSettings):
 
 @dataclass(frozen=True, slots=True)
 class AgentParts(Generic[S_co]):
-    """What an agent is made from.
-
-    ``asks`` asks a person for a command; only ``housequest play`` sets it. ``worked`` has example replies for a model that
-    continues plain text.
+    """What an agent is made from. ``asks`` asks a person for a command, in ``housequest play`` alone; ``worked`` has example
+    replies for a model that continues plain text.
     """
 
     name: str
@@ -107,10 +105,7 @@ class AgentParts(Generic[S_co]):
 
     @property
     def sampling(self) -> Sampling:
-        """The sampling of model calls, from `ModelSettings` and the seed.
-
-        A ``max_tokens`` other than the agent's default limits every role. Otherwise a role's own ``reply_tokens`` comes first.
-        """
+        """The sampling of model calls: a ``max_tokens`` other than the agent's default limits every role, whatever its own."""
         from housequest.agent.roles.base import Sampling
 
         def examples(role: str) -> Sequence[Exchange]:

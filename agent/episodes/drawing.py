@@ -83,9 +83,8 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeDrawing:
-    """The room of an episode, from which its scenes are made; of a home of several, each scene has what is known of them.
-
-    ``states`` has the true states; None where the episode's game is not here, and ``missing`` says why.
+    """The room of an episode, and its scenes. ``states`` has the true states; None where the game is not here, as ``missing``
+    says.
     """
 
     room: Room
@@ -100,10 +99,7 @@ class EpisodeDrawing:
         return Scene(room, believed(room, belief), came, _news(belief, old), self.kinds)
 
     def known_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> Scene:
-        """The scene of a ``belief``; where texts tell of no furniture and there is none, of what pictures have shown by then.
-
-        Raises ``HousequestError`` where the game cannot be played beside the episode.
-        """
+        """The scene of a ``belief``; without texts of furniture, of what pictures have shown. Raises ``HousequestError``."""
         if belief is not None:
             enacted = self.states.enacted_after(turns) if self.states is not None and self.states.enacts else None
             return replace(self.scene(belief, before), enacted=enacted)
@@ -210,9 +206,8 @@ class EpisodeReplay:
         return Seen(now.seen, situation, now.camera)
 
     def after(self, turns: Sequence[Transition]) -> Situation | None:
-        """The state after ``turns``; None where the game answers otherwise than these turns say, so that it is another one.
-
-        Raises ``HousequestError`` where the game cannot be played beside the episode.
+        """The state after ``turns``; None where the game answers otherwise, so that it is another. Raises
+        ``HousequestError``.
         """
         return self._after(turns).situation
 
@@ -269,11 +264,9 @@ class EpisodeReplay:
 def draw_episode(
     started: Started, game: tuple[World, Task] | None = None, options: Mapping[str, Scalar] | None = None
 ) -> EpisodeDrawing:
-    """The drawing of the episode that ``started`` begins. ``game`` is what is played; for a record, it is looked up in its
-    world with the ``options`` of its run.
-
-    Where the game is not here, or has other receptacles than the opening names, the plan is made up. Finding a recorded game
-    may take a second, so call this in a thread. Raises ``Unsupported``, with a sentence for people, if nothing can be drawn.
+    """The drawing of the episode that ``started`` begins: of the ``game``, else of the one found in its world with
+    ``options``. Where that is not here, or has other receptacles than the opening names, the plan is made up. Finding it may
+    take a second, so call this in a thread. Raises ``Unsupported``, with a sentence for people, if nothing can be drawn.
     """
     reader = household(started.world)
     opening = reader.begin(Observation(started.opening)) if reader else Belief()
@@ -300,10 +293,7 @@ def draw_episode(
 
 
 def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:
-    """The scene of the opening and of each turn of a branch (`housequest.agent.episodes.events.branch`), drawn from belief.
-
-    Raises ``Unsupported``, with a sentence for people, if nothing can be drawn.
-    """
+    """The scene of the opening and of each turn of a `branch`, drawn from belief. Raises ``Unsupported``, for people."""
     drawing: EpisodeDrawing | None = None
     belief: Belief | None = None
     reader = None

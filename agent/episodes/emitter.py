@@ -42,11 +42,7 @@ class ListenerError(BaseException):
 
 
 class EventEmitter:
-    """Sends events to a listener.
-
-    ``last`` is the id that the next event follows; set it to an older one to begin a branch there. ``assisted``: a person
-    helped.
-    """
+    """Sends events to a listener, each after ``last``, which may be set to an older one. ``assisted``: a person helped."""
 
     def __init__(self, listener: EventListener) -> None:
         self._listener = listener
@@ -94,10 +90,8 @@ class EventEmitter:
 
 
 class RuleReporter:
-    """An ``Emitter`` that reports each rule once, since several prompts of an agent show the same rules.
-
-    So it does with what every role says of a model without a chat template. ``shown`` are the statements reported so far. Rules
-    with ids, from a rulebook, and rules without become separate events.
+    """An ``Emitter`` that reports each rule once, though several prompts show it, and once that a model has no chat template.
+    ``shown`` are the statements reported so far. Rules with ids, from a rulebook, and rules without become separate events.
     """
 
     def __init__(self, emit: Emitter, shown: tuple[str, ...]) -> None:
@@ -152,9 +146,8 @@ def fault(error: Exception) -> str:
 
 
 async def unless(interruption: Work[None], work: Work[R]) -> R | None:
-    """Run ``work`` until it returns or ``interruption`` does; return its result, or None if interrupted (also on a tie).
-
-    The other one is cancelled and waited for. Raises what either raises, but drops an ``Exception`` of interrupted work.
+    """Run ``work`` until it returns or ``interruption`` does, and cancel the other; None if interrupted (also on a tie).
+    Raises what either raises, but drops an ``Exception`` of interrupted work.
     """
     working = asyncio.create_task(work())
     waiting = asyncio.create_task(interruption())
@@ -175,10 +168,7 @@ async def unless(interruption: Work[None], work: Work[R]) -> R | None:
 
 
 async def wait_for_end(task: asyncio.Task[object]) -> None:
-    """Wait until ``task`` has ended, cancelled or not, and raise what it raised.
-
-    ``await task`` could not distinguish a cancelled task from a cancelled caller.
-    """
+    """Wait until ``task`` ends. ``await task`` could not distinguish a cancelled task from a cancelled caller."""
     await asyncio.wait((task,))
     if not task.cancelled():
         task.result()
@@ -208,10 +198,7 @@ class EpisodeState:
 
 
 class Checkpoints:
-    """The states of all branches, each with a copy of the env, by the event that ended the turn before, or ``Started``.
-
-    Where the env cannot be copied, the commands are played again instead.
-    """
+    """The states of all branches by the event that ended the turn before, each with a copy of the env, if it can be copied."""
 
     def __init__(self) -> None:
         self._saved: dict[int, tuple[EpisodeState, Env | None]] = {}
@@ -237,9 +224,8 @@ class Checkpoints:
         return copy(self._saved[to][0])
 
     async def env(self, to: int, env: Env, *, inline: bool) -> Env:
-        """The env as it was at ``to``: a copy, which the caller closes, or ``env`` itself, replayed in a thread.
-
-        Raises ``WorldError`` if a replayed command gets another answer.
+        """The env as it was at ``to``: a copy, which the caller closes, or ``env``, replayed in a thread. Raises
+        ``WorldError``.
         """
         state, copied = self._saved[to]
         if copied is None:

@@ -141,10 +141,7 @@ class ModelCall(_Frozen):
 
 
 class ParseFailed(_Frozen):
-    """A reply could not be read. If ``final``, the second one could not be read either.
-
-    The agent then loses the turn (``TurnSpent``) or goes on without the answer.
-    """
+    """A reply could not be read; if ``final``, a second one neither, and the agent loses the turn or goes on without it."""
 
     kind: Literal["unreadable"] = "unreadable"
     role: str
@@ -154,10 +151,7 @@ class ParseFailed(_Frozen):
 
 
 class Relevance(_Frozen):
-    """How relevant one thing is; ``place`` says whether it is a receptacle or an object.
-
-    ``score`` is between 0 and 1. It is None if it could not be read; the thing is then not masked.
-    """
+    """How relevant a receptacle (``place``) or an object is, in [0, 1]; None, and not masked, if that could not be read."""
 
     name: str
     place: bool
@@ -189,10 +183,7 @@ class Proposed(_Frozen):
 
 
 class RulesShown(_Frozen):
-    """Rules of the world that the next prompt shows for the first time.
-
-    ``ids`` are their ids in the rulebook, if they come from one. A short prompt has only the beginning of a long rule.
-    """
+    """Rules that the next prompt shows for the first time, with their ids in the rulebook. A short prompt cuts long rules."""
 
     kind: Literal["consulted"] = "consulted"
     rules: tuple[str, ...]
@@ -228,10 +219,8 @@ class Intervened(_Frozen):
 
 
 class Stepped(_Frozen):
-    """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them.
-
-    If commands are also carried out in a simulator, ``enacted`` counts the low-level actions that this one took, and
-    ``diverged`` says why the simulator could not follow.
+    """A command was executed. ``met`` of the goal's ``conditions`` hold now, if the world reports them. ``enacted`` counts
+    the low-level actions of a simulator, and ``diverged`` says why it could not follow.
     """
 
     kind: Literal["stepped"] = "stepped"
@@ -259,9 +248,8 @@ class TurnSpent(_Frozen):
 
 
 class Ended(_Frozen):
-    """The episode is over. If it ended with an error, ``boundary`` and ``message`` say where and why.
-
-    A ``message`` without a ``boundary`` is what the model said when its own unreadable replies had filled its context.
+    """The episode is over. After an error, ``boundary`` and ``message`` say where and why. A ``message`` without a
+    ``boundary`` is what the model said when its own unreadable replies had filled its context.
     """
 
     kind: Literal["ended"] = "ended"
@@ -312,10 +300,7 @@ class CallTiming(_Frozen):
 
 
 def branch(events: Sequence[Event]) -> tuple[Event, ...]:
-    """The events of the final branch: from the first to the last one, each the parent of the next.
-
-    If the episode was never rewound, these are all events, except what an agent said before it was asked again.
-    """
+    """The events of the final branch, from the first to the last, each the parent of the next."""
     by_id = {event.id: event for event in events}
     path: list[Event] = []
     event = events[-1] if events else None
@@ -327,9 +312,6 @@ def branch(events: Sequence[Event]) -> tuple[Event, ...]:
 
 
 def branches(events: Sequence[Event]) -> tuple[tuple[Event, ...], ...]:
-    """The events of every branch, in the order in which they were left; the last is the final `branch`.
-
-    A rewind leaves a branch. If nothing happened between two rewinds, there is no branch between them.
-    """
+    """The events of every branch, in the order in which they were left by rewinding; the last is the final `branch`."""
     rewinds = [at for at, event in enumerate(events) if isinstance(event.body, Intervened) and event.body.action == "rewind"]
     return tuple(branch(events[:at]) for at in rewinds if at - 1 not in rewinds) + ((branch(events),) if events else ())

@@ -92,10 +92,7 @@ class EpisodeConfig:
         return world.open(task, diagnosis="diagnosis" in self.grants)
 
     def check_grants(self, world: World, tasks: Iterable[Task]) -> None:
-        """Raise ``Unsupported`` if ``world`` cannot give one of the grants.
-
-        The tasks of a split are alike in this, so only the first one that can be opened is tried.
-        """
+        """Raise ``Unsupported`` if ``world`` cannot give one of the grants; the ``tasks`` of a split are alike in this."""
         for task in tasks:
             with suppress(GameError):
                 if "diagnosis" in self.grants:
@@ -136,10 +133,7 @@ async def play(
     overseer: person.Overseer | None = None,
     rules: Sequence[str] = (),
 ) -> AsyncIterator[Event]:
-    """Play ``task`` with ``agent`` and yield each event as it happens. To end the episode, leave the iteration.
-
-    The agent is shown all ``rules`` at once.
-    """
+    """Play ``task`` with ``agent``, shown all ``rules``, and yield each event. To end the episode, leave the iteration."""
     queue: asyncio.Queue[Event | None] = asyncio.Queue()
 
     def listen(event: Event | CallTiming) -> None:
@@ -167,13 +161,11 @@ _Answer = person.Proceed | person.Play | person.SwitchModel | person.Stop
 
 
 class _RewindTo(Exception):
-    """The person rewinds to the event that it is raised with."""
+    """The person rewinds to this event."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """A decision with its memory, its reported rules, what was noted of the model, and who made it."""
-
     decision: Decision
     memory: Memory
     reported: tuple[str, ...]
@@ -217,7 +209,6 @@ class _Episode:
             self.checkpoints.close()
 
     async def _branch(self, begin: Callable[[], Awaitable[None]]) -> events.Ended:
-        """Play a branch to its end. Raises ``_RewindTo`` if the person goes back to begin another."""
         try:
             await begin()
             while self.state.turn < self.config.max_turns:
@@ -339,10 +330,7 @@ class _Episode:
                     answer = None
 
     async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
-        """Ask the agent, and the overseer about its proposal, until a decision is accepted.
-
-        Otherwise returns the person's answer instead, or None if they interrupted and have to be asked.
-        """
+        """Ask the agent and the overseer until a decision is accepted; else a person's answer, or None if they interrupted."""
         state = self.state
         if self.selector is not None:
             with attributed("knowledge"):
@@ -506,7 +494,6 @@ class _Episode:
 
 
 def _annotated(world: World | None, task: Task) -> tuple[tuple[str, ...], ...]:
-    """The plan that people annotated for ``task``. Raises ``Unsupported`` if nobody did, and ``GameError``."""
     plan = None if world is None else world.annotated_plan(task)
     if plan is None:
         raise Unsupported(

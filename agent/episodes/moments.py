@@ -59,10 +59,7 @@ def recorded_moments(
 
 
 def episode_files(paths: Iterable[Path]) -> tuple[EpisodeFile, ...]:
-    """The records under ``paths`` (runs, folders of episodes, or files), each file once, unfinished ones too.
-
-    Runs of the same name get a number. Raises ``ConfigurationError`` if a folder holds no record.
-    """
+    """The records under ``paths`` (runs, folders, files), each once, unfinished ones too. Raises ``ConfigurationError``."""
     found: dict[Path, EpisodeFile] = {}
     names: dict[str, Path] = {}
     for path in paths:
@@ -119,10 +116,8 @@ def started(record: EpisodeFile) -> Started | None:
 
 
 def moments(events: Iterable[Event], run: str, task: str, world: str | None = None) -> Iterator[Moment]:
-    """The executed commands on all branches of an episode, each with the belief of its own branch.
-
-    The household of the recorded world reads the texts. Raises ``ConfigurationError`` if that world has none, or is not
-    ``world``.
+    """The executed commands on all branches of an episode, each with the belief of its own branch. Raises
+    ``ConfigurationError`` if no household reads the recorded world, or it is not ``world``.
     """
     beliefs: dict[int, Belief] = {}
     reader: Household | None = None

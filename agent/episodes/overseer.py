@@ -83,9 +83,8 @@ ProposalAnswer = Accept | Replace | Again | Another | Rewind | Stop
 
 
 class Overseer(Protocol):
-    """Watches an episode, and may step in.
-
-    ``attended``: whether a person may. If nobody attends, the loop keeps no checkpoints and a failure ends the episode.
+    """Watches an episode, and may step in, if ``attended``. Else the loop keeps no checkpoints, and a failure ends the
+    episode.
     """
 
     @property
@@ -94,10 +93,8 @@ class Overseer(Protocol):
         ...
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
-        """Called before each turn, and again after an interruption, a change of model or a rewind.
-
-        ``possible`` are the commands that would be accepted now, for a person's input line; None if nobody attends or the world
-        cannot list them. The agent does not get them.
+        """Called before each turn, and again after an interruption, a change of model or a rewind. ``possible`` are the
+        commands that would be accepted now, for a person alone; None if nobody attends or they cannot be listed.
         """
         ...
 
@@ -106,17 +103,11 @@ class Overseer(Protocol):
         ...
 
     async def interruption(self) -> None:
-        """Return to interrupt the agent while it decides: it is cancelled, and ``before`` is called again.
-
-        This call is cancelled once the agent has decided. If both happen at once, the interruption counts.
-        """
+        """Return to interrupt the agent while it decides; ``before`` is called again. Cancelled once the agent has decided."""
         ...
 
     async def failed(self, turn: int, message: str) -> TurnAnswer:
-        """Called when a model failed for good, after the event ``ModelFailed``; ``Proceed`` tries again.
-
-        Also called, without an event, when a ``Rewind`` leads nowhere.
-        """
+        """Called when a model failed for good, after ``ModelFailed``, and without an event, when a ``Rewind`` leads nowhere."""
         ...
 
     async def over(self, ended: Ended) -> Rewind | None:

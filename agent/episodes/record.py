@@ -76,19 +76,13 @@ class EpisodeRecorder:
 
 
 def read_episode(path: Path) -> Iterator[Event]:
-    """The events recorded in ``path``, in order, without a last line that was cut off.
-
-    Raises ``ConfigurationError`` with file and line if it is not a record.
-    """
+    """The events recorded in ``path``, but for a last line that was cut off. Raises ``ConfigurationError`` with the line."""
     for number, line in _lines(path):
         yield _parsed(Event, line, f"{path}:{number}", "not a recorded event", "Give an episode's .jsonl file.")
 
 
 def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
-    """The timings in ``path``, in order, of the episode ``label`` or of all, without a last line that was cut off.
-
-    Raises ``ConfigurationError`` with file and line if it holds anything else.
-    """
+    """The timings in ``path`` of the episode ``label`` or of all. Raises ``ConfigurationError`` with file and line."""
     for number, line in _lines(path):
         entry = _parsed(_Labelled, line, f"{path}:{number}", "not a recorded clock", "Give an episode's .timing.jsonl file.")
         if label is None or entry.episode == label:
@@ -96,10 +90,7 @@ def read_clocks(path: Path, label: str | None = None) -> Iterator[CallTiming]:
 
 
 def read_played(path: Path, clocks: Path) -> Iterator[Event | CallTiming]:
-    """The events recorded in ``path``, each followed by its timing if the file ``clocks`` has one, as in live play.
-
-    If an event has several timings, the last one counts: its call was repeated because the event had been lost.
-    """
+    """The events recorded in ``path``, each followed by its last timing in the file ``clocks``, as in live play."""
     found = {clock.of: clock for clock in read_clocks(clocks)} if clocks.exists() else {}
     for event in read_episode(path):
         yield event
@@ -123,7 +114,6 @@ class _Labelled(CallTiming):
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The whole lines of ``path``, numbered from 1."""
     try:
         with open_file(path) as file:
             for number in count(1):
@@ -149,7 +139,6 @@ def _parsed(kind: type[T], line: bytes, place: str, what: str, way_out: str) -> 
 
 
 def _continued(part: Path) -> bool:
-    """Cut off what follows the last whole line of ``part``, and return whether its episode has ended."""
     if not part.exists():
         return False
     last = b""
@@ -191,10 +180,7 @@ def with_digest(text: str) -> str:
 
 
 def without_digest(content: bytes) -> bytes:
-    """The object that `with_digest` was given.
-
-    Raises ``Damaged`` where there is no digest, or that of another text, or one that is laid out otherwise.
-    """
+    """The object that `with_digest` was given. Raises ``Damaged`` where the digest is missing, another or elsewhere."""
     for before, after in _LAYOUTS:
         body, _, digest = content.removesuffix(after.encode()).rpartition(before.encode())
         if body and content.endswith(after.encode()) and len(digest) == 64:

@@ -224,7 +224,6 @@ class _Script:
         return self._rewind() if isinstance(self.next, events.Intervened) and self.next.action == "rewind" else None
 
     def _hints(self, *, after: int = 0) -> tuple[str, ...]:
-        """The hints that come next, after ``after`` other events."""
         coming = (body if isinstance(body, events.Intervened) else None for body in self._bodies[self._at + after :])
         return tuple(body.text for body in takewhile(lambda body: body and body.action == "hint", coming) if body)
 
@@ -265,11 +264,7 @@ def _difference(event: Event, recorded: Event) -> str:
 
 
 class _RecordedModel(ModelWrapper):
-    """Answers with the recorded replies, then with the live model's.
-
-    What it was held to, and whether as plain text, is recorded too: the live model may be another, or its server may have been
-    too busy to be held.
-    """
+    """Answers with the recorded replies, held or plain as then, whatever the model is now; then with the live model's."""
 
     def __init__(self, script: _Script, live: Model) -> None:
         super().__init__(live)
@@ -322,7 +317,6 @@ class _RecordedModel(ModelWrapper):
         return Scores(logprobs, 0, Usage(0, 0))
 
     async def _call(self) -> events.ModelCall | None:
-        """The recorded call that comes next; None once the record is used up."""
         coming = self._script.next
         if coming is None or isinstance(coming, events.ModelCall):
             return coming

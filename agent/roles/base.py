@@ -137,10 +137,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """The result of `ask`: ``value``, or None with the ``reason``, and the conversation with all messages.
-
-    ``alternatives`` are the possible first words of the reply with their log-probabilities (nats), if requested.
-    """
+    """The result of `ask`: ``value``, or None with the ``reason``; ``alternatives`` are possible first words, if requested."""
 
     value: T | None
     reason: str
@@ -169,7 +166,6 @@ def plain_text(conversation: Sequence[Message]) -> str:
 
 
 def _stub(message: Message) -> Message:
-    """What stays in the conversation of a reply that could not be read."""
     return message if len(message.content) <= STUB else replace(message, content=f"{message.content[:STUB].rstrip()}{_CUT}")
 
 
@@ -179,10 +175,7 @@ async def _as_sent(role: str, conversation: Conversation, sampling: Sampling, *,
 
 
 async def room_beside(role: Role[T], model: Model, conversation: Conversation, sampling: Sampling) -> int | None:
-    """How many tokens the model's context leaves beside this ``conversation``, as `ask` sends it; None if it does not tell.
-
-    Raises ``ModelError``.
-    """
+    """How many tokens the model's context leaves beside ``conversation``; None if it does not tell. Raises ``ModelError``."""
     plain = await continues(model, sampling)
     said = await _as_sent(role.name, conversation, sampling, plain=plain)
     return await model.room((Message("user", plain_text(said)),) if plain else said, raw=plain)
@@ -200,10 +193,7 @@ def call_event(
     held: Held | None = None,
     weighed: bool = False,
 ) -> events.ModelCall:
-    """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages.
-
-    ``plain``: the model was not asked as a chat. ``weighed``: it only scored what it might have said instead.
-    """
+    """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages."""
     if kept is None:
         # A stub is not the reply that was recorded, so it is recorded as part of this prompt.
         last = max((i for i, message in enumerate(prompt) if message.role == "assistant"), default=-1)
@@ -308,7 +298,6 @@ async def ask(
 
 
 def _read(role: Role[T], call: events.ModelCall, most: int) -> T:
-    """What the reply of ``call`` says, which could have ``most`` tokens. Raises ``ReplyError``."""
     try:
         if call.held == "cut":
             # Its reader would take a part of it for the whole: the end of a thought, "cabinet 1" of "cabinet 12".
@@ -322,7 +311,6 @@ def _read(role: Role[T], call: events.ModelCall, most: int) -> T:
 
 
 def _first_words(completion: Completion) -> tuple[tuple[str, float], ...]:
-    """The words that the reply could have begun with, and their log-probabilities."""
     first = next((one for one in completion.tokens if one.token.strip()), None)
     words = {first.token: first.logprob, **dict(first.alternatives)} if first else {}
     # Only finite ones: a record has no infinity.
@@ -349,10 +337,7 @@ Way = Literal["grammar", "schema"]
 
 
 async def continues(model: Model, sampling: Sampling) -> bool:
-    """Whether ``model`` is asked to continue plain text: where that was chosen, or it is known to have no chat template.
-
-    Raises ``Unsupported`` where it was chosen and the model has no completions of plain text.
-    """
+    """Whether ``model`` continues plain text: as was chosen, or since it has no chat template. Raises ``Unsupported``."""
     if sampling.form == "completion":
         check_continues(model.name, await model.continuing())
         return True
@@ -368,10 +353,7 @@ def check_continues(model: str, can: Capabilities) -> None:
 
 
 async def held_by(role: str, form: Form | None, model: Model, sampling: Sampling, *, plain: bool = False) -> Way | None:
-    """By what ``model`` is held to ``form`` in this ``role``; None where its reply is free.
-
-    ``plain``: it continues plain text, which is no JSON. Raises ``Unsupported`` where it has to be held.
-    """
+    """By what ``model`` is held to ``form`` in this ``role``; None where its reply is free. Raises ``Unsupported``."""
     if form is None or sampling.form == "free" or is_unheld(role):
         return None
     if plain:
@@ -393,10 +375,7 @@ def check_held(model: str, can: Capabilities) -> None:
 
 
 async def complete_held(model: Model, request: Request, form: Form | None, way: Way | None) -> tuple[Completion, Held | None]:
-    """The model's reply to ``request``, held to ``form``, and what came of that; None where it was free.
-
-    As plain text it follows after a space.
-    """
+    """The reply to ``request``, held to ``form`` (in plain text after a space), and what came of that, if any."""
     if form is None or way is None:
         return await model.complete(request), None
     grammar = form.continued.grammar if request.raw else form.grammar
@@ -405,10 +384,7 @@ async def complete_held(model: Model, request: Request, form: Form | None, way: 
 
 
 def found_unheld(role: str, held: Held | None, model: Model, sampling: Sampling, emit: Emitter) -> bool:
-    """Whether the model was not held to its form after all, which a thought says and the episode remembers of ``role``.
-
-    Raises ``ModelError`` where it has to be held.
-    """
+    """Whether it was not held after all, as a thought says and the episode notes. Raises ``ModelError`` if it must be."""
     if held not in _UNHELD:
         return False
     if sampling.form == "held":
@@ -490,7 +466,6 @@ def as_chat(text: str) -> tuple[Message, ...]:
 
 
 def _marked(message: Message, shown: str, *, first: bool) -> Message:
-    """``message`` as it is written, with what is ``shown`` beside the ``first`` one."""
     match message.role:
         case "system":
             return replace(message, content=f"{message.content}\n{shown}")

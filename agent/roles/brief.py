@@ -105,10 +105,8 @@ def is_brief_prompt(prompt: str) -> bool:
 
 
 def planning(goal: str, belief: Belief, rules: Iterable[Rule], hints: Sequence[str], failed: Sequence[Sequence[str]]) -> str:
-    """The prompt of the reasoner.
-
-    ``failed`` are plans that did not win: small models learn from such prompts, but in a game the agent reads the goal again
-    without them, which found the right plan more often.
+    """The prompt of the reasoner. Small models learn from prompts with plans that ``failed``; in a game, none are shown,
+    since reading the goal again found the right plan more often.
     """
     lines = [f"Goal: {_line(goal)}", f"Places: {' '.join(belief.kinds)}"]
     lines += [f"Rule: {_line(_as_trained(rule))}" for rule in relevant_rules(goal, belief, rules)]
@@ -175,7 +173,6 @@ def is_done(plan: Sequence[str], belief: Belief) -> bool:
 
 
 def _number_of(plan: Sequence[str]) -> int:
-    """How many objects a plan is for."""
     return 2 if len(plan) == len(_TWICE) else 1
 
 
@@ -196,9 +193,8 @@ def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rul
 
 
 def _as_trained(rule: Rule) -> str:
-    """What ``rule`` says, in the words that small models learned where those of a counted rule are others.
-
-    They learned to read shares: where no place has most of the things, what is near is looked into first.
+    """``rule`` in words that small models learned, which were of shares: where no place has most things, what is near comes
+    first.
     """
     location = read_sentence(rule.statement)
     return f"{with_article(location.thing).capitalize()} is most often in {location}." if location else rule.statement
@@ -223,10 +219,8 @@ _KEPT = re.compile(r"put it in the ([a-z]+) too")
 
 
 def observed(belief: Belief, plan: str, tried: Collection[str] = ()) -> str:
-    """A description of the house for the next command.
-
-    ``plan`` is any text; the kinds that it names count as relevant. ``tried`` are the commands given before in exactly this
-    situation.
+    """A description of the house for the next command. Kinds that ``plan`` names count as relevant; ``tried`` are the
+    commands given before in exactly this situation.
     """
     plan = plan.lower()
     named = frozenset((*_WORD.findall(plan), *_NAME.findall(plan)))
@@ -249,7 +243,6 @@ def _item(item: Item) -> str:
 
 
 def _whole(belief: Belief, one: Receptacle) -> str:
-    """A receptacle within reach, with all its contents."""
     return f"{_place(one)}, {', '.join(belief.inside(one)) or ('unseen' if one.contents is None else 'empty')}"
 
 

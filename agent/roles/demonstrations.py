@@ -70,10 +70,8 @@ class Demonstrator(Protocol):
         ...
 
     def lesson(self, request: Request | None = None, part: str | None = None) -> tuple[Lesson, bool]:
-        """What to do now for a ``part`` of the goal or for all of it, and whether to learn it: some commands are random.
-
-        A command names only what the ``request`` tells, where there is one. Raises ``ModelError`` where the agent left out
-        what the expert would name.
+        """What to do now for a ``part`` of the goal or for all of it, naming only what the ``request`` tells, and whether to
+        learn it: some commands are random. Raises ``ModelError`` where the agent left out what the expert would name.
         """
         ...
 
@@ -88,10 +86,7 @@ class Demonstrator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DemonstratedRole:
-    """A role with what the expert replies in it.
-
-    Its prompts begin as the template (package and name) does, or hold the ``mark``, where they may be in other words.
-    """
+    """A role with what the expert replies. Its prompts begin as the template does, or hold the ``mark``, in whatever words."""
 
     package: str
     template: str

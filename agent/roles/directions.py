@@ -78,10 +78,7 @@ class Directions:
     missing: str | None = None
 
     def next(self, belief: Belief, wanted: str, barred: Collection[str] = ()) -> tuple[str, Directions] | None:
-        """The command to give now, and what is left to do; None when all is done.
-
-        ``wanted`` is any text that names the kinds wanted. Commands that are ``barred`` are passed over.
-        """
+        """The command to give now, but ``barred`` ones, and what is left; ``wanted`` is any text that names wanted kinds."""
         kinds = frozenset(re.findall(r"[a-z]+", wanted.lower()))
         if self.search and any(item.kind in kinds and item.name not in self.known for item in belief.items):
             return None
@@ -170,10 +167,7 @@ def no_such_place(told: Directions, belief: Belief) -> str | None:
 def answer_question(
     question: str, belief: Belief, plan: Sequence[str], step: int, told: Directions | None = None
 ) -> str | None:
-    """An answer to "where is the mug?", "have you seen it?" or "why?", from belief and plan; None for anything else.
-
-    ``told`` is what a person said to do, while that is being done.
-    """
+    """An answer to "where is the mug?", "have you seen it?" or "why?"; ``told`` is what is being done for a person."""
     text = _plain(question).strip()
     at_work = f"I am at step {step + 1}: {plan[step]}." if plan else "I have no plan yet."
     if found := _WHERE.match(text) or _SEEN.match(text):
@@ -256,7 +250,6 @@ _IRREGULAR = {"one": "first", "two": "second", "three": "third", "five": "fifth"
 
 
 def _ordinal(cardinal: str) -> str:
-    """The ordinal of a number in words."""
     *tens, last = cardinal.split()
     regular = f"{last.removesuffix('y')}ieth" if last.endswith("y") else f"{last.replace('twelve', 'twelf')}th"
     return " ".join((*tens, _IRREGULAR.get(last, regular)))
@@ -327,7 +320,6 @@ def _spelled(word: str) -> str:
 
 
 def _meant(said: str, of_kind: str, belief: Belief) -> str:
-    """The number of the place that ``said`` means, or several with "and"."""
     row = sorted((one.number, one.contents is None) for one in belief.receptacles if one.kind == of_kind)
     numbers = [number for number, _ in row]
     here = int(belief.at.split()[-1]) if belief.at is not None and kind(belief.at) == of_kind else None

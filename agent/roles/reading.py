@@ -53,10 +53,7 @@ class CommandReply:
 
 
 def read_command(text: str) -> CommandReply:
-    """The first command of ``text`` with its thought and step, in any form: labelled, JSON, or a lone line.
-
-    What follows the first command is ignored: the model made up an answer. Raises ``ReplyError``.
-    """
+    """The first command of ``text`` with its thought and step, in any form. What follows was made up. Raises ``ReplyError``."""
     exact = _EXACT.fullmatch(text)
     if exact and _PLAIN.fullmatch(exact["command"].strip()):
         return CommandReply(thought(exact["thought"]), exact["step"] or "", exact["command"].strip())
@@ -80,9 +77,8 @@ def read_command(text: str) -> CommandReply:
 
 
 def labelled(text: str) -> list[tuple[str, str]]:
-    """The lines of ``text`` of the form ``Label: rest``, as (lowercased label, rest), other lines joined to the one before.
-
-    A number after a label (``Action 1:``) is dropped, unless it is the step's.
+    """The lines ``Label: rest`` of ``text``, as (lowercased label, rest), other lines joined to the one before. A number
+    after a label (``Action 1:``) is dropped, unless it is the step's.
     """
     found: list[tuple[str, str]] = []
     for line in text.splitlines():
@@ -192,10 +188,7 @@ def seen_after(
 def command_value(
     world: World, belief: Belief | None, admissible: Sequence[str] | None = None, others: tuple[str, ...] = ()
 ) -> Value | None:
-    """What a command may be: one of the ``admissible`` where these are granted, else one of the world's forms.
-
-    ``others`` are words that stand in place of a command. None in a world without forms.
-    """
+    """What a command may be: ``admissible`` ones, else the world's forms, or ``others``; None in a world without forms."""
     if admissible is not None:
         known = tuple(dict.fromkeys((*admissible, *others)))
         return Choice(known) if known and len(known) <= MOST_ADMISSIBLE else None

@@ -74,10 +74,7 @@ _INTO = frozenset({"in", "into", "on", "onto", "to", "inside", "with", "using", 
 
 @dataclass(frozen=True, slots=True)
 class Subgoal:
-    """An action with its object and an optional receptacle, both in the planner's own words.
-
-    In a ``put`` without a receptacle, ``object`` is the place for the held object, as in LLM-Planner's pairs.
-    """
+    """An action with its object, in the planner's own words; in a ``put`` without a receptacle, the held one's place."""
 
     action: Action
     object: str
@@ -109,9 +106,9 @@ def as_triple(subgoal: Subgoal) -> str:
 def read_subgoals(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
     """The subgoals that ``text`` lists, in any form: pairs, parentheses, numbered lines, JSON.
 
-    Text before the last label "plan:" or before the first subgoal is ignored, and so is text after an empty line that is no
-    subgoal. ``names`` are the allowed actions, for the message. Raises ``ReplyError`` if there is no plan, if it is too long,
-    or if something in it is no subgoal.
+    Text before the last label "plan:" or before the first subgoal is ignored, and text after an empty line that is no
+    subgoal. Raises ``ReplyError``, which says the allowed ``names``, if there is no plan, it is too long, or something in it
+    is no subgoal.
     """
     body = _LABEL.split(text)[-1]
     found: list[Subgoal] = []
@@ -146,7 +143,6 @@ def _plain(subgoal: Subgoal) -> tuple[str, ...]:
 
 
 def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:
-    """Each entry of ``text`` with its words; None if it is no subgoal."""
     for segment in _BREAK.split(_ITEM.sub("", text)):
         action: Action | None = None
         names: list[str] = []
@@ -194,13 +190,11 @@ def _parted(words: list[str]) -> list[str]:
 
 
 def _json_lines(text: str) -> str:
-    """The entries of the JSON list in ``text``, one a line; empty if there is none."""
     value = found_json(text, "[", "]")
     return "\n".join(_entry(entry) for entry in cast("list[object]", value)) if isinstance(value, list) else ""
 
 
 def _entry(entry: object) -> str:
-    """One entry: a text, a list of texts, or an object whose values are texts."""
     if isinstance(entry, dict):
         entry = list(cast("dict[object, object]", entry).values())
     if isinstance(entry, list):
@@ -217,10 +211,7 @@ class PlanExample:
 
 
 def plan_example(example: Example) -> PlanExample:
-    """The example for a planner's prompt: the subgoals that won, with kinds of things instead of names.
-
-    A navigation precedes an action elsewhere and names its object, as in LLM-Planner (figure 1).
-    """
+    """An example for a planner's prompt: the subgoals that won, of kinds; one elsewhere follows a navigation to its object."""
     return PlanExample(example.goal, tuple(map(as_subgoal, example.subgoals())))
 
 

@@ -246,7 +246,6 @@ class Attempt:
         return fresh if fresh or any(map(self._look_into, self.belief.unsearched)) else seen
 
     def _to_fetch(self) -> Iterator[str]:
-        """The commands up to what is known to be found."""
         for one in self._to_find():
             yield from self._at(one.where, f"open {one.where.name}")
 
@@ -304,14 +303,12 @@ class Attempt:
         return not any(matches(one.name, named) for one in self.belief.receptacles)
 
     def _spots(self) -> list[Receptacle]:
-        """The receptacles that the skill may mean, best first."""
         appliance = next((name for verb, name in APPLIANCES.items() if verb == self.skill.verb), "")
         return self._spots_of(self.skill.receptacle or appliance)
 
     def _spots_of(self, wanted: str) -> list[Receptacle]:
-        """The receptacles of a name or kind, best first.
-
-        First where an object of the held one's kind was put (two must lie together), then those here, then the nearest.
+        """The receptacles of a name or kind, best first: where its like was put (two must lie together), then here, then
+        near.
         """
         found = self._nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
         found = [one for one in found if self._here(one) or self._going(one) not in self.state.vain]
@@ -324,7 +321,6 @@ class Attempt:
         return sorted(receptacles, key=lambda one: ((not self._here(one)) + self._shut_chance(one), _by_name(one)))
 
     def _likeliest(self) -> list[Receptacle]:
-        """The receptacles that were not searched yet, best first for finding what is wanted."""
         if self.counts is None:
             named = {name: at for at, name in enumerate(self.guide)}
 
@@ -388,7 +384,6 @@ class Attempt:
         return None if self._is(self.held) else f"you do not hold the {self.wanted}; you hold the {self.held.name}"
 
     def _unfit(self, appliance: str) -> str | None:
-        """Why the place that was named does not do it: what a plan says is done, and not what it ought to have said."""
         named = self.skill.receptacle
         if named is None or kind(named) == appliance:
             return None
@@ -409,5 +404,4 @@ class Attempt:
 
 
 def _by_name(one: Receptacle) -> tuple[str, int]:
-    """A sort key that puts drawer 2 before drawer 10."""
     return one.kind, one.number

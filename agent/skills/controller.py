@@ -127,9 +127,8 @@ class Controller:
         )
 
     def sought(self, state: ControllerState) -> tuple[str, tuple[str, ...]] | None:
-        """What the skill in progress looks for, where ``search`` is ``llm`` and no guide says where to look next.
-
-        With it are the places that are left.
+        """What the skill looks for, and the places that are left, where ``search`` is ``llm`` and no guide says where to
+        look.
         """
         if self._search != "llm" or state.skill is None or state.problem or state.given >= self._most:
             return None
@@ -240,7 +239,6 @@ class Controller:
 
 
 def _put_down(before: Belief, after: Belief) -> Item | None:
-    """What was held and is not any more."""
     return next((after.item(name) for name in before.carried if name not in after.carried), None)
 
 
@@ -268,9 +266,8 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
 
 
 def _brought(state: ControllerState, put: Item, *, treating: bool) -> bool:
-    """Whether an object that was put down is one of two that the task wants there.
-
-    In a world where things are treated, what is put in an appliance is put there for that.
+    """Whether what was put down is one of two that the task wants there; what is put in an appliance may be put there to be
+    treated.
     """
     if not state.two or put.where is None:
         return False

@@ -84,10 +84,7 @@ def kinds_ending(word: str, kinds: Collection[str]) -> tuple[str, ...]:
 
 
 def kind_of(joined: str, kinds: Collection[str], by_ending: Collection[str] | None = None) -> str | None:
-    """The one of ``kinds`` that a word without spaces means, in the singular or plural; None if there is none.
-
-    It may also be the ending of one kind's name; ``by_ending`` are the kinds that are meant in this way, if not all.
-    """
+    """The one of ``kinds`` that a word without spaces means, also as the ending of just one of ``by_ending`` (default: all)."""
     forms = (joined, joined.removesuffix("s"), joined.removesuffix("es"), f"{joined.removesuffix('ves')}f")
     plain = next((form for form in forms if form in kinds), None)
     other = plain or next((name for form in forms for name in CALLED.get(form, ()) if name in kinds), None)
@@ -188,7 +185,6 @@ def _spoken_of(places: Sequence[str], text: str) -> Iterator[tuple[list[str], bo
 
 
 def _denied(text: str, at: int) -> bool:
-    """Whether the clause before this position says no."""
     clause = _CLAUSE.split(text[max(0, at - 200) : at])[-1]
     clause = _SAID.sub("", _UNSURE.sub("", clause))
     no = next(reversed([*_NOT.finditer(clause)]), None)

@@ -58,7 +58,6 @@ class SearchingController(Controller):
     async def _guide(
         self, state: ControllerState, thing: str, places: Sequence[str], goal: str, rules: Sequence[Rule], emit: Emitter
     ) -> tuple[str, ...]:
-        """Those of ``places`` to look into first."""
         prompt, added = load_prompt(__package__ or "", NAME), load_prompt("housequest.agent.roles", "additions")
         seen, left = seen_in(state.belief, places), ", ".join(places)
         parts = [prompt.render("user", goal=goal, thing=thing, seen=seen, left=left)]

@@ -77,9 +77,8 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The skill cannot be carried out or continued; ``reason`` is in our own words, for a planner.
-
-    ``unknown``: it names a thing that was never heard of, which may yet be seen somewhere.
+    """The skill cannot be carried out, for the ``reason``. ``unknown``: it names what was never heard of, which may yet be
+    seen.
     """
 
     reason: str

@@ -15,10 +15,7 @@ _KEPT = "Thought: The plan is right\nPlan: keep"
 
 @dataclass(frozen=True, slots=True)
 class SearchOrder:
-    """Receptacles, by name or kind, to be searched ``first`` and ``last``.
-
-    With ``lamp`` that is where the lamp may be, else the object.
-    """
+    """Receptacles, by name or kind, to be searched ``first`` and ``last``: for the lamp with ``lamp``, else for the object."""
 
     first: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
@@ -60,7 +57,6 @@ def acted(lesson: Lesson) -> str:
 
 
 def _reasoner(knows: Demonstrator, request: Request) -> Reply:
-    """A plan, or that it is kept."""
     if asked_before(request):
         return Reply(_KEPT)
     part = shown_part(knows, request)

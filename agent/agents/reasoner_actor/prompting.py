@@ -131,9 +131,7 @@ class PlanMemory:
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompting:
-    """Two conversations that only grow.
-
-    ``reviews``: the reasoner sees what happened, so that asking it again is worthwhile. ``stuck``: the actor may say that it
+    """Two conversations that only grow. ``reviews``: the reasoner sees what happened; ``stuck``: the actor may say that it
     is.
     """
 
@@ -243,9 +241,7 @@ class BriefPrompting:
         return replace(memory, state=state), replace(turn, hints=tuple(left))
 
     def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
-        """Why the goal should be read again: the plan is done, ``after`` replies would have taught nothing, or a long search
-        found nothing that the plan names.
-        """
+        """Why the goal should be read again, where the plan is done, teaches nothing, or names nothing that was found."""
         state = memory.state
         if state is None or not memory.plan:
             return None

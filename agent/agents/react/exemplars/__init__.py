@@ -18,10 +18,7 @@ OWN = "own"
 
 
 def read_exemplars(name: str, household: Household | None) -> Exemplars:
-    """The exemplars ``own``, made of the examples that ship, or those in a file.
-
-    Raises ``KnowledgeError``, and ``Unsupported`` where the world is no household.
-    """
+    """The exemplars ``own``, of the examples that ship, or those in a file. Raises ``KnowledgeError`` and ``Unsupported``."""
     if household is None:
         raise Unsupported("Exemplars are episodes in households; leave exemplars out, or play a household.")
     return _own(household) if name == OWN else load_exemplars(given_path(name), household)
@@ -33,10 +30,7 @@ def _own(household: Household) -> Exemplars:
 
 
 def exemplar_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
-    """The SHA-256 of the exemplars in react's ``settings``, and of the templates that these settings show; empty for none.
-
-    Raises ``KnowledgeError``, ``ConfigurationError``, and ``Unsupported`` where the world is no household.
-    """
+    """The SHA-256 of the exemplars in react's ``settings``, and of the templates that they show. Raises as `read_exemplars`."""
     name, shown = settings.get("exemplars"), dict[str, str]()
     if isinstance(name, str) and name:
         text = written_exemplars(read_exemplars(name, household))

@@ -177,10 +177,7 @@ class FewShotReact:
     async def _ask(
         self, memory: FewShotMemory, text: str, emit: Emitter, form: Form | None, *, whole: bool = False
     ) -> tuple[str, ModelCall, FewShotMemory]:
-        """The line that follows ``text``, the call that brought it, and the memory after it.
-
-        ``whole``: the last call was cut off, and asked the same; now there is room for a command.
-        """
+        """The line that follows ``text``, its call, and the memory after it. ``whole``: again, with room for a command."""
         raw = await self._raw()
         way = await held_by(NAME, form, self._model, self._sampling, plain=raw)
         said = (*memory.said, Message("user", clean(f"{text}\n{PROMPT}")))
@@ -255,7 +252,6 @@ def _line_form(command: Value | None, *, thinks: bool) -> Form | None:
 
 
 def _lines(transitions: tuple[Transition, ...]) -> list[str]:
-    """Commands that somebody else chose, with their answers."""
     return [f"{PROMPT} {each.command}\n{without_arrival(str(each.observation))}" for each in transitions]
 
 

@@ -52,7 +52,6 @@ REACT: Role[str] = Role("react", _read, reasoning=True)
 
 
 def _marked_form(command: Value | None) -> Form | None:
-    """A thought and a command in their marks."""
     if command is None:
         return None
     return Form(("<think>", (THOUGHT, Words(LONGEST_THOUGHT)), "</think>\n<action>", ("action", command), "</action>"))
@@ -168,10 +167,7 @@ class Templates:
 
 
 def read_templates(path: Path) -> Templates:
-    """The templates in a copy of verl-agent's ``prompts/alfworld.py``, which is read and never run.
-
-    Raises ``ConfigurationError``.
-    """
+    """The templates in a copy of verl-agent's ``prompts/alfworld.py``, which is never run. Raises ``ConfigurationError``."""
     try:
         content = read_file(path, LARGEST + 1)
         if len(content) > LARGEST:
