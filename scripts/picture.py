@@ -309,7 +309,7 @@ async def _daily(target: Path) -> None:
     from rich.style import Style
 
     from housequest.tui.app import HousequestApp
-    from housequest.tui.play.daily import daily_game, daily_result
+    from housequest.tui.play.game import daily_game, daily_result
     from housequest.tui.play.screen import PlayScreen
     from scripts.film import Frame, draw_film
 
@@ -320,7 +320,7 @@ async def _daily(target: Path) -> None:
         await _play(screen, pilot, _DAILY)
         await _settle(app, pilot)
         (record,) = app.recorded()
-        said = ("$ housequest daily", *daily_result(_DAY, record, game.world).lines())
+        said = ("$ housequest daily", *daily_result(_DAY, record, game.world))
     rows = [[(character, Style()) for character in f" {line:<79}"] for line in said]
     (target / DAILY).write_text(draw_film([Frame(rows)], "housequest"), "utf-8")
 

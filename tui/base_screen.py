@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 from textual import on
 from textual.message import Message
 from textual.messages import Prune
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 
 T = TypeVar("T")
 
@@ -106,6 +106,15 @@ class AppScreen(Screen[None]):
         """Whether a key that does ``action`` counts even if it was pressed before this was ready and comes only now."""
         del action
         return False
+
+    def ask(self, dialog: ModalScreen[T | None], answered: Callable[[T], object]) -> None:
+        """Show ``dialog``; its answer goes to ``answered``, unless it is left without one."""
+
+        def closed(answer: T | None) -> None:
+            if answer is not None:
+                answered(answer)
+
+        self.app.push_screen(dialog, closed)  # pyright: ignore[reportUnknownMemberType]
 
     def hear(self, key: str) -> None:
         """Take back a question that `confirmed` asked, if ``key`` is another than the one that it was asked for."""

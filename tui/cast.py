@@ -22,9 +22,9 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from housequest.tui.app import HousequestApp
+from housequest.tui.episode.recording import Recording
 from housequest.tui.episode.view import ViewMode
 from housequest.tui.replay.frames import recorded_scenes
-from housequest.tui.replay.recording import Recording
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.text import printable
 from housequest.worlds.errors import ConfigurationError

@@ -15,6 +15,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.tui.text import printable
+from housequest.tui.theme import style_sheet
 
 LONGEST = 4_000
 NOTHING = "Nothing here has all of these words."
@@ -23,26 +24,13 @@ NOTHING = "Nothing here has all of these words."
 Answer = TypeVar("Answer")
 
 
+_STYLES = style_sheet(__file__)
+
+
 class Dialog(ModalScreen[Answer]):
     """A framed box in the middle, over a darkened screen; `Vertical` is the box."""
 
-    DEFAULT_CSS = """
-    Dialog {
-        align: center middle;
-        background: $background 60%;
-        & > Vertical {
-            width: 92;
-            max-width: 96%;
-            height: auto;
-            max-height: 96%;
-            padding: 0 1;
-            background: $surface;
-            border: round $foreground;
-            border-title-color: $foreground;
-            border-subtitle-color: $quiet;
-        }
-    }
-    """
+    DEFAULT_CSS = _STYLES
 
     GROUP = "dialogs"
     """The group of the palette that its keys belong to."""
@@ -64,23 +52,7 @@ class PickDialog(Dialog[str | None]):
         Binding("up", "move(-1)", "Up", show=False),
         Binding("down", "move(1)", "Down", show=False),
     ]
-    DEFAULT_CSS = """
-    PickDialog {
-        & > Vertical { width: 64; max-width: 90%; max-height: 80%; }
-        & Input { background: $panel; }
-        & OptionList {
-            height: auto;
-            max-height: 20;
-            margin: 1 0 0 0;
-            padding: 0;
-            border: none;
-            background: $surface;
-            scrollbar-size-vertical: 1;
-            & > .option-list--option-highlighted { background: $panel; color: $foreground; text-style: bold; }
-        }
-        & Static { height: auto; margin: 1 0 0 0; color: $quiet; }
-    }
-    """
+    DEFAULT_CSS = _STYLES
 
     def __init__(self, title: str, options: Sequence[str], *, free: bool = False, about: str = "") -> None:
         super().__init__()

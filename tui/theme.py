@@ -6,6 +6,7 @@ alone.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from textual.app import App
@@ -33,6 +34,11 @@ _COLOURS = {
     "role-other": ("#d6a6c9", "#8a3b76"),
 }
 """Each colour in the dark theme and in the light one."""
+
+
+def style_sheet(module: str) -> str:
+    """The style sheet beside the file of a module, for the widgets in it: ``DEFAULT_CSS`` of each."""
+    return Path(module).with_suffix(".tcss").read_text("utf-8")
 
 
 def role_style(role: str) -> str:

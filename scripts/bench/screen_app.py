@@ -149,9 +149,9 @@ def view(record: str, out: str) -> None:
     from textual.app import App, ComposeResult
     from textual.widgets import Static
 
+    from housequest.tui.episode.recording import read_recording
     from housequest.tui.episode.state import ViewState
     from housequest.tui.episode.view import ViewPane
-    from housequest.tui.replay.recording import read_recording
     from housequest.tui.theme import register_themes
 
     recording = read_recording(Path(record))

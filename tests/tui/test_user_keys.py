@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
+from housequest.tui.keymap import all_keys, read_keymap
 from housequest.tui.play.screen import PlayScreen
-from housequest.tui.user_keys import all_keys, read_keymap
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import config_folder
 from tests.tui.screen import game, press, screen_text, showing, until, waiting

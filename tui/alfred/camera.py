@@ -19,8 +19,7 @@ from textual.strip import Strip
 from housequest.agent.alfred.glimpses import glimpses
 from housequest.agent.alfred.seeing.impression import GroundMap, Impression, Sighting, sightings
 from housequest.agent.episodes.drawing import Scene
-from housequest.tui.episode.labels import Label, LabelKind, Named, named_at
-from housequest.tui.episode.view_drawing import PicturedView, ViewWish, painted, plan_lines
+from housequest.tui.episode.view_drawing import Label, LabelKind, Named, PicturedView, ViewWish, named_at, painted, plan_lines
 from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach

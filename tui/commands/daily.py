@@ -16,7 +16,7 @@ def daily(plain: options.PlainOption = False) -> None:
 
     An unfinished game is resumed. Once it is over, this shows your result and how many days in a row you have won.
     """
-    from housequest.tui.play.daily import daily_game, daily_result, first_try, is_unfinished
+    from housequest.tui.play.game import daily_game, daily_result, first_try, is_unfinished
     from housequest.tui.play.plain import play_game
 
     day = date.today()
@@ -35,5 +35,5 @@ def daily(plain: options.PlainOption = False) -> None:
     if is_unfinished(record):
         terminal.note("Today's house is not over yet; the same command goes on.")
         return
-    print_lines(daily_result(day, record, game.world).lines())
+    print_lines(daily_result(day, record, game.world))
     terminal.note(f"The next house comes tomorrow. For practice: {terminal.command()} play {game.task.reference} --agent human")

@@ -17,7 +17,7 @@ from housequest.worlds.paths import atomic_write
 
 if TYPE_CHECKING:
     from housequest.agent.episodes.events import Event
-    from housequest.tui.replay.recording import Recording
+    from housequest.tui.episode.recording import Recording
 
 Drawing = Literal["house", "eyes", "plan", "camera"]
 """As `housequest.worlds.rooms.view.Drawing`, which is imported only when something is drawn, and the camera's picture."""
@@ -47,7 +47,7 @@ def replay(
     """
     from housequest.agent.episodes.events import Ended, Stepped, TurnSpent
     from housequest.agent.episodes.record import read_episode
-    from housequest.tui.episode.branches import branch_lines, game_branches
+    from housequest.tui.episode.recording import branch_lines, game_branches
     from housequest.tui.play.plain import EventFormatter, seconds_per_turn
 
     seconds = seconds_per_turn(speed) if speed is not None else 0
@@ -57,7 +57,7 @@ def replay(
             raise ConfigurationError("--frames and --cast are written one at a time; give one of them.")
         if plain or step or (frames is not None and speed is not None):
             raise ConfigurationError("--plain and --step show a replay, and --frames has no --speed; leave them out.")
-        from housequest.tui.replay.recording import read_recording
+        from housequest.tui.episode.recording import read_recording
 
         extent = options.read_size("--size", size) if size is not None else None
         recording = read_recording(path)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -12,49 +11,35 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static
 
 from housequest.tui.dialogs import Dialog
-from housequest.tui.episode.branches import BranchTurn, GameBranch, shared_turns
+from housequest.tui.episode.recording import BranchTurn, GameBranch, shared_turns
 from housequest.tui.text import plural
 from housequest.tui.widgets.lines import cut_lines, flat, hung
 
-LEAST = 26
-"""Columns that a branch has at least; where not all have as much, those around the chosen one are shown."""
-MARGIN = 6
-"""Columns for the number of the turn."""
-HEAD = 5
-"""Lines about each branch, and the rule below them."""
-ANSWER = 3
-"""Lines kept for the chosen command and its answer."""
+LEAST = 26  # columns that a branch has at least; where not all have as much, those around the chosen one are shown
+MARGIN = 6  # columns for the number of the turn
+HEAD = 5  # lines about each branch, and the rule below them
+ANSWER = 3  # lines kept for the chosen command and its answer
+FRAME = 6  # lines of the dialog other than those of the table and of the answer
 
-FRAME = 6
-"""Lines of the dialog other than those of the table and of the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class BranchChoice:
-    """A chosen branch, and the event of the turn to look at there."""
-
-    branch: GameBranch
-    event: int
+BranchChoice = tuple[GameBranch, int]
+"""A branch, and the event of the turn to look at there."""
 
 
 class BranchTable(Widget, can_focus=True):
-    """Shows ``found`` in columns and a row for each turn, from the last that all share on. A cursor moves over both."""
+    """Shows ``found`` in columns and a row for each turn, from the last that all share on. A cursor moves over both.
 
-    @dataclass
-    class Moved(Message):
-        """The cursor stands somewhere else."""
+    ``moved`` is called when it stands somewhere else, ``chosen`` when the turn under it is clicked.
+    """
 
-    @dataclass
-    class Chosen(Message):
-        """The turn under the cursor was clicked."""
-
-    def __init__(self, found: Sequence[GameBranch], event: int | None = None) -> None:
+    def __init__(
+        self, found: Sequence[GameBranch], event: int | None, moved: Callable[[], None], chosen: Callable[[], None]
+    ) -> None:
         super().__init__()
+        self._moved, self._chosen = moved, chosen
         self._found = found
         self._shared = shared_turns(found)
         self._first = max(0, self._shared - 1)
@@ -87,7 +72,7 @@ class BranchTable(Widget, can_focus=True):
         self.column = min(max(0, self.column + branches), len(self._found) - 1)
         self._row = min(max(self._first, row + turns), max(self._rows.stop - 1 if not turns else last, self._first))
         self.refresh()
-        self.post_message(self.Moved())
+        self._moved()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         del container, viewport, width
@@ -112,7 +97,7 @@ class BranchTable(Widget, can_focus=True):
         column = columns[min((place.x - MARGIN) // width, len(columns) - 1)]
         row = self._rows[min(self._top + max(place.y - HEAD, 0), len(self._rows) - 1)] if place.y >= HEAD else self._row
         if (column, row) == (self.column, self._cursor_row):
-            self.post_message(self.Chosen())
+            self._chosen()
         self.column, self._row = column, row
         self.move()
 
@@ -190,15 +175,17 @@ class BranchesDialog(Dialog[BranchChoice | None]):
 
     def __init__(self, found: Sequence[GameBranch], event: int | None = None, *, does: str) -> None:
         super().__init__()
-        self._found = found
-        self._does = does
-        self._table = BranchTable(found, event)
+        self._found, self._does = found, does
+        self._table = BranchTable(found, event, self._tell, self.action_choose)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(f"{len(self._found)} branches of this game")
             box.border_subtitle = f"← → branch · ↑ ↓ turn · enter {self._does} · esc leave"
-            yield Static(Content(self._about()), id="branches-about")
+            shared = shared_turns(self._found)
+            alike = f"The first {plural(shared, 'turn')} are the same." if shared else "They part at the first turn."
+            alike = "The first turn is the same." if shared == 1 else alike
+            yield Static(Content(f"{alike} × was refused, » a person chose."), id="branches-about")
             yield self._table
             yield Static(id="branches-turn")
 
@@ -210,24 +197,12 @@ class BranchesDialog(Dialog[BranchChoice | None]):
         self._table.styles.max_height = max(HEAD + 1, int(self.size.height * 0.96) - FRAME - ANSWER)
         self._tell()
 
-    def on_branch_table_moved(self) -> None:
-        self._tell()
-
-    def on_branch_table_chosen(self) -> None:
-        self.action_choose()
-
     def action_move(self, branches: int, turns: int) -> None:
         self._table.move(branches, turns)
 
     def action_choose(self) -> None:
         branch, turn = self._table.branch, self._table.turn
-        self.dismiss(BranchChoice(branch, branch.start if turn is None else turn.event))
-
-    def _about(self) -> str:
-        shared = shared_turns(self._found)
-        alike = "They part at the first turn." if not shared else f"The first {plural(shared, 'turn')} are the same."
-        alike = "The first turn is the same." if shared == 1 else alike
-        return f"{alike} × was refused, » a person chose."
+        self.dismiss((branch, branch.start if turn is None else turn.event))
 
     def _tell(self) -> None:
         """Show the whole of the turn under the cursor, as far as there is room."""

@@ -1,4 +1,4 @@
-"""The card at the end of a game: how it went, and in how many turns the task can be won, as bars beneath each other."""
+"""The card at the end of a game or of a race: how it went, and how many turns it takes others, as bars beneath each other."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from textual.widget import Widget
 from housequest.agent.episodes.events import Ended, Outcome
 from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import Failure
-from housequest.tui.episode.branches import OUTCOME_WORDS
+from housequest.tui.episode.recording import OUTCOME_WORDS
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.text import plural
+from housequest.tui.theme import role_style, style_sheet
 from housequest.tui.widgets.lines import cut_lines, flat
 
-EXPERT = "expert"
-_WORDS = 2
-"""Lines kept for why a game was lost."""
+YOU = "you"
+_WORDS = 2  # lines kept for why a game was lost
 _PENDING = "…"
 _UNKNOWN = "not known"
 
@@ -33,8 +33,8 @@ _LOOKS: dict[Outcome, tuple[str, str]] = {
 _BAR = "━"
 _GAP = 2
 _LEAST = 4
-_BROADEST = 3
-"""Cells that a turn is given at most."""
+_BROADEST = 3  # cells that a turn is given at most
+_FRAME = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,43 +52,39 @@ def bars(rows: Sequence[Bar], width: int) -> list[Content]:
 
     Where there is no room for a bar, the numbers stand alone.
     """
-    labels = [flat(row.label) for row in rows]
     noted = max((cell_len(row.note) + _GAP for row in rows if row.note and row.turns is not None), default=0)
     longest = max((row.turns or 0 for row in rows), default=0)
-    indent = min(max((cell_len(label) for label in labels), default=0), max(width // 2, 1)) + _GAP
+    indent = min(max((cell_len(flat(row.label)) for row in rows), default=0), max(width // 2, 1)) + _GAP
     room = width - indent - len(str(longest)) - _GAP - noted
-    return [
-        _bar_line(row, label, indent, room, longest).truncate(width, ellipsis=True)
-        for row, label in zip(rows, labels, strict=True)
-    ]
-
-
-def _bar_line(row: Bar, label: str, indent: int, room: int, longest: int) -> Content:
-    name = Content.styled(label, "$quiet").truncate(indent - _GAP, ellipsis=True)
-    name = name.pad_right(max(0, indent - name.cell_length))
-    if row.turns is None:
-        return name + Content.styled(row.note, "$quiet")
     scale = min(_BROADEST, room // max(longest, 1)) or room / max(longest, 1)
-    bar = _BAR * max(round(row.turns * scale), 1 if row.turns else 0) if room >= _LEAST else ""
-    note = f"  {row.note}" if row.note else ""
-    return Content.assemble(name, (f"{bar}  " if bar else "", row.style), (str(row.turns), "bold"), (note, "$quiet"))
+
+    def line(row: Bar) -> Content:
+        name = Content.styled(flat(row.label), "$quiet").truncate(indent - _GAP, ellipsis=True)
+        name = name.pad_right(max(0, indent - name.cell_length))
+        if row.turns is None:
+            return name + Content.styled(row.note, "$quiet")
+        bar = _BAR * max(round(row.turns * scale), 1 if row.turns else 0) if room >= _LEAST else ""
+        note = f"  {row.note}" if row.note else ""
+        return Content.assemble(name, (f"{bar}  " if bar else "", row.style), (str(row.turns), "bold"), (note, "$quiet"))
+
+    return [line(row).truncate(width, ellipsis=True) for row in rows]
+
+
+def _par_bars(par: PathLengths | None) -> tuple[Bar, Bar]:
+    """The turns of the expert and of the shortest way, as bars; both have their places while they are measured."""
+    known = par or PathLengths()
+    unknown = _UNKNOWN if par else _PENDING
+    unwon = unknown if known == PathLengths() else "does not win this one"
+    return (
+        Bar("the expert", known.expert, note=unwon if known.expert is None else ""),
+        Bar("the shortest", known.shortest, note=unknown if known.shortest is None else ""),
+    )
 
 
 class Card(Widget):
     """A framed card about the end of a game, not displayed until there is one."""
 
-    DEFAULT_CSS = """
-    Card {
-        display: none;
-        padding: 0 2;
-        border: round $frame;
-        border-title-color: $foreground;
-        border-title-style: bold;
-        border-subtitle-color: $quiet;
-        &.-won { border: round $won; border-title-color: $won; }
-        &.-error { border: round $fault; border-title-color: $fault; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
 
 class Ending(Card):
@@ -116,8 +112,7 @@ class Ending(Card):
 
     def render(self) -> Content:
         moment, assisted, par, failure = self._shown
-        ended = moment.ended
-        if ended is None:
+        if (ended := moment.ended) is None:
             return Content("")
         width = self.content_size.width
         won = ended.outcome == "won"
@@ -135,8 +130,8 @@ def _won(ended: Ended, player: str, par: PathLengths | None, width: int) -> list
         verdict = " Nobody could have been quicker."
     elif par and par.expert is not None and ended.turns < par.expert:
         verdict = " That beats the expert."
-    rows = [Bar(player, ended.turns, "bold $won"), *par_bars(par)]
-    if player == EXPERT and (par is None or par.expert in {None, ended.turns}):
+    rows = [Bar(player, ended.turns, "bold $won"), *_par_bars(par)]
+    if player == "expert" and (par is None or par.expert in {None, ended.turns}):
         del rows[1]  # its own bar says the same
     return [Content.assemble((f"In {plural(ended.turns, 'turn')}.", "bold $won"), (verdict, "$won")), *bars(rows, width)]
 
@@ -149,8 +144,16 @@ def _missed(ended: Ended, failure: Failure | None, par: PathLengths | None, widt
     words = flat(failure.words if failure else ended.message or ended.reason)
     why = cut_lines(Content(words).wrap(max(width, 8)) if words else [], _WORDS, width)
     why += [Content("")] * (_WORDS - len(why))
-    style = f"bold {_LOOKS[ended.outcome][1]}"
-    return [Content.styled(f"{title}.", style), *why, Content.styled(_par_words(par), "$quiet")]
+    if par is None:
+        best = f"It can be done in {_PENDING}"
+    elif par.expert is None:
+        best = "In how many turns it can be done is not known."
+        if par.shortest is not None:
+            best = f"It can be done in {plural(par.shortest, 'turn')}; the expert does not manage it."
+    else:
+        shortest = "" if par.shortest is None else f", the shortest way {par.shortest}"
+        best = f"The expert takes {plural(par.expert, 'turn')}{shortest}."
+    return [Content.styled(f"{title}.", f"bold {_LOOKS[ended.outcome][1]}"), *why, Content.styled(best, "$quiet")]
 
 
 def _player(moment: EpisodeMoment) -> str:
@@ -158,27 +161,90 @@ def _player(moment: EpisodeMoment) -> str:
     agent = moment.started.agent if moment.started else ""
     persons = [entry.by == "person" for entry in moment.story]
     if agent == "human" or (persons and all(persons)):
-        return "you"
+        return YOU
     return f"{agent} and you" if any(persons) else agent or "this game"
 
 
-def par_bars(par: PathLengths | None) -> tuple[Bar, Bar]:
-    """The turns of the expert and of the shortest way, as bars; both have their places while they are measured."""
-    if par is None or par == PathLengths():
-        note = _UNKNOWN if par else _PENDING
-        return Bar("the expert", None, note=note), Bar("the shortest", None, note=note)
-    return (
-        Bar("the expert", par.expert, note="does not win this one" if par.expert is None else ""),
-        Bar("the shortest", par.shortest, note=_UNKNOWN if par.shortest is None else ""),
-    )
+@dataclass(frozen=True, slots=True)
+class RaceResult:
+    """How a game of a race ended, and why it was not won; ``name`` is ``you`` for the person's."""
+
+    name: str
+    ended: Ended
+    failure: Failure | None = None
+
+    @property
+    def won(self) -> bool:
+        return self.ended.outcome == "won"
 
 
-def _par_words(par: PathLengths | None) -> str:
-    if par is None:
-        return f"It can be done in {_PENDING}"
-    if par.expert is None and par.shortest is None:
-        return "In how many turns it can be done is not known."
-    if par.expert is None:
-        return f"It can be done in {plural(par.shortest or 0, 'turn')}; the expert does not manage it."
-    best = "" if par.shortest is None else f", the shortest way {par.shortest}"
-    return f"The expert takes {plural(par.expert, 'turn')}{best}."
+class RaceEnding(Card):
+    """A card shown when both games are over. What is still being measured has its place and is filled in later."""
+
+    _shown: tuple[RaceResult, RaceResult, PathLengths | None] | None = None
+
+    def show(self, you: RaceResult, rival: RaceResult, par: PathLengths | None) -> None:
+        """Compare both; ``par`` None: it is being measured."""
+        if (you, rival, par) == self._shown:
+            return
+        self._shown = you, rival, par
+        self.display = True
+        first = faster(you, rival)
+        self.set_class(first is you, "-won")
+        if first is None:
+            title = "= A draw" if you.won else "○ Nobody won"
+        else:
+            title = "✦ You were quicker" if first is you else f"○ {flat(first.name).capitalize()} was quicker"
+        self.border_title = Content(title)
+        self.styles.height = _FRAME + 1 + len(_race_bars(you, rival, par)) + sum(not one.won for one in (you, rival))
+        self.refresh()
+
+    def render(self) -> Content:
+        if self._shown is None:
+            return Content("")
+        you, rival, _ = self._shown
+        width = self.content_size.width
+        lines = [Content.styled(race_verdict(you, rival), "bold"), *bars(_race_bars(*self._shown), width)]
+        for one in (you, rival):
+            if not one.won:
+                why = flat(one.failure.words if one.failure else one.ended.reason)
+                lines.append(Content.assemble((f"{flat(one.name).capitalize()}: ", "bold"), why))
+        return Content("\n").join(line.truncate(width, ellipsis=True) for line in lines)
+
+
+def _race_bars(you: RaceResult, rival: RaceResult, par: PathLengths | None) -> list[Bar]:
+    first = faster(you, rival)
+    rows: list[Bar] = []
+    for one in (you, rival):
+        note = f"{one.ended.outcome} · {one.ended.refused} refused{' · assisted' if one.ended.assisted else ''}"
+        role = "person" if one.name == YOU else one.name.removeprefix("the ")
+        rows.append(Bar(one.name, one.ended.turns, "bold $won" if one is first else role_style(role), note))
+    # Who races the expert has its bar already.
+    return [*rows, *(bar for bar in _par_bars(par) if bar.label != rival.name)]
+
+
+def faster(you: RaceResult, rival: RaceResult) -> RaceResult | None:
+    """Who won in fewer turns, or alone; None where nobody did, or both at once."""
+    if you.won != rival.won:
+        return you if you.won else rival
+    if not you.won or you.ended.turns == rival.ended.turns:
+        return None
+    return min(you, rival, key=lambda one: one.ended.turns)
+
+
+def race_verdict(you: RaceResult, rival: RaceResult) -> str:
+    """Who was quicker, in a sentence."""
+    name, yours, theirs = flat(rival.name), you.ended.turns, rival.ended.turns
+    match you.won, rival.won:
+        case True, True if yours == theirs:
+            return f"Both of you won in {plural(yours, 'turn')}."
+        case True, True if yours < theirs:
+            return f"You won in {plural(yours, 'turn')}, {theirs - yours} fewer than {name}."
+        case True, True:
+            return f"{name.capitalize()} won in {plural(theirs, 'turn')}, {yours - theirs} fewer than you."
+        case True, False:
+            return f"You won in {plural(yours, 'turn')}; {name} did not."
+        case False, True:
+            return f"{name.capitalize()} won in {plural(theirs, 'turn')}; you did not."
+        case _:
+            return "Neither of you won this one."

@@ -1,6 +1,7 @@
-"""The House pane: what is known of the house, with the agent's place first.
+"""The House pane: what is known of the house from the texts, never what is hidden.
 
-"▸" marks that place, "+" what is new, "*" what the goal names.
+The agent's place comes first, then places with known contents, then the others grouped by what is known of them; within each
+part in the order of the opening, so that little moves. "▸" marks the agent's place, "+" what is new, "*" what the goal names.
 """
 
 from __future__ import annotations
@@ -11,17 +12,182 @@ from itertools import chain, zip_longest
 
 from textual.content import Content
 
-from housequest.tui.episode.house_state import HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
+from housequest.agent.episodes.drawing import goal_kinds
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.text import printable
 from housequest.tui.widgets.lines import LinesPane, flat, hung
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 
-TWO_COLUMNS = 64
-"""The width from which on a long house takes two columns."""
+NOT_VISITED = "not visited"
+TWO_COLUMNS = 64  # the width from which on a long house takes two columns
 _GAP = 3
 _ANY = 1_000_000
-_NARROWEST = 4
-"""The fewest columns that an object takes."""
+_NARROWEST = 4  # the fewest columns that an object takes
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectView:
+    """An object: ``known`` is its known state, ``new`` that it or its place changed, ``wanted`` that the goal names it."""
+
+    name: str
+    known: tuple[str, ...] = ()
+    new: bool = False
+    wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReceptacleView:
+    """A receptacle with its known contents, those that are new or wanted first.
+
+    ``state`` is a word such as "closed, empty", or empty where the contents say all; ``new``: it has changed.
+    """
+
+    name: str
+    state: str = ""
+    things: tuple[ObjectView, ...] = ()
+    new: bool = False
+    wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReceptacleGroup:
+    """Receptacles of one kind; ``numbers`` are single ones and ranges ("1-9")."""
+
+    kind: str
+    numbers: tuple[str, ...]
+    wanted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HouseSection:
+    """Receptacles of which the same is known, with a group for each kind."""
+
+    state: str
+    rows: tuple[ReceptacleGroup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HouseView:
+    """The house as it is believed to be.
+
+    ``here`` are the receptacles at the agent's place, none in the middle of the room; ``stray`` objects whose place is not
+    known.
+    """
+
+    held: tuple[ObjectView, ...]
+    hand_changed: bool
+    here: tuple[ReceptacleView, ...]
+    known: tuple[ReceptacleView, ...]
+    stray: tuple[ObjectView, ...]
+    rest: tuple[HouseSection, ...]
+
+
+def wanted_kinds(moment: EpisodeMoment) -> frozenset[str]:
+    """The kinds of things that the goal of the episode names."""
+    if moment.started is None:
+        return frozenset()
+    receptacles = moment.belief.receptacles if moment.belief is not None else ()
+    return goal_kinds(moment.started.world, moment.started.goal, tuple(dict.fromkeys(one.kind for one in receptacles)))
+
+
+def house_view(moment: EpisodeMoment) -> HouseView | None:
+    """The house as it is believed to be at ``moment``; None before a game, and in a world that is no household."""
+    if (belief := moment.belief) is None:
+        return None
+    before, kinds_wanted = moment.before or belief, wanted_kinds(moment)
+    items, old_items = ({item.name: item for item in each.items} for each in (belief, before))
+    contents, old_contents = _contents(belief), _contents(before)
+    old_words = {one.name: _word(one, old_contents[one.name]) for one in before.receptacles}
+
+    def wanted(name: str) -> bool:
+        return kind(name).lower() in kinds_wanted
+
+    def thing(item: Item, new: bool) -> ObjectView:
+        known, old = _known_state(item), old_items.get(item.name)
+        return ObjectView(item.name, known, new or (old is not None and _known_state(old) != known), wanted(item.name))
+
+    def changed(one: Receptacle) -> bool:
+        """Whether its word has changed; what was put in or taken out shows in its contents."""
+        old, now = old_words.get(one.name), _word(one, contents[one.name])
+        return old is None or (old != now and old.partition(",")[0] != now.partition(",")[0])
+
+    def place(one: Receptacle) -> ReceptacleView:
+        old, inside = old_contents.get(one.name, ()), contents[one.name]
+        things = [thing(items.get(name) or Item(name), name not in old) for name in inside]
+        things.sort(key=lambda each: (not each.new, not each.wanted, kind(each.name), _number(each.name)))
+        return ReceptacleView(one.name, _word(one, inside), tuple(things), changed(one), wanted(one.name))
+
+    near = {one.name for one in belief.here()}
+    kinds = {name: position for position, name in enumerate(dict.fromkeys(one.kind for one in belief.receptacles))}
+    ordered = sorted(belief.receptacles, key=lambda one: (kinds[one.kind], _number(one.name), one.name))
+    here = sorted((one for one in ordered if one.name in near), key=lambda one: one.name != belief.at)
+    known = [one for one in ordered if one.name not in near and (contents[one.name] or changed(one))]
+    shown = near.union(one.name for one in known)
+    placed = {*belief.carried, *chain(*contents.values()), *chain(*(item.inside or () for item in belief.items))}
+    rest: dict[str, dict[str, list[Receptacle]]] = {}
+    for one in ordered:
+        if one.name not in shown:
+            rest.setdefault(_word(one, ()), {}).setdefault(one.kind, []).append(one)
+    words = sorted(rest, key=lambda word: (word == NOT_VISITED, "empty" not in word, word))
+    return HouseView(
+        held=tuple(thing(items.get(name) or Item(name), name not in before.carried) for name in belief.carried),
+        hand_changed=belief.carried != before.carried,
+        here=tuple(map(place, here)),
+        known=tuple(map(place, known)),
+        stray=tuple(thing(item, item.name not in old_items) for item in belief.items if item.name not in placed),
+        rest=tuple(
+            HouseSection(
+                word, tuple(ReceptacleGroup(name, _ranges(alike), wanted(alike[0].name)) for name, alike in rest[word].items())
+            )
+            for word in words
+        ),
+    )
+
+
+def _contents(belief: Belief) -> dict[str, tuple[str, ...]]:
+    """What is known to be in each receptacle, by name."""
+    put: dict[str, list[str]] = {}
+    for item in belief.items:
+        if item.where is not None:
+            put.setdefault(item.where, []).append(item.name)
+    return {one.name: tuple(put.get(one.name, ())) if one.contents is None else one.contents for one in belief.receptacles}
+
+
+def _word(one: Receptacle, contents: tuple[str, ...]) -> str:
+    state = one.openness if one.openness in ("open", "closed") else ""
+    if contents:
+        return state
+    if one.contents is not None:
+        return f"{state}, empty" if state else "empty"
+    return state or ("visited" if one.visited else NOT_VISITED)
+
+
+def _known_state(item: Item) -> tuple[str, ...]:
+    """An object's known state in words; nothing for an ordinary one."""
+    words = (
+        ("hot" if item.heat == "hot" else "cool", item.heat in ("hot", "cool")),
+        ("clean", item.clean),
+        ("sliced", item.sliced),
+        ("on", item.lit),
+        (f"holds {', '.join(item.inside or ())}", item.inside),
+    )
+    return tuple(word for word, true in words if true)
+
+
+def _number(name: str) -> int:
+    digits = name.rpartition(" ")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def _ranges(receptacles: Sequence[Receptacle]) -> tuple[str, ...]:
+    """The numbers of receptacles of one kind, in order, neighbours joined: 1-3, 5."""
+    runs: list[tuple[int, int]] = []
+    for number in (_number(one.name) for one in receptacles):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return tuple(str(first) if first == last else f"{first}-{last}" for first, last in runs)
 
 
 class HousePane(LinesPane):
@@ -40,14 +206,13 @@ class HousePane(LinesPane):
             self.relay()
 
     def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
-        house = self._house
-        if house is None:
-            why = "What is seen of the house is put together here."
-            if started := self._moment.started:
-                world = flat(started.world)
-                why = f"No house is shown: the texts of the world {world} are not read. The story has all of it."
-            return hung(Content(""), Content.styled(why, "$quiet"), width)
-        return laid_out(house, width, height, whole)
+        if self._house is not None:
+            return laid_out(self._house, width, height, whole)
+        why = "What is seen of the house is put together here."
+        if started := self._moment.started:
+            world = flat(started.world)
+            why = f"No house is shown: the texts of the world {world} are not read. The story has all of it."
+        return hung(Content(""), Content.styled(why, "$quiet"), width)
 
 
 def laid_out(house: HouseView, width: int, height: int, whole: bool = False) -> list[Content]:
@@ -56,25 +221,23 @@ def laid_out(house: HouseView, width: int, height: int, whole: bool = False) -> 
     If they are more than ``height``, a wide pane uses two columns; then, unless ``whole``, places other than the agent's get
     fewer and fewer lines.
     """
-    lines = _stacked(_blocks(house, width))
+    lines = _stacked(_blocks(house, width, _ANY))
     column = (width - _GAP) // 2 if width >= TWO_COLUMNS else 0
     for most in (_ANY,) if whole else (_ANY, 4, 3, 2, 1):
         if len(lines) <= height:
             break
         blocks = _blocks(house, column or width, most)
-        lines = _beside(*_split(blocks, height), column) if column else _stacked(blocks)
+        lines = _beside(blocks, height, column) if column else _stacked(blocks)
     return lines
 
 
-def _blocks(house: HouseView, width: int, most: int = _ANY) -> list[list[Content]]:
+def _blocks(house: HouseView, width: int, most: int) -> list[list[Content]]:
     """The parts of the house, as lines that stay together; places other than the agent's take at most ``most`` if possible."""
     new = house.hand_changed or any(one.new for one in house.held)
     nothing = Content.styled("nothing", "$new" if house.hand_changed else "$quiet")
-    held = Content(" and ").join([_thing(one) for one in house.held]) if house.held else nothing
+    held = Content(" and ").join(map(_thing, house.held)) if house.held else nothing
     hand = Content.assemble(("+ ", "$new") if new else "  ", ("holding ", "$quiet"), held)
-    head = [hand.truncate(width, ellipsis=True)]
-    for one in house.here:
-        head += _place(one, width, _ANY, "▸ ")
+    head = [hand.truncate(width, ellipsis=True), *chain(*(_place(one, width, _ANY, "▸ ") for one in house.here))]
     if not house.here:
         head.append(Content("▸ middle of the room").truncate(width, ellipsis=True))
     blocks = [head, *(_place(one, width, most) for one in house.known)]
@@ -83,9 +246,12 @@ def _blocks(house: HouseView, width: int, most: int = _ANY) -> list[list[Content
     if house.stray:
         blocks.append([*_title("seen somewhere"), *_things(house.stray, width, most - 1)])
     for section in house.rest:
-        tokens = [token for row in section.rows for token in _row(row)]
-        blocks.append([*_title(section.state), *_flowed(tokens, "    ", width)])
+        blocks.append([*_title(section.state), *_flowed(list(chain(*map(_row, section.rows))), "    ", width)])
     return blocks
+
+
+def _title(text: str) -> list[Content]:
+    return [Content(""), Content.assemble("  ", (text, "italic $quiet"))]
 
 
 def _stacked(blocks: Iterable[list[Content]]) -> list[Content]:
@@ -93,21 +259,25 @@ def _stacked(blocks: Iterable[list[Content]]) -> list[Content]:
     return lines if lines and lines[0] else lines[1:]
 
 
-def _split(blocks: Sequence[list[Content]], height: int) -> tuple[list[Content], list[Content]]:
+def _beside(blocks: Sequence[list[Content]], height: int, column: int) -> list[Content]:
     """Two columns of whole blocks, the left one as full as possible."""
     count = next((count for count in range(len(blocks) - 1, 1, -1) if len(_stacked(blocks[:count])) <= height), 1)
-    return _stacked(blocks[:count]), _stacked(blocks[count:])
+    pairs = zip_longest(_stacked(blocks[:count]), _stacked(blocks[count:]), fillvalue=Content(""))
+    return [left.truncate(column, pad=True) + Content(" " * _GAP) + right if right else left for left, right in pairs]
 
 
-def _beside(left: Sequence[Content], right: Sequence[Content], column: int) -> list[Content]:
-    pairs = zip_longest(left, right, fillvalue=Content(""))
-    return [one.truncate(column, pad=True) + Content(" " * _GAP) + other if other else one for one, other in pairs]
+_Token = tuple[str, Content]
+"""Text that is never wrapped, behind the gap between it and the token before it."""
+
+
+def _token(text: Content) -> _Token:
+    return "  ", text
 
 
 def _place(place: ReceptacleView, width: int, most: int, mark: str = "  ") -> list[Content]:
-    heads = [_Token(Content.assemble((mark, "bold"), _name(place.name, "bold", place.wanted)))]
+    heads = [_token(Content.assemble((mark, "bold"), _name(place.name, "bold", place.wanted)))]
     if place.state:
-        heads.append(_Token(Content.styled(f"+{place.state}", "$new") if place.new else Content.styled(place.state, "$quiet")))
+        heads.append(_token(Content.styled(f"+{place.state}", "$new") if place.new else Content.styled(place.state, "$quiet")))
     if most <= 1 and (line := _in_one(heads, place.things, width)):
         return [line]
     return [_line(heads, "", width), *_things(place.things, width, most - 1)]
@@ -121,28 +291,16 @@ def _in_one(heads: Sequence[_Token], things: Sequence[ObjectView], width: int) -
         if any(thing.wanted for thing in things[kept:]):
             return None
         left = len(things) - kept
-        shown = [*heads, *(_Token(_thing(thing)) for thing in things[:kept])]
+        shown = [*heads, *(_token(_thing(thing)) for thing in things[:kept])]
         for more in (f"+{left} more", f"+{left}") if left else ("",):
-            line = _joined([*shown, _Token(Content.styled(more, "$quiet"))] if more else shown)
+            line = _joined([*shown, _token(Content.styled(more, "$quiet"))] if more else shown)
             if line.cell_length <= width:
                 return line
     return _line(heads, "", width)
 
 
-def _title(text: str) -> list[Content]:
-    return [Content(""), Content.assemble("  ", (text, "italic $quiet"))]
-
-
 def _name(name: str, style: str, wanted: bool) -> Content:
     return Content.styled(f"*{printable(name)}", "bold $goal") if wanted else Content.styled(printable(name), style)
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    """Text that is never wrapped, and the ``gap`` between it and the token before it."""
-
-    text: Content
-    gap: str = "  "
 
 
 def _thing(thing: ObjectView) -> Content:
@@ -151,17 +309,21 @@ def _thing(thing: ObjectView) -> Content:
 
 
 def _row(row: ReceptacleGroup) -> Iterator[_Token]:
-    first, *others = [*(f"{number}," for number in row.numbers[:-1]), *row.numbers[-1:]]
-    yield _Token(_name(f"{row.kind} {first}", "$quiet", row.wanted))
-    for number in others:
-        yield _Token(Content.styled(number, "bold $goal" if row.wanted else "$quiet"), gap=" ")
+    first, *others = [*(f"{number}," for number in row.numbers[:-1]), row.numbers[-1]]
+    yield _token(_name(f"{row.kind} {first}", "$quiet", row.wanted))
+    yield from ((" ", Content.styled(number, "bold $goal" if row.wanted else "$quiet")) for number in others)
 
 
 def _things(things: Sequence[ObjectView], width: int, most: int) -> list[Content]:
-    """New things first, on lines marked "+"; the others in at most ``most`` lines, but at least one."""
-    new = [_Token(_thing(thing)) for thing in things if thing.new]
-    old = [_Token(_thing(thing)) for thing in things if not thing.new]
-    return [*_flowed(new, "+   ", width), *_counted(old, "    ", width, max(most, 1))]
+    """New things first, on lines marked "+"; the others in at most ``most`` lines, but at least one, with how many more."""
+    new, old = ([_token(_thing(thing)) for thing in things if thing.new == wanted] for wanted in (True, False))
+    most = max(most, 1)
+    lines = _flowed(old, "    ", width)
+    kept = min(len(old) - 1, most * width // _NARROWEST)
+    while len(lines) > most and kept > 0:
+        lines = _flowed([*old[:kept], _token(Content.styled(f"+{len(old) - kept} more", "$quiet"))], "    ", width)
+        kept -= 1
+    return [*_flowed(new, "+   ", width), *lines[:most]]
 
 
 def _flowed(tokens: Sequence[_Token], margin: str, width: int) -> list[Content]:
@@ -169,32 +331,19 @@ def _flowed(tokens: Sequence[_Token], margin: str, width: int) -> list[Content]:
     lines: list[list[_Token]] = []
     used = 0
     for token in tokens:
-        room = len(token.gap) + token.text.cell_length
+        gap, text = token
+        room = len(gap) + text.cell_length
         if lines and used + room <= width:
             lines[-1].append(token)
             used += room
         else:
             lines.append([token])
-            used = len(margin) + token.text.cell_length
+            used = len(margin) + text.cell_length
     return [_line(line, margin, width) for line in lines]
 
 
-def _counted(tokens: Sequence[_Token], margin: str, width: int, most: int) -> list[Content]:
-    """``tokens`` in at most ``most`` lines, and how many more there are."""
-    lines = _flowed(tokens, margin, width)
-    if len(lines) <= most:
-        return lines
-    for kept in range(min(len(tokens) - 1, most * width // _NARROWEST), 0, -1):
-        if len(lines) <= most:
-            break
-        more = _Token(Content.styled(f"+{len(tokens) - kept} more", "$quiet"))
-        lines = _flowed([*tokens[:kept], more], margin, width)
-    return lines[:most]
-
-
 def _joined(tokens: Sequence[_Token]) -> Content:
-    first, *others = tokens
-    return Content.assemble(first.text, *(part for token in others for part in (token.gap, token.text)))
+    return Content.assemble(tokens[0][1], *chain(*tokens[1:]))
 
 
 def _line(tokens: Sequence[_Token], margin: str, width: int) -> Content:

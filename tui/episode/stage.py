@@ -1,37 +1,214 @@
-"""The panes of an episode: header, house, story and mind, side by side or behind tabs."""
+"""The panes of an episode, side by side or behind tabs: the header and the mind are here, house, story and View beside it."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
 from housequest.agent.config import Prices
+from housequest.agent.evaluation.runs.usage import cost, money
+from housequest.agent.setup import HUMAN
 from housequest.tui.episode.ending import Ending
-from housequest.tui.episode.header import GameHeader
 from housequest.tui.episode.house import HousePane
-from housequest.tui.episode.mind import MindPane
-from housequest.tui.episode.state import ViewState
+from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewMode, ViewPane
+from housequest.tui.text import percentage, plural
+from housequest.tui.theme import style_sheet
+from housequest.tui.widgets.lines import LinesPane, flat, hung
 from housequest.worlds.base import Task, World
 
+_COMING = "· "
+
 Pane = Literal["story", "house", "mind", "view"]
-PANES: tuple[Pane, ...] = ("story", "house", "mind", "view")
+PANES: tuple[Pane, ...] = get_args(Pane)
 """In the order of their keys. The last is there only while it shows something."""
 
-NARROW = 100
-"""Columns below which one pane is shown at a time."""
-MIDDLING = 120
-"""Columns below which the mind has no place of its own: it takes that of the house."""
+NARROW = 100  # columns below which one pane is shown at a time
+MIDDLING = 120  # columns below which the mind has no place of its own: it takes that of the house
 WIDE = 160
-_LEAST = 24
-"""Columns that a pane keeps when another one is widened."""
+_LEAST = 24  # columns that a pane keeps when another one is widened
+_MOST_LINES = 3  # of a goal in the header
+_LEAST_GAP = 2
+_DROPPED = ("world", "task", "model", "agent", "assisted", "turn")
+"""What the header leaves out where it is narrow, in this order."""
+
+
+class MindPane(LinesPane):
+    """The mind of an agent. ``prices`` are those of its model, where they are configured.
+
+    ``destinations`` say what goes to another machine, in sentences.
+    """
+
+    BORDER_TITLE = "Mind"
+
+    _state = ViewState()
+
+    def __init__(self, prices: Prices | None = None) -> None:
+        super().__init__()
+        self._prices = prices
+        self.destinations: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether a person plays, with no agent and with no rules to read."""
+        moment = self._state.moment
+        person = moment.started is not None and moment.started.agent == HUMAN
+        return person and not (moment.plan or moment.rules or self.destinations)
+
+    def show(self, state: ViewState) -> None:
+        self._state = state
+        self.relay()
+
+    def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
+        state = self._state
+        if state.moment.started is None:
+            return _quiet("The plan, the rules and the cost of thinking stand here.", width)
+        plan = _plan(state.moment, width)
+        totals = [*_totals(state, self._prices, width), *(line for each in self.destinations for line in _quiet(each, width))]
+        rules = _rules(state.moment.rules, width, None if whole else height - len(plan) - len(totals) - 2)
+        return [line for block in (plan, rules, totals) if block for line in (Content(""), *block)][1:]
+
+
+def _plan(moment: EpisodeMoment, width: int) -> list[Content]:
+    title = Content.styled("Plan", "bold")
+    if not moment.plan:
+        assert moment.started is not None
+        agent = flat(moment.started.agent)
+        unplanned = "yours alone: no agent plays" if agent == HUMAN else f"{agent} goes from turn to turn, without a plan"
+        return [title, *_quiet("no plan so far" if moment.started.model else unplanned, width)]
+    if moment.revision:
+        revised = Content.styled(f"revised {moment.revision}×", "$quiet")
+        title = title.pad_right(max(2, width - 4 - revised.cell_length)) + revised
+    lines = [title.truncate(width, ellipsis=True)]
+    won = moment.ended is not None and moment.ended.outcome == "won"
+    for number, step in enumerate(moment.plan):
+        done, present = won or number < moment.step, number == moment.step
+        mark, style = ("✓ ", "$quiet") if done else ("▸ ", "bold") if present else (_COMING, "")
+        lines += hung(Content.styled(mark, style), Content.styled(flat(step), style), width)
+    return lines
+
+
+def _rules(rules: Sequence[str], width: int, room: int | None) -> list[Content]:
+    """The rules; within ``room`` lines, where that is limited, a line for each and how many more there are."""
+    if not rules:
+        return []
+    title = Content.styled("Rules", "bold")
+    whole = [line for rule in rules for line in hung(Content.styled(_COMING, "$quiet"), Content(flat(rule)), width)]
+    if room is None or len(whole) < room:
+        return [title, *whole]
+    short = [Content.assemble((_COMING, "$quiet"), flat(rule)).truncate(width, ellipsis=True) for rule in rules]
+    kept = len(short) if len(short) < room else max(1, room - 2)
+    more = [Content.styled(f"  +{len(rules) - kept} more", "$quiet")] if kept < len(rules) else []
+    return [title, *short[:kept], *more]
+
+
+def _totals(state: ViewState, prices: Prices | None, width: int) -> list[Content]:
+    totals = state.totals
+    if state.model is None:
+        agent = flat(state.moment.started.agent) if state.moment.started else ""
+        return _quiet(f"{agent}: no model is called", width) if agent != HUMAN else []
+    if not totals.calls:
+        return _quiet("no call so far", width)
+    figures = [f"{plural(totals.calls, 'call')} · {seconds(totals.seconds)}"]
+    figures += [f"{plural(totals.images, 'picture')} shown"] if totals.images else []
+    if totals.prompt_tokens or totals.completion_tokens:
+        share = totals.tokens.cached_share
+        cached = f" · {percentage(share)}% cached" if share is not None else ""
+        figures += [
+            f"{token_text(totals.prompt_tokens)} tokens in{cached}",
+            f"{token_text(totals.completion_tokens)} tokens out",
+        ]
+        if prices is not None:
+            paid = f"cost {money(cost(totals.tokens, prices) or 0.0)}"
+            figures.append("cost unknown: several models" if len(state.models) > 1 else paid)
+    else:
+        figures.append("tokens not counted")
+    return [line for figure in figures for line in hung(Content(""), Content(figure), width)]
+
+
+def token_text(number: int) -> str:
+    """A number of tokens to two or three digits: 980, 4.1k, 123k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1_000, "k")):
+        if number >= size:
+            return f"{number / size:.1f}{unit}" if number < 100 * size else f"{number // size}{unit}"
+    return str(number)
+
+
+def seconds(number: float) -> str:
+    """A time: 1.8 s, 95 s, 12 min."""
+    return f"{number:.1f} s" if number < 10 else f"{number:.0f} s" if number < 600 else f"{number / 60:.0f} min"
+
+
+def _quiet(text: str, width: int) -> list[Content]:
+    return hung(Content(""), Content.styled(text, "$quiet"), width)
+
+
+class GameHeader(Widget):
+    """One line above the game, and more for a goal that is longer than that.
+
+    Where the last line of the goal leaves too little room, all else is dropped, the world first and the mode last.
+    """
+
+    DEFAULT_CSS = "GameHeader { height: auto; padding: 0 1; }"
+
+    _goal = ""
+    _words: Mapping[str, str] = {}
+    _mode = ""
+
+    def show(self, state: ViewState, mode: str) -> None:
+        """Show what is played in ``state``; ``mode`` is the word for how (STEP, AUTO, YOU, REPLAY, RACE)."""
+        goal, words = "", dict[str, str]()
+        if started := state.moment.started:
+            goal = flat(started.goal).removesuffix(".")
+            words = {
+                "world": flat(started.world),
+                "task": flat(f"{started.split}:{started.number}"),
+                "turn": f"turn {state.moment.turn}/{started.max_turns}",
+                "agent": flat(started.agent),
+                "model": flat(state.model or ""),
+                "assisted": "assisted" if state.assisted else "",
+            }
+        if (goal, words, mode) != (self._goal, self._words, self._mode):
+            # How many lines there are depends on the goal alone, so nothing moves while it is played.
+            self.refresh(layout=goal != self._goal)
+            self._goal, self._words, self._mode = goal, words, mode
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        del container, viewport
+        return len(self._wrapped(width))
+
+    def render(self) -> Content:
+        *above, last = self._wrapped(self.content_size.width)
+        return Content("\n").join((*above, self._with_words(last, self.content_size.width)))
+
+    def _wrapped(self, width: int) -> list[Content]:
+        """The goal in lines."""
+        lines = Content.styled(self._goal, "bold").wrap(max(width, 1)) if self._goal else [Content("")]
+        if len(lines) > _MOST_LINES:
+            *lines, last = lines[:_MOST_LINES]
+            lines.append(last.truncate(width - 1) + Content.styled("…", "bold"))
+        return lines
+
+    def _with_words(self, line: Content, width: int) -> Content:
+        """A line with as many words to its right as there is room for."""
+        for dropped in range(len(_DROPPED) + 1):
+            kept = [(word, name) for name, word in self._words.items() if word and name not in _DROPPED[:dropped]]
+            words = [Content.styled(word, "" if name == "turn" else "$quiet") for word, name in kept]
+            right = Content.styled(" · ", "$quiet").join(words)
+            right += Content.assemble("  " if kept else "", (f" {self._mode} ", "bold reverse"))
+            gap = width - line.cell_length - right.cell_length
+            if gap >= _LEAST_GAP or not self._goal:
+                return (line.pad_right(max(gap, 0)) + right).truncate(width, ellipsis=True)
+        return line
 
 
 class Tabs(Widget):
@@ -65,79 +242,19 @@ class EpisodePanes(Vertical):
     below the story.
     """
 
-    DEFAULT_CSS = """
-    EpisodePanes {
-        height: 1fr;
-        & > Horizontal { height: 1fr; }
-        & #left { width: 34; height: 1fr; }
-        & #middle { width: 1fr; height: 1fr; }
-        & MindPane { width: 30; }
-        & ViewPane { display: none; }
-        & > Tabs { display: none; }
-        &.-wide #left { width: 70; }
-        &.-wide MindPane { width: 42; }
-        &.-alone MindPane { display: none; }
-        &.-alone.-mind MindPane { display: block; }
-        &.-drawn {
-            & #left { width: 64; }
-            & ViewPane { display: block; }
-            & HousePane { height: 10; }
-            & MindPane { display: none; }
-            &.-camera HousePane { display: none; }
-            &.-camera #left { width: 62%; }
-            &.-camera.-house HousePane { display: block; }
-            &.-mind #left { display: none; }
-            &.-mind MindPane { display: block; width: 50; }
-            &.-wide {
-                & #left { display: block; width: 84; }
-                &.-camera #left { width: 104; }
-                & HousePane { height: 16; }
-                & MindPane { display: block; width: 42; }
-                &.-alone MindPane { display: none; }
-                &.-alone.-mind MindPane { display: block; }
-            }
-        }
-        &.-middling {
-            & > Tabs { display: block; }
-            & MindPane { display: none; }
-            &.-mind #left { display: none; }
-            &.-mind MindPane { display: block; width: 34; }
-            &.-drawn #left { width: 48; }
-        }
-        &.-narrow {
-            & > Tabs { display: block; }
-            & #left, & #middle, & MindPane { width: 1fr; display: none; }
-            & ViewPane { display: none; }
-            & HousePane { height: 1fr; }
-            &.-story #middle, &.-house #left, &.-view #left, &.-mind MindPane { display: block; }
-            &.-drawn {
-                & #left { display: block; width: 48%; }
-                & ViewPane { display: block; }
-                & HousePane { display: none; }
-                &.-view #left, &.-house #left { width: 1fr; }
-                &.-house ViewPane { display: none; }
-                &.-house HousePane { display: block; }
-            }
-        }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(
-        self,
-        teaching: str = "",
-        prices: Prices | None = None,
-        game: tuple[World, Task] | None = None,
-        *,
-        alone: bool = False,
+        self, teaching: str, prices: Prices | None = None, game: tuple[World, Task] | None = None, *, alone: bool = False
     ) -> None:
-        super().__init__(classes="-story")
-        self.set_class(alone, "-alone")
+        super().__init__(classes="-story -alone" if alone else "-story")
         self.pane: Pane = "story"
         self._large = False
         self.view = ViewPane(game)
         self.story = Story(teaching)
         self.house = HousePane()
         self.mind = MindPane(prices)
+        self._panes: dict[Pane, Widget] = dict(zip(PANES, (self.story, self.house, self.mind, self.view), strict=True))
         self.ending = Ending()
         self._header = GameHeader()
         self._tabs = Tabs()
@@ -176,7 +293,7 @@ class EpisodePanes(Vertical):
         """Show and focus ``pane``."""
         self.pane = pane
         self._fold()
-        self._widgets[pane].focus()
+        self._panes[pane].focus()
 
     @property
     def panes(self) -> tuple[Pane, ...]:
@@ -201,7 +318,8 @@ class EpisodePanes(Vertical):
         """Show one pane at a time, as large as the screen, or all that have room again."""
         self._large = not self._large
         self._lay_out()
-        self.show_pane(self._focused)
+        focused: list[Pane] = [pane for pane in self.panes if self._panes[pane].has_focus]
+        self.show_pane(focused[0] if focused else self.pane)
 
     def widen(self, by: int) -> bool:
         """Make the panes at the left wider by so many columns; False where they do not stand beside the story."""
@@ -220,18 +338,6 @@ class EpisodePanes(Vertical):
         self.set_class(NARROW <= width < MIDDLING and not self._large, "-middling")
         self.set_class(width >= WIDE and not self._large, "-wide")
         self._fold()
-
-    @property
-    def _focused(self) -> Pane:
-        """The pane that has the focus, else the one shown last."""
-        for pane in self.panes:
-            if self._widgets[pane].has_focus:
-                return pane
-        return self.pane
-
-    @property
-    def _widgets(self) -> dict[Pane, Widget]:
-        return {"story": self.story, "house": self.house, "mind": self.mind, "view": self.view}
 
     def _fold(self) -> None:
         # A changed class costs a layout of everything.

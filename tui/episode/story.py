@@ -1,6 +1,6 @@
 """The Story pane: turns, observations and folded thoughts. It follows the game until one scrolls up.
 
-`StoryLayout` lays a turn out in the order of events: its notes (each folded to one line until it is opened), the command beside
+`_Layout` lays a turn out in the order of events: its notes (each folded to one line until it is opened), the command beside
 its number, and the observation below. All of it is untrusted text: made printable, never read as markup.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import ClassVar
 
@@ -22,35 +22,24 @@ from textual.message import Message
 from textual.strip import Strip
 
 from housequest.agent.episodes.events import Started
-from housequest.tui.episode.house_state import wanted_kinds
+from housequest.tui.episode.house import wanted_kinds
 from housequest.tui.episode.state import EpisodeMoment, StoryNote, TurnEntry, ViewState
 from housequest.tui.text import LONGEST_TEXT, cut, plural, printable
 from housequest.tui.theme import role_style
 from housequest.tui.widgets.lines import FramedPane
 
-_CONTEXT = 2
-"""Lines kept in sight above and below a turn that is scrolled to."""
-_AIRY = 30
-"""Lines from which on a blank one separates turns."""
-MEASURE = 96
-"""The longest line, in cells: longer ones are hard to follow."""
-
-_NAMES = 8
-"""Cells for a role's name where there is room, so that notes line up."""
+_CONTEXT = 2  # lines kept in sight above and below a turn that is scrolled to
+_AIRY = 30  # lines from which on a blank one separates turns
+_MEASURE = 96  # the longest line, in cells: longer ones are hard to follow
+_NAMES = 8  # cells for a role's name where there is room, so that notes line up
 _ROOMY = 48
 
-
-@dataclass(frozen=True, slots=True)
-class FoldableNote:
-    """A note that can be opened: the event it follows, its place among the notes there, and itself."""
-
-    after: int | None
-    number: int
-    note: StoryNote
+_Fold = tuple[int | None, int, StoryNote]
+"""A note that can be opened: the event it follows, its place among the notes there, and itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class StoryLine:
+class _Line:
     """One line of the story: its margin and its text.
 
     ``fold`` is the note that a click opens or closes. ``turn``: it is part of the command or the observation.
@@ -58,66 +47,58 @@ class StoryLine:
 
     margin: Content
     text: Content
-    fold: FoldableNote | None = None
+    fold: _Fold | None = None
     turn: bool = False
 
 
-class StoryLayout:
-    """Lays out an episode for one width, in cells.
+class _Layout:
+    """Lays out an episode for one width, in cells. Notes are folded to a line, except those which are ``opened``.
 
     ``wanted`` are the kinds of things to highlight in observations. ``airy`` puts a blank line between turns.
     """
 
-    def __init__(self, width: int, wanted: Collection[str] = (), *, airy: bool = False) -> None:
-        self._width = max(12, min(width - len(_INDENT) - 1, MEASURE))
+    def __init__(self, opened: Callable[[_Fold], bool], width: int, wanted: Collection[str], airy: bool) -> None:
+        self._opened = opened
+        self._width = max(12, min(width - len(_INDENT) - 1, _MEASURE))
         words = "|".join(sorted(map(re.escape, wanted), key=lambda word: (-len(word), word)))
         # Things of these kinds: after an article, or before a number.
         found = rf"(?:(?<=\ba )|(?<=\ban )|(?<=\bthe ))(?:{words})(?: \d+)?\b|\b(?:{words}) \d+\b"
         self._wanted = re.compile(found, re.IGNORECASE) if words else None
-        self._gap = (_BLANK,) if airy else ()
+        self.gap = (_BLANK,) if airy else ()
         self._end = () if airy else (_BLANK,)
 
-    def opening(self, started: Started) -> tuple[StoryLine, ...]:
+    def opening(self, started: Started) -> tuple[_Line, ...]:
         """The first observation, with the task highlighted."""
         goal = started.goal.strip()
-        rows: list[StoryLine] = []
+        rows: list[_Line] = []
         for line in _lines(started.opening):
             if goal and goal in line:
                 text = Content(line).stylize("bold $goal")
             else:
                 text = self._observed(line, quiet=line.startswith(_BANNER))
-            rows += _beneath(_wrapped(text, self._width), turn=True)
+            rows += (_Line(_INDENT, part, turn=True) for part in _wrapped(text, self._width))
         return (*rows, *self._end)
 
-    def entry(self, entry: TurnEntry, after: int | None, opened: Container[FoldableNote]) -> tuple[StoryLine, ...]:
-        """One turn, which followed the event ``after``; the notes in ``opened`` are shown in full."""
+    def entry(self, entry: TurnEntry, after: int | None) -> tuple[_Line, ...]:
+        """One turn, which followed the event ``after``."""
         # A note that repeats the command which a person gave is left out.
         given = f"\u201c{entry.command}\u201d" if entry.by == "person" else None
         notes = [note for note in entry.notes if note.kind != "person" or given is None or given not in note.text]
-        return (*self._gap, *self._notes(notes, after, opened), *self._command(entry), *self._observation(entry))
+        return (*self.gap, *self.notes(notes, after), *self._command(entry), *self._observation(entry))
 
-    def notes(
-        self, notes: Sequence[StoryNote], after: int | None, opened: Container[FoldableNote], *, failed: bool = False
-    ) -> tuple[StoryLine, ...]:
-        """The notes after the event ``after``, each folded unless it is in ``opened``.
+    def words(self, text: str) -> list[_Line]:
+        """Text of the screen's own."""
+        return [_Line(_INDENT, line) for line in self._wrapped(text, "$quiet")]
 
-        If a model ``failed`` and a person is asked what to do, the reason is open, and folded if it is in ``opened``.
+    def notes(self, notes: Sequence[StoryNote], after: int | None, *, failed: bool = False) -> Iterator[_Line]:
+        """The notes after the event ``after``.
+
+        If a model ``failed`` and a person is asked what to do, the reason is open, and folded where others are opened.
         """
         present = len(notes) - 1 if failed and notes and notes[-1].kind == "fault" else None
-        rows = tuple(self._notes(notes, after, opened, present))
-        return (*self._gap, *rows) if rows else ()
-
-    def words(self, text: str) -> tuple[StoryLine, ...]:
-        """Text of the screen's own."""
-        lines = self._wrapped(text, "$quiet")
-        return (*self._gap, *_beneath(lines)) if lines else ()
-
-    def _notes(
-        self, notes: Iterable[StoryNote], after: int | None, opened: Container[FoldableNote], present: int | None = None
-    ) -> Iterator[StoryLine]:
         roomy = self._width >= _ROOMY
         for number, note in enumerate(notes):
-            fold = FoldableNote(after, number, note)
+            fold = after, number, note
             hue = "$fault" if note.kind == "fault" else role_style(note.role)
             name = f"{_one_line(note.role):<{_NAMES}}  " if roomy else f"{_one_line(note.role)} "
             hang = len(name) if roomy else 0
@@ -125,7 +106,7 @@ class StoryLayout:
             said = Content(_one_line(note.text))
             room = max(1, self._width - 2 - len(name))
             whole = said.cell_length <= room and "\n" not in note.text.strip()
-            if whole or (fold in opened) == (number == present):
+            if whole or self._opened(fold) == (number == present):
                 mark = _MARKS.get(note.kind, "·" if whole else "▸")
                 text = said if whole else said.truncate(room - 1).rstrip() + "…"
                 lines = [text.stylize(style)]
@@ -136,10 +117,10 @@ class StoryLayout:
                     lines = [Content(""), *lines]
             margin = Content.assemble(_INDENT, (f"{mark} {name}", hue))
             for line in lines:
-                yield StoryLine(margin, line, fold)
+                yield _Line(margin, line, fold)
                 margin = Content(" " * (len(_INDENT) + 2 + hang))
 
-    def _command(self, entry: TurnEntry) -> Iterator[StoryLine]:
+    def _command(self, entry: TurnEntry) -> Iterator[_Line]:
         if entry.command is None:
             text = Content("no command: the turn is spent").stylize("italic $quiet")
         else:
@@ -148,12 +129,13 @@ class StoryLayout:
             text += Content(f"  {entry.by}").stylize(role_style("person"))
         margin = Content(f" {entry.turn:>2} ".ljust(len(_INDENT))).stylize("$quiet")
         for line in _wrapped(text, self._width):
-            yield StoryLine(margin, line, turn=True)
+            yield _Line(margin, line, turn=True)
             margin = _INDENT
 
-    def _observation(self, entry: TurnEntry) -> tuple[StoryLine, ...]:
+    def _observation(self, entry: TurnEntry) -> Iterator[_Line]:
         seen = [_wrapped(self._observed(line, quiet=not entry.accepted), self._width) for line in _lines(entry.observation)]
-        return _beneath([*chain(*seen), *self._wrapped(entry.explanation or "", "italic")], turn=True)
+        for line in chain(*seen, self._wrapped(entry.explanation or "", "italic")):
+            yield _Line(_INDENT, line, turn=True)
 
     def _wrapped(self, text: str, style: str, hang: int = 0) -> list[Content]:
         return [line for part in _lines(text) for line in _wrapped(Content(part).stylize(style), self._width - hang)]
@@ -167,9 +149,8 @@ class StoryLayout:
 
 
 _INDENT = Content(" " * 5)
-_BLANK = StoryLine(Content(""), Content(""))
-_BANNER = "-="
-"""Begins the game's greeting, which tells nothing."""
+_BLANK = _Line(Content(""), Content(""))
+_BANNER = "-="  # begins the game's greeting, which tells nothing
 _MARKS = {"plan": "◆", "fault": "!", "person": "»", "answer": "«"}
 """Marks of notes other than thoughts, so that nothing depends on colour alone."""
 
@@ -178,27 +159,8 @@ _MARKS = {"plan": "◆", "fault": "!", "person": "»", "answer": "«"}
 class _Block:
     """The lines of the opening, of one turn, or of what came since the last turn; a click on them picks ``event``."""
 
-    rows: tuple[StoryLine, ...]
+    rows: Sequence[_Line]
     event: int | None = None
-
-
-@dataclass(slots=True)
-class _OpenNotes:
-    """Which notes are open: all, or answers to hints alone, with exceptions."""
-
-    all: bool = False
-    exceptions: set[FoldableNote] = field(default_factory=set[FoldableNote])
-
-    def __contains__(self, fold: object) -> bool:
-        answer = isinstance(fold, FoldableNote) and fold.note.kind == "answer"
-        return (fold in self.exceptions) != (self.all or answer)
-
-    def toggle(self, fold: FoldableNote) -> None:
-        self.exceptions ^= {fold}
-
-    def toggle_all(self) -> None:
-        self.all = not self.all
-        self.exceptions.clear()
 
 
 class Story(FramedPane):
@@ -225,13 +187,14 @@ class Story(FramedPane):
         self._teaching = teaching
         self._moment = EpisodeMoment()
         self._start: int | None = None
-        self._open_notes = _OpenNotes()
+        self._all_open = False
+        self._toggled = set[_Fold]()
         self._selected: int | None = None
         self._followed = True
         self.following = True
         """Whether it stays at its end."""
         self._known = 0
-        self._story_layout = StoryLayout(80)
+        self._story_layout = _Layout(self._opened, 80, (), False)
         self._fits: tuple[int, frozenset[str], bool] | None = None
         self._laid_out: dict[int, _Block] = {}
         self._blocks: list[_Block] = []
@@ -269,7 +232,8 @@ class Story(FramedPane):
 
     def fold_all(self) -> None:
         """Open all notes, or close them all."""
-        self._open_notes.toggle_all()
+        self._all_open = not self._all_open
+        self._toggled.clear()
         self._lay_out()
 
     def render_line(self, y: int) -> Strip:
@@ -295,10 +259,8 @@ class Story(FramedPane):
         folds = {row.fold for row in rows if row.fold is not None}
         if place is None or not folds:
             raise SkipAction
-        opened = all(fold in self._open_notes for fold in folds)
-        for fold in folds:
-            if (fold in self._open_notes) == opened:
-                self._open_notes.toggle(fold)
+        opened = all(map(self._opened, folds))
+        self._toggled ^= {fold for fold in folds if self._opened(fold) == opened}
         self._lay_out(place)
         self._into_sight(place)
 
@@ -318,15 +280,19 @@ class Story(FramedPane):
             line = self.scroll_offset.y + place.y
             block, row = self._at(line)
             if row.fold is not None:
-                self._open_notes.toggle(row.fold)
+                self._toggled ^= {row.fold}
                 self._lay_out(self._block_at(line))
             elif block.event is not None:
                 self.post_message(self.Picked(block.event))
 
+    def _opened(self, fold: _Fold) -> bool:
+        """Whether a note is open: all are, or answers to hints alone, except those that were toggled."""
+        return (fold in self._toggled) != (self._all_open or fold[2].kind == "answer")
+
     def _block_at(self, line: int) -> int:
         return bisect_right(self._lines, line) - 1
 
-    def _at(self, line: int) -> tuple[_Block, StoryLine]:
+    def _at(self, line: int) -> tuple[_Block, _Line]:
         place = self._block_at(line)
         block = self._blocks[place]
         return block, block.rows[line - self._lines[place]]
@@ -351,8 +317,8 @@ class Story(FramedPane):
         top = min(self._block_at(self.scroll_offset.y), len(self._blocks) - 1)
         within = self.scroll_offset.y - self._lines[top] if top >= 0 else 0
         if only is None:
-            width, wanted, airy = self._fits = self._fitting()
-            self._story_layout = StoryLayout(width, wanted, airy=airy)
+            self._fits = self._fitting()
+            self._story_layout = _Layout(self._opened, *self._fits)
             self._laid_out.clear()
         elif (event := self._blocks[only].event) is not None:
             self._laid_out.pop(event, None)
@@ -370,13 +336,14 @@ class Story(FramedPane):
         for entry in moment.story[len(self._blocks) - 1 :]:
             # A rewind removes turns and may bring them back: they are laid out once.
             if entry.id not in self._laid_out:
-                self._laid_out[entry.id] = _Block(self._story_layout.entry(entry, after, self._open_notes), entry.id)
+                self._laid_out[entry.id] = _Block(self._story_layout.entry(entry, after), entry.id)
             self._add(self._laid_out[entry.id])
             after = entry.id
         self._known = min(self._known, len(moment.story))
-        pending = self._story_layout.notes(moment.notes, after, self._open_notes, failed=moment.failure is not None)
-        idle = not moment.story and not pending
-        self._add(_Block(self._story_layout.words(self._teaching) if idle else pending))
+        pending = [*self._story_layout.notes(moment.notes, after, failed=moment.failure is not None)]
+        if not moment.story and not pending:
+            pending = self._story_layout.words(self._teaching)
+        self._add(_Block((*self._story_layout.gap, *pending) if pending else ()))
         self.virtual_size = Size(self.scrollable_content_region.width, self._lines[-1])
         if self.following:
             self._to_the_end()
@@ -403,10 +370,6 @@ class Story(FramedPane):
 def _common(was: Sequence[TurnEntry], now: Sequence[TurnEntry]) -> int:
     """The number of turns at the front that are the same objects."""
     return next((n for n, (old, new) in enumerate(zip(was, now, strict=False)) if old is not new), min(len(was), len(now)))
-
-
-def _beneath(lines: Sequence[Content], *, turn: bool = False) -> tuple[StoryLine, ...]:
-    return tuple(StoryLine(_INDENT, line, turn=turn) for line in lines)
 
 
 def _wrapped(text: Content, width: int) -> list[Content]:

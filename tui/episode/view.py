@@ -21,12 +21,12 @@ from textual.strip import Strip
 
 from housequest.tui.base_screen import in_thread
 from housequest.tui.episode.state import EpisodeMoment, ViewState
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import LinesPane, flat
 
 if TYPE_CHECKING:
     from housequest.agent.base import Glimpse
-    from housequest.tui.episode.labels import LabelKind
-    from housequest.tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
+    from housequest.tui.episode.view_drawing import Drawn, LabelKind, ViewArtist, ViewWish
     from housequest.worlds.base import Reach, Task, World
     from housequest.worlds.options import Scalar
     from housequest.worlds.rooms.view import Drawing
@@ -61,17 +61,7 @@ class ViewPane(LinesPane):
     ``game`` is what is played; without it, the record says what was.
     """
 
-    DEFAULT_CSS = """
-    ViewPane {
-        padding: 0;
-        & > .view--goal { color: $goal; background: $background; text-style: bold; }
-        & > .view--new { color: $new; background: $background; }
-        & > .view--near { color: $foreground; background: $background; }
-        & > .view--far { color: $foreground; }
-        & > .view--quiet { color: $quiet; }
-        & > .view--false { color: $fault; background: $background; text-style: bold; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"view--{kind}" for kind in _KINDS}
 
     def __init__(self, game: tuple[World, Task] | None = None) -> None:

@@ -1,29 +1,34 @@
-"""One game: what is played, by whom and how, what that takes, and where it is recorded."""
+"""One game: what is played, by whom and how, and where it is recorded; and the house of the day.
+
+That is the same made-up house for everyone, with one try and a result to share. The date is the seed, so nothing has to be
+fetched. The records are all that is kept: the first game of a day counts, and the streak is counted from them.
+"""
 
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, timedelta
 from itertools import chain, count
 from pathlib import Path
 
-from housequest.agent.agents.registry import agent_spec, model_for
-from housequest.agent.base import Agent, AskPerson
+from housequest.agent.agents.registry import model_for
 from housequest.agent.config import Settings
-from housequest.agent.episodes.events import CallTiming, Event
-from housequest.agent.episodes.record import EpisodeRecorder, read_played
+from housequest.agent.episodes.events import Ended, Event, Stepped, TurnSpent
+from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.spec import slug
-from housequest.agent.models.base import Model
 from housequest.agent.setup import HUMAN, Setup, set_up
-from housequest.worlds.base import Env, Task, World
+from housequest.tui.text import plural
+from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.paths import open_file, state_folder
+from housequest.worlds.paths import state_folder
+from housequest.worlds.registry import make_world
 
 __all__ = ["HUMAN"]
 
-SEARCHED = 10_000
-"""Tasks of a split among which `next_game` looks for one of the same type."""
+SEARCHED = 10_000  # tasks of a split among which `next_game` looks for one of the same type
+_MARKS = 25  # in a line of the day's result
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,36 +52,19 @@ class GameConfig:
         return set_up(self.settings, self.world, self.agent)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenGame:
-    """What a game is played with. ``recorded`` are the events and timings of an unfinished game that goes on."""
+def next_game(game: GameConfig) -> GameConfig:
+    """The same game with the next task of the same type in its split; after the last one, the first.
 
-    setup: Setup
-    env: Env
-    agent: Agent
-    model: Model | None
-    recorded: tuple[Event | CallTiming, ...] = ()
-
-
-def open_game(game: GameConfig, question: AskPerson, resume: Path | None = None) -> OpenGame:
-    """Open the world, the agent and its model. This may take seconds.
-
-    ``question`` asks a person who plays alone, ``resume`` is the record to continue. Raises what the world, the model, the
-    record and the configuration raise.
+    Raises ``ConfigurationError`` where there is none.
     """
-    setup = game.setup()
-    recorded = tuple(read_played(resume, timing_file(resume))) if resume else ()
-    model = setup.make_model(attended=True)
-    agent = setup.make_agent(model, question)
-    return OpenGame(setup, setup.open(game.task), agent, model, recorded)
-
-
-def open_recorder(game: GameConfig, resume: Path | None, files: ExitStack) -> EpisodeRecorder:
-    """Record ``game`` in a new file, or continue ``resume``, until ``files`` are closed. Raises ``OSError``."""
-    path = resume.with_name(resume.name.removesuffix(".part")) if resume else record_file(game.task, game.agent)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    clock = files.enter_context(open_file(timing_file(path), "ab")) if agent_spec(game.agent).needs_model else None
-    return files.enter_context(EpisodeRecorder(path, clock=clock, label=path.stem, resume=resume is not None))
+    tasks = game.world.tasks(game.task.split)
+    place = game.task.number - tasks[0].number
+    # A split without end always has the type nearby.
+    for step in range(1, min(len(tasks), SEARCHED)):
+        task = tasks[(place + step) % len(tasks)]
+        if task.type == game.task.type and task.id != game.task.id:
+            return replace(game, task=task)
+    raise ConfigurationError(f"{game.task.split} has no other task of the type {game.task.type}; home has all of them.")
 
 
 def record_file(task: Task, agent: str) -> Path:
@@ -92,21 +80,72 @@ def partial_file(record: Path) -> Path:
     return record.with_name(f"{record.name}.part")
 
 
+def is_unfinished(record: Path) -> bool:
+    """Whether the game of ``record`` goes on."""
+    return record.suffix == ".part"
+
+
 def timing_file(record: Path) -> Path:
     """The file beside ``record`` with the timings of its calls."""
     return record.with_name(f"{record.name.removesuffix('.part').removesuffix('.jsonl')}.timing.jsonl")
 
 
-def next_game(game: GameConfig) -> GameConfig:
-    """The same game with the next task of the same type in its split; after the last one, the first.
+def daily_game(day: date) -> GameConfig:
+    """The game of this day, for a person alone and without help, whatever is configured."""
+    settings = Settings(agent=HUMAN)
+    world = make_world(settings.world, engine=settings.engine)
+    return GameConfig(world, world.task(_reference(day)), HUMAN, settings)
 
-    Raises ``ConfigurationError`` where there is none.
+
+def first_try(day: date) -> Path | None:
+    """The record of the first game that was begun on this day at its house; None before it was begun.
+
+    A game that was left before its first command was not played, and spends nothing.
     """
-    tasks = game.world.tasks(game.task.split)
-    place = game.task.number - tasks[0].number
-    # A split without end always has the type nearby.
-    steps = range(1, min(len(tasks), SEARCHED))
-    for task in (tasks[(place + step) % len(tasks)] for step in steps):
-        if task.type == game.task.type and task.id != game.task.id:
-            return replace(game, task=task)
-    raise ConfigurationError(f"{game.task.split} has no other task of the type {game.task.type}; home has all of them.")
+    found = (state_folder() / "episodes").glob(f"{day:%Y%m%d}-*-{slug(_reference(day))}-{HUMAN}*.jsonl*")
+    for record in sorted(file for file in found if ".timing." not in file.name):
+        if is_unfinished(record) or any(isinstance(event.body, Stepped | TurnSpent) for event in read_episode(record)):
+            return record
+    return None
+
+
+def daily_result(day: date, record: Path, world: World) -> Iterator[str]:
+    """The result of the finished game in ``record`` as a few lines to share, which say nothing about where things are.
+
+    There is a mark for each command that was given, taken back or not, and the days in a row, up to this one, on which the
+    house was won. Raises ``ConfigurationError`` where the record cannot be read.
+    """
+    task, told = world.task(_reference(day)), list(read_episode(record))
+    marks, won, par, streak = "".join(_marks(told)), _is_won(told), world.shortest(task), 1
+    while won and (before := first_try(day - timedelta(days=streak))) and not is_unfinished(before):
+        if not _is_won(list(read_episode(before))):
+            break
+        streak += 1
+    yield f"housequest daily {day:%Y-%m-%d}"
+    yield task.goal
+    best = f" (it can be done in {par})" if par is not None else ""
+    yield f"{'won in' if won else 'not won,'} {plural(len(marks), 'turn')}{best}"
+    yield from (marks[at : at + _MARKS] for at in range(0, len(marks), _MARKS))
+    if streak > 1:
+        yield f"{streak} days in a row"
+
+
+def _reference(day: date) -> str:
+    return f"generated:{day:%Y%m%d}"
+
+
+def _is_won(told: Sequence[Event]) -> bool:
+    ends = [event.body for event in told if isinstance(event.body, Ended)]
+    return bool(ends) and ends[-1].outcome == "won"
+
+
+def _marks(told: Sequence[Event]) -> Iterator[str]:
+    """A mark for each command: ✦ met a condition of the goal, × was refused, · anything else."""
+    best: int | None = None
+    for event in told:
+        if isinstance(event.body, Stepped):
+            met = event.body.met or 0
+            # Some conditions hold from the beginning.
+            further = event.body.won or (best is not None and met > best)
+            yield "✦" if further else "·" if event.body.accepted else "×"
+            best = max(best or 0, met)

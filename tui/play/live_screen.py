@@ -1,36 +1,98 @@
-"""The base of the screens with games in progress: their sessions, the prompt, the command line and the keys."""
+"""The base of the screens with games in progress: the games, the prompt, the command line and the keys."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.content import Content
 from textual.message import Message
+from textual.style import Style
+from textual.widget import Widget
 
+from housequest.agent.episodes.events import Ended, Event, Intervened
 from housequest.tui.base_screen import OpenScreen
 from housequest.tui.dialogs import PickDialog
+from housequest.tui.episode.state import ViewState, apply
+from housequest.tui.keymap import chosen_keys
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
-from housequest.tui.play.prompt import PromptBar, PromptContent, action_name
-from housequest.tui.play.session import Session, SessionUpdate
-from housequest.tui.play.status import PACES, PlayMode, SessionStatus, next_pace
+from housequest.tui.play.session import PACES, PlayMode, Session, SessionStatus, SessionUpdate, next_pace
 from housequest.tui.play.viewing import ViewScreen
-from housequest.tui.text import natural
+from housequest.tui.text import LONGEST_TEXT, cut, natural, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import HousequestError
 
 if TYPE_CHECKING:
     from housequest.agent.evaluation.analysis.experts import PathLengths
+    from housequest.agent.evaluation.analysis.failures import Failure
 
+NOTICE = 8.0  # seconds that a notice is shown
 _MEASURING = "par"
 _OPENING = "The world is still being opened."
-NOTICE = 8.0
-"""Seconds that a notice is shown."""
+
+PromptKind = Literal["thinking", "proposed", "yours", "waiting", "failed", "replaying", "selected", "over", "message"]
+"""``yours``: it is the person's turn; ``selected``: they look at a turn to go back to."""
+
+_LOOKS: dict[PromptKind, tuple[str, str]] = {
+    "thinking": ("… ", "$quiet"),
+    "proposed": ("▸ proposed  ", "$new"),
+    "yours": ("› your turn  ", "$role-person"),
+    "waiting": ("‖ paused  ", "$quiet"),
+    "failed": ("! the model failed  ", "$fault"),
+    "replaying": ("▷ replay  ", "$new"),
+    "selected": ("▌ turn  ", "$new"),
+    "over": ("■ ", "$quiet"),
+    "message": ("· ", "$quiet"),
+}
+"""What the text of a prompt begins with, and its style."""
+_BROAD = 100  # columns from which on text and keys share a line
+_ROOM = 40  # cells that a failure leaves to its keys on such a line
+_MOST_LINES = 3  # of a failure, which ends with the way out
+
+THEN = {"esc": "then"}
+"""What comes before the keys that are letters as long as something is typed."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHint:
+    """A key, and in a word or two what it ``does``; a click runs ``action``."""
+
+    key: str
+    does: str
+    action: str = ""
+
+    def shown(self) -> Content:
+        hint = Content.assemble((self.key, "bold $foreground"), (f" {self.does}" if self.does else "", "$quiet"))
+        return hint.stylize(Style.from_meta({"@click": self.action})) if self.action else hint
+
+
+@dataclass(frozen=True, slots=True)
+class PromptContent:
+    """What the prompt says: its kind, its text, and the keys that come next."""
+
+    kind: PromptKind
+    text: str
+    keys: tuple[KeyHint, ...] = ()
+
+
+def hints(keys: Sequence[Binding], words: Mapping[str, str]) -> tuple[KeyHint, ...]:
+    """The keys of ``words``, by how they are shown, each with what it does; a click does what ``keys`` bind to it."""
+    actions: dict[str, str] = {}
+    for key in keys:
+        shown = key.key_display or key.key
+        actions |= {shown: f"screen.{key.action}", shown.partition(" ")[0]: f"screen.{key.action}"}
+    return tuple(KeyHint(key, does, actions.get(key, "")) for key, does in words.items())
+
+
+def action_name(action: str) -> str:
+    """``action`` without its parameters."""
+    return action.partition("(")[0]
 
 
 def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
@@ -42,11 +104,124 @@ def with_explanations(keys: Sequence[Binding]) -> list[Binding]:
     ]
 
 
+def end_of(heard: str, longest: int) -> str:
+    """The last ``longest`` characters of a reply that is being written, on one line, behind a mark where there were more."""
+    words = " ".join(heard.split())
+    return words if len(words) <= longest else f"…{words[-longest:]}"
+
+
+class PromptBar(Widget):
+    """What the game asks of the person, and what the next keys do.
+
+    One line where the window is wide, with the keys at its end; else two. A long failure gets up to `_MOST_LINES`.
+    """
+
+    DEFAULT_CSS = "PromptBar { height: 2; padding: 0 1; }"
+
+    _content = PromptContent("message", "")
+    _seconds: float | None = None
+
+    def show(self, kind: PromptKind, text: str, keys: Sequence[KeyHint] = (), seconds: float | None = None) -> None:
+        """Show ``text`` and what ``keys`` do; ``seconds``: how long it has taken so far."""
+        content = PromptContent(kind, text, tuple(keys))
+        if (content, seconds) != (self._content, self._seconds):
+            self._content, self._seconds = content, seconds
+            self.on_resize()
+
+    def on_resize(self) -> None:
+        broad = self.size.width + 2 >= _BROAD
+        said = self._message()
+        if self._content.kind == "failed" and said.cell_length > self.content_size.width - (_ROOM if broad else 0):
+            self.styles.height = 1 + len(self._lines(said))
+        else:
+            self.styles.height = 2 - broad
+        self.refresh()
+
+    def render(self) -> Content:
+        width, height = self.content_size
+        said = self._message()
+        if height > 1:
+            lines = (line.truncate(max(1, width), ellipsis=True) for line in self._lines(said))
+            return Content("\n").join([*lines, self._keys(width)])
+        keys = self._keys(max(width // 3, width - said.cell_length - 3))
+        said = said.truncate(max(1, width - keys.cell_length - 3), ellipsis=True)
+        return Content.assemble(said, " " * max(0, width - said.cell_length - keys.cell_length), keys)
+
+    def _message(self) -> Content:
+        label, style = _LOOKS[self._content.kind]
+        text = printable(" ".join(cut(self._content.text, LONGEST_TEXT).split()))
+        took = "" if self._seconds is None else f"  {self._seconds:.0f} s"
+        weight = "bold" if self._content.kind == "proposed" else ""
+        return Content.assemble((label, f"bold {style}"), (text, weight), (took, "$quiet"))
+
+    def _lines(self, said: Content) -> list[Content]:
+        if self._content.kind != "failed":
+            return [said]
+        lines = list(said.wrap(max(1, self.content_size.width)))
+        return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], Content(" ").join(lines[_MOST_LINES - 1 :])]
+
+    def _keys(self, width: int) -> Content:
+        """What the keys do, as the person changed them: in full, else in a word each, else without the last ones."""
+        keys = list(self._content.keys)
+        if chosen := chosen_keys(self.app):  # pyright: ignore[reportUnknownMemberType]
+            changed = {f"screen.{key.action}": key for key in Binding.make_bindings(self.screen.BINDINGS) if key.id in chosen}
+            for at, key in enumerate(keys):
+                if key.action in changed:
+                    keys[at] = replace(key, key=self.app.get_key_display(changed[key.action]))  # pyright: ignore[reportUnknownMemberType]
+        row = Content.styled(" · ", "$quiet").join(key.shown() for key in keys)
+        brief = [replace(key, does=key.does.partition(" ")[0]) for key in keys]
+        while row.cell_length > width and brief:
+            row = Content("  ").join(key.shown() for key in brief)
+            brief.pop()
+        return row.truncate(max(1, width), ellipsis=True)
+
+
+class LiveGame:
+    """One session, with the state that its events lead to and, once it has ended, why it was not won."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = ViewState()
+        self.failure: Failure | None = None
+        self.events: list[Event] = []
+        self.rewound = False
+        """Whether it has several branches, or begins its second one now."""
+
+    @property
+    def game(self) -> GameConfig:
+        return self.session.game
+
+    @property
+    def status(self) -> SessionStatus:
+        return self.session.status
+
+    def apply(self, update: SessionUpdate) -> bool:
+        """Apply an update of the session; True if a branch ended with it."""
+        if isinstance(update, SessionStatus):
+            return False
+        self.state = apply(self.state, update)
+        if not isinstance(update, Event):
+            return False
+        self.events.append(update)
+        self.rewound = self.rewound or (isinstance(update.body, Intervened) and update.body.action == "rewind")
+        if not isinstance(update.body, Ended):
+            return False
+        from housequest.agent.evaluation.analysis.failures import failure_of
+
+        self.failure = failure_of(self.events)
+        return True
+
+
 class LiveScreen(ViewScreen):
-    """Runs sessions and shows them. A key that does nothing now explains why when it is pressed."""
+    """Plays ``games`` and shows them: the first is the person's, the last has the pace. A key that does nothing says why.
+
+    A screen makes its games of `new_session`, says by ``refusal`` and ``prompt`` what can be done, and updates its own widgets
+    in ``show``, which comes after each update of a game.
+    """
 
     KEYS: ClassVar[tuple[Binding, ...]]
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset(("line", "edit", "hint"))
+    games: tuple[LiveGame, ...] = ()
 
     @dataclass
     class Updated(Message):
@@ -59,7 +234,6 @@ class LiveScreen(ViewScreen):
         super().__init__()
         self._game = game
         self.par: PathLengths | None = None
-        self.enacted = ""
         self._measured = False
         self._typing = False
         self._refused: tuple[str, ...] = ()
@@ -77,25 +251,23 @@ class LiveScreen(ViewScreen):
         """What the prompt says now."""
         raise NotImplementedError
 
+    def focus_story(self) -> None:
+        """Give the letter keys back their meaning."""
+        raise NotImplementedError
+
+    def ended(self) -> None:
+        """A branch of a game has ended."""
+
     @property
     def session(self) -> Session:
         """The game that the person plays."""
-        raise NotImplementedError
+        return self.games[0].session
 
     @property
     def at_stake(self) -> str:
         if self._line.value:
             return "What you typed is not sent yet."
         return "The game is not over." if self.session.status.waiting not in {"opening", "over", "closed"} else ""
-
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        """Every game on this screen; the pace is that of the last one."""
-        return (self.session,)
-
-    def focus_story(self) -> None:
-        """Give the letter keys back their meaning."""
-        raise NotImplementedError
 
     def show(self) -> None:
         """Update every widget."""
@@ -129,17 +301,15 @@ class LiveScreen(ViewScreen):
 
     def compose_controls(self) -> ComposeResult:
         """The prompt, the command line and the keys, below the games."""
-        yield self._prompt
-        yield self._line
-        yield self._bar
+        yield from (self._prompt, self._line, self._bar)
 
     def on_mount(self) -> None:
         self.start()
         self.show()
 
     async def on_unmount(self) -> None:
-        for session in self.sessions:
-            await session.close()
+        for game in self.games:
+            await game.session.close()
 
     def end_workers(self) -> None:
         """Cancel all workers but the sessions, which `on_unmount` closes."""
@@ -147,8 +317,8 @@ class LiveScreen(ViewScreen):
 
     def start(self) -> None:
         """Play the games in the background."""
-        for session in self.sessions:
-            self.run_worker(session.run(), name="game", group="game")
+        for game in self.games:
+            self.run_worker(game.session.run(), name="game", group="game")
 
     def measure(self) -> None:
         """Find out, once, in how many turns the task can be won."""
@@ -181,6 +351,13 @@ class LiveScreen(ViewScreen):
         """Play the command that was typed."""
         self.session.play(command)
 
+    def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
+        for game in self.games:
+            if game.session is message.session:  # and not one that was closed for another
+                if game.apply(message.update):
+                    self.ended()
+                self.show()
+
     def on_command_line_submitted(self, message: CommandLine.Submitted) -> None:
         if (refusal := self.refusal("line")) is not None:
             if self.session.status.waiting in {"over", "closed"}:
@@ -210,16 +387,11 @@ class LiveScreen(ViewScreen):
 
     def action_commands(self) -> None:
         """List the possible commands; the chosen one is put in the command line."""
-
-        def chosen(command: str | None) -> None:
-            if command is not None:
-                self._line.prefill(command)
-
-        dialog = PickDialog("What is possible now", sorted(self.session.status.possible or (), key=natural))
-        self.app.push_screen(dialog, chosen)  # pyright: ignore[reportUnknownMemberType]
+        commands = sorted(self.session.status.possible or (), key=natural)
+        self.ask(PickDialog("What is possible now", commands), self._line.prefill)
 
     def action_pace(self, by: int) -> None:
-        session = self.sessions[-1]
+        session = self.games[-1].session
         if (pace := next_pace(PACES, session.status.pace, by)) != session.status.pace:
             session.set_pace(pace)
 

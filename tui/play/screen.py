@@ -18,8 +18,8 @@ from housequest.agent.models.registry import model_forms
 from housequest.tui.base_screen import OpenScreen
 from housequest.tui.desk.teaching import teach
 from housequest.tui.dialogs import PickDialog
-from housequest.tui.episode.branches import game_branches
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
+from housequest.tui.episode.recording import game_branches
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.story import Story
 from housequest.tui.home.recent import load_recent
@@ -27,11 +27,9 @@ from housequest.tui.keymap import EPISODE_GROUPS
 from housequest.tui.play.game import GameConfig, next_game
 from housequest.tui.play.guide import STEPS, Guide, remember
 from housequest.tui.play.line import CommandLine
-from housequest.tui.play.live_screen import LiveScreen, with_explanations
-from housequest.tui.play.prompt import PromptContent
-from housequest.tui.play.session import Session
+from housequest.tui.play.live_screen import LiveScreen, PromptContent, with_explanations
+from housequest.tui.play.session import PlayMode, Waiting
 from housequest.tui.play.state import KEYS, GameView, world_keys
-from housequest.tui.play.status import PlayMode, Waiting
 from housequest.tui.play.viewing import PaneScreen
 from housequest.tui.screens import screen_for
 from housequest.tui.text import printable
@@ -73,12 +71,15 @@ class PlayScreen(PaneScreen, LiveScreen):
         self._mode: PlayMode = "step" if guided else mode
         self._guide = Guide(hints=hints) if guided else None
         self._resume = resume
-        self._view = self._new_view(game)
+        self._begin(game)
         self._waiting: Waiting = "opening"
         self._since = monotonic()
-        teaching = _TEACHING["alone" if self.session.human else self.session.status.mode]
+        alone = self.session.human
+        teaching = _TEACHING["alone" if alone else self.session.status.mode]
         prices = game.settings.prices_of(game.model) if game.model else None
-        self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=self.session.human)
+        self.panes = EpisodePanes(teaching, prices, (game.world, game.task), alone=alone)
+        self.view = self.panes.view
+        self.enacted = ""
         for key in with_explanations(world_keys(game.world.keys)):
             self._bindings.bind(key.key, key.action, key.description, key.show, key.key_display)
 
@@ -93,39 +94,29 @@ class PlayScreen(PaneScreen, LiveScreen):
             self._remember_guide()
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
-    @property
-    def play_state(self) -> GameView:
+    def _begin(self, game: GameConfig) -> None:
+        self.play_state = GameView(self.new_session(game, self._mode, self._resume))
         """The game, and what of it is looked at."""
-        return self._view
+        self.games = (self.play_state,)
 
     def refusal(self, action: str) -> str | None:
-        why = None
-        match action:
-            case "end_guide" if self._guide is None or not self._guide.display:
-                why = "There is no guide here: / lists every key."
-            case "view":
-                why = self.view_refusal()
-            case "true_state":
-                why = self.true_refusal()
-            case _:
-                pass
-        return why or self._view.refusal(action)
+        why = {"view": self.view_refusal, "true_state": self.true_refusal, "end_guide": self._unguided}.get(action)
+        return (why and why()) or self.play_state.refusal(action)
+
+    def _unguided(self) -> str | None:
+        return None if self._guide is not None and self._guide.display else "There is no guide here: / lists every key."
 
     def prompt(self) -> PromptContent:
-        return self._view.prompt(typing=self._line.has_focus_within)
-
-    @property
-    def session(self) -> Session:
-        return self._view.session
+        return self.play_state.prompt(typing=self._line.has_focus_within)
 
     def focus_story(self) -> None:
         self.panes.show_pane("story")
 
     def show(self) -> None:
-        view, status = self._view, self.session.status
+        view, status = self.play_state, self.session.status
         self.panes.mind.destinations = status.destinations
         watched, acting = view.refusal("true_state") is None, view.refusal("interact") is None
-        self.panes.view.glimpses, self.panes.view.pace = self.session.glimpses, status.pace
+        self.view.glimpses, self.view.pace = self.session.glimpses, status.pace
         if self._guide is not None:
             self._guide.show(len(STEPS) if status.waiting in {"over", "closed"} else view.state.moment.turn)
         mode = _MODES[status.mode] if status.waiting != "over" else "OVER"
@@ -136,22 +127,19 @@ class PlayScreen(PaneScreen, LiveScreen):
         super().show()
 
     def submit(self, command: str) -> None:
-        self._view.cursor = None
+        self.play_state.cursor = None
         super().submit(command)
         self._leave_line()
 
-    def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
-        if message.session is self.session:  # not one that was closed for another
-            if self._view.apply(message.update):
-                self.measure()
-                if self.session.game.world.enacts:
-                    self._enact()
-            self.show()
+    def ended(self) -> None:
+        self.measure()
+        if self.session.game.world.enacts:
+            self._enact()
 
     @work(group="enacted", exclusive=True)
     async def _enact(self) -> None:
         """Find out what became of the game in the simulator."""
-        game, story = self.session.game, self._view.state.moment.story
+        game, story = self.session.game, self.play_state.state.moment.story
         commands = [entry.command for entry in story if entry.command is not None]
         try:
             enacted = await self.in_thread(partial(enacted_game, game.world, game.task, commands))
@@ -161,7 +149,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.say(printable(f"It was {enacted.words}.") if enacted is not None and enacted.divergences else "")
 
     def on_story_picked(self, message: Story.Picked) -> None:
-        self._view.look_at(message.event_id)
+        self.play_state.look_at(message.event_id)
         self.show()
 
     def on_command_line_hinted(self, message: CommandLine.Hinted) -> None:
@@ -183,8 +171,8 @@ class PlayScreen(PaneScreen, LiveScreen):
             self.refresh_bindings()
 
     def action_step(self) -> None:
-        if self.panes.view.moving:
-            self.panes.view.skip()
+        if self.view.moving:
+            self.view.skip()
             return
         self._to_present()
         if self.session.status.waiting == "verdict":
@@ -199,7 +187,7 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def action_command(self, command: str) -> None:
         """Play a command by its key: who does so has taken over."""
-        self._view.cursor = None
+        self.play_state.cursor = None
         self.session.set_mode("you")
         self.session.play(command)
         self.show()
@@ -207,7 +195,7 @@ class PlayScreen(PaneScreen, LiveScreen):
     @work(group="interact", exclusive=True)
     async def action_interact(self, choosing: bool) -> None:
         """Do the likeliest with what is in the middle of the picture, or let the person choose what."""
-        view = self.panes.view
+        view = self.view
         if view.mode == "off":
             self.say("The View is off: v shows what is in the middle.")
             return
@@ -220,8 +208,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         elif not commands:
             self.say(f"x does nothing here: {printable(reach.why)}.")
         elif choosing and len(commands) > 1:
-            dialog = PickDialog("What to do with what is in the middle", commands)
-            self.app.push_screen(dialog, lambda command: self.action_command(command) if command else None)  # pyright: ignore[reportUnknownMemberType]
+            self.ask(PickDialog("What to do with what is in the middle", commands), self.action_command)
         else:
             self.action_command(commands[0])
 
@@ -235,7 +222,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.session.accept()
 
     def action_edit(self) -> None:
-        self._line.prefill(self._view.state.moment.proposal or "")
+        self._line.prefill(self.play_state.state.moment.proposal or "")
 
     def action_other(self) -> None:
         self._to_present()
@@ -249,46 +236,45 @@ class PlayScreen(PaneScreen, LiveScreen):
         self._line.prefill("?")
 
     def action_escape(self) -> None:
-        if self._view.cursor is None:
+        if self.play_state.cursor is None:
             self.session.interrupt()
         self._to_present()
 
     def action_back(self) -> None:
-        self._view.move(-1)
+        self.play_state.move(-1)
         self.show()
 
     def action_forward(self) -> None:
-        self._view.move(1)
+        self.play_state.move(1)
         self.show()
 
     def action_branch(self) -> None:
-        self._view.branch()
+        self.play_state.branch()
         self.show()
 
     @work(group="branches", exclusive=True)
     async def action_branches(self) -> None:
         """Put the branches side by side, and look at the turn that is chosen there, from which one can play on."""
-        found = await self.in_thread(partial(game_branches, tuple(self._view.events)))
-        dialog = BranchesDialog(found, self._view.cursor, does="look at it")
-        self.app.push_screen(dialog, self._to_branch)  # pyright: ignore[reportUnknownMemberType]
+        found = await self.in_thread(partial(game_branches, tuple(self.play_state.events)))
+        self.ask(BranchesDialog(found, self.play_state.cursor, does="look at it"), self._to_branch)
 
-    def _to_branch(self, chosen: BranchChoice | None) -> None:
-        if chosen is not None:
-            self._view.look_at(chosen.event, None if chosen.branch.current else chosen.branch.end)
-            self.show()
+    def _to_branch(self, chosen: BranchChoice) -> None:
+        branch, event = chosen
+        self.play_state.look_at(event, None if branch.current else branch.end)
+        self.show()
 
     def action_play_as(self, mode: str) -> None:
         """Play the same task from its beginning in another mode."""
         self.post_message(OpenScreen(screen_for(mode), (self.session.game, mode), instead=True))
 
     def action_teach(self) -> None:
-        if refusal := teach(self, self._view.moment, self.session.record):
+        if refusal := teach(self, self.play_state.moment, self.session.record):
             self.say(refusal)
 
     def action_model(self) -> None:
         models = load_recent().recent.used(self.session.game.model or "").models
-        dialog = PickDialog("Another model", models, free=True, about=f"A model is named {model_forms()}.")
-        self.app.push_screen(dialog, self._change_model)  # pyright: ignore[reportUnknownMemberType]
+        about = f"A model is named {model_forms()}."
+        self.ask(PickDialog("Another model", models, free=True, about=about), self._change_model)
 
     async def action_retry(self) -> None:
         if self.session.status.waiting == "closed":
@@ -311,12 +297,9 @@ class PlayScreen(PaneScreen, LiveScreen):
         else:
             self.post_message(OpenScreen("play", (game, self._mode), instead=True))
 
-    def _new_view(self, game: GameConfig) -> GameView:
-        return GameView(self.new_session(game, self._mode, self._resume))
-
     async def _restart(self, game: GameConfig) -> None:
         await self.session.close()
-        self._view = self._new_view(game)
+        self._begin(game)
         self.start()
         self.show()
 
@@ -333,15 +316,11 @@ class PlayScreen(PaneScreen, LiveScreen):
             self.focus_story()
 
     def _to_present(self) -> None:
-        self._view.cursor = None
+        self.play_state.cursor = None
         self.show()
 
-    def _change_model(self, model: str | None) -> None:
-        if model is not None:
-            self._go_on_with(model)
-
     @work(group="model", exclusive=True)
-    async def _go_on_with(self, model: str) -> None:
+    async def _change_model(self, model: str) -> None:
         game, session = self.session.game, self.session
         try:
             if session.status.waiting == "closed":

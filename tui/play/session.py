@@ -8,42 +8,81 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from housequest.agent.base import Glimpse, Turn
+from housequest.agent.agents.registry import agent_spec
+from housequest.agent.base import Agent, Glimpse, Turn
+from housequest.agent.episodes import overseer
 from housequest.agent.episodes.emitter import wait_for_end
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.episodes.overseer import (
-    Accept,
-    Again,
-    Another,
-    Play,
-    Proceed,
-    ProposalAnswer,
-    Replace,
-    Rewind,
-    Stop,
-    SwitchModel,
-    TurnAnswer,
-)
-from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.episodes.record import EpisodeRecorder, read_played
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Model
 from housequest.agent.setup import Setup
 from housequest.tui.base_screen import in_thread
-from housequest.tui.play.game import HUMAN, GameConfig, OpenGame, open_game, open_recorder, partial_file
-from housequest.tui.play.status import DEFAULT_PACE, PlayMode, SessionStatus, Waiting
+from housequest.tui.play.game import HUMAN, GameConfig, partial_file, record_file, timing_file
+from housequest.worlds.base import Env
 from housequest.worlds.errors import HousequestError, ModelError
+from housequest.worlds.paths import open_file
+
+PlayMode = Literal["watch", "step", "you"]
+"""The person watches the agent, decides on each of its commands, or plays in its place."""
+
+Waiting = Literal["opening", "deciding", "acting", "pace", "paused", "verdict", "turn", "failed", "over", "closed"]
+"""What a game waits for.
+
+The world to open, the agent, the world, the time of the next turn, the person to go on, their verdict on a proposal, their
+turn, their answer to a failure, what they do at the end, or nothing any more.
+"""
+
+PACES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 100.0)  # turns a second at most, while a person watches
+DEFAULT_PACE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStatus:
+    """The status of a game between its events.
+
+    ``pace`` is in turns a second; ``possible`` are the commands that would be accepted now, None where the world cannot list
+    them; ``hints`` wait for the agent's next turn; ``repeated``: what is proposed was declined at this turn; ``model`` is
+    the agent's, None where it has none; ``destinations`` say what goes to another machine; ``trouble`` why there is no game, or
+    no record of it; ``failure`` what the person is asked about.
+    """
+
+    mode: PlayMode
+    waiting: Waiting = "opening"
+    pace: float = DEFAULT_PACE
+    possible: tuple[str, ...] | None = None
+    hints: tuple[str, ...] = ()
+    repeated: bool = False
+    model: str | None = None
+    destinations: tuple[str, ...] = ()
+    trouble: str | None = None
+    failure: str | None = None
+
+    @property
+    def playing(self) -> bool:
+        """Whether there is a game that takes commands."""
+        return self.waiting not in {"opening", "closed"}
+
+
+def next_pace(paces: Sequence[float], pace: float, by: int) -> float:
+    """The next of ``paces`` above ``pace``, or below it where ``by`` is negative; ``pace`` itself at either end."""
+    further = [one for one in paces if (one - pace) * by > 0]
+    return min(further, key=lambda one: abs(one - pace), default=pace)
+
 
 R = TypeVar("R")
 
+_Opened = tuple[Setup, Env, Agent, Sequence[Event | CallTiming]]
+"""What a game is played with, and the events and timings of an unfinished one that goes on."""
 SessionUpdate = Event | CallTiming | SessionStatus
 
 
@@ -72,8 +111,8 @@ class Session:
         self._recorder: EpisodeRecorder | None = None
         self._models: list[Model] = []
         self._task: asyncio.Task[None] | None = None
-        self._decision: TurnAnswer | ProposalAnswer | None = None
-        self._change: SwitchModel | None = None
+        self._decision: overseer.TurnAnswer | overseer.ProposalAnswer | None = None
+        self._change: overseer.SwitchModel | None = None
         self._paused = False
         self._decided = False
         self._declined = set[str]()
@@ -108,13 +147,13 @@ class Session:
         """Open the game, play it, and wait at its end until it is left. The status says why a game could not be opened."""
         self._task = asyncio.current_task()
         try:
-            opened = await self._open()
+            setup, env, agent, recorded = await self._open()
             try:
-                if opened.model is not None:
-                    await _check_model(opened.setup, opened.model)
-                await self._play(opened)
+                for model in self._models:
+                    await _check_model(setup, model)
+                await self._play(setup, env, agent, recorded)
             finally:
-                opened.env.close()
+                env.close()
         except HousequestError as error:
             self._set(trouble=str(error))
         except OSError as error:  # the record is no longer where it was
@@ -130,14 +169,14 @@ class Session:
         if task is None or task.done():
             return
         if self.status.waiting == "over":
-            self._decide(Stop())
+            self._decide(overseer.Stop())
         else:
             task.cancel()
         await wait_for_end(task)
 
     def accept(self) -> None:
         """Execute the proposal."""
-        self._decide(Accept(), "verdict")
+        self._decide(overseer.Accept(), "verdict")
 
     def play_skill(self) -> None:
         """Let the agent play on until it begins another skill."""
@@ -152,24 +191,24 @@ class Session:
 
     def ask_for_another(self) -> None:
         """Have the agent propose something else."""
-        self._decide(Another(), "verdict")
+        self._decide(overseer.Another(), "verdict")
 
     def play(self, command: str) -> None:
         """Execute ``command`` in place of the agent's."""
         if self.status.waiting != "over":
-            self._decide(Play(command))
+            self._decide(overseer.Play(command))
 
     def hint(self, text: str) -> None:
         """Give the agent a hint: at once where it has just proposed or waits to be asked, else at its next turn."""
         if self.status.waiting == "verdict":
-            self._decide(Again(text))
+            self._decide(overseer.Again(text))
         elif self.status.playing:
             self._set(hints=(*self.status.hints, text))
             self.proceed()
 
     def proceed(self) -> None:
         """Ask the agent: go on after a pause, try again after a failure."""
-        self._decide(Proceed(), "paused", "failed")
+        self._decide(overseer.Proceed(), "paused", "failed")
 
     def set_mode(self, mode: PlayMode) -> None:
         """Change how the person plays. Taking over interrupts the agent."""
@@ -199,7 +238,7 @@ class Session:
         """Go back to just after the event ``to``, and wait there for the person."""
         if self.status.playing:
             self._pause()
-            self._decide(Rewind(to))
+            self._decide(overseer.Rewind(to))
 
     async def change_model(self, name: str) -> None:
         """Go on with the model ``name``: now where the agent is deciding or failed, else from its next turn on.
@@ -217,7 +256,7 @@ class Session:
             self._models.append(made)
         agent = await in_thread(lambda: setup.make_agent(made, self._ask))
         if self.status.playing:
-            self._change = SwitchModel(agent, model)
+            self._change = overseer.SwitchModel(agent, model)
             self._set(model=model, destinations=tuple(setup.destinations()))
             if self.status.waiting == "deciding":
                 self._interrupted.set()
@@ -225,7 +264,7 @@ class Session:
 
     # The overseer, called by the episode's loop.
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> overseer.TurnAnswer:
         """``Overseer.before``: wait until the turn begins."""
         del turn
         self._interrupted.clear()
@@ -234,13 +273,10 @@ class Session:
             if self._change is not None:
                 change, self._change = self._change, None
                 return change
-            match self._take_decision():
-                case Play() | Rewind() | Stop() as decision:
-                    return self._acting(decision)
-                case Proceed():
-                    self._paused = False
-                case _:
-                    pass
+            decision = self._take_decision()
+            if isinstance(decision, overseer.Play | overseer.Rewind | overseer.Stop):
+                return self._acting(decision)
+            self._paused = self._paused and not isinstance(decision, overseer.Proceed)
             if self.human:
                 return self._deciding()
             if self.status.mode == "you":
@@ -252,7 +288,7 @@ class Session:
             else:
                 return self._deciding()
 
-    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
+    async def review(self, turn: int, proposal: str) -> overseer.ProposalAnswer:
         """``Overseer.review``: wait for the person's verdict on a proposal."""
         del turn
         self._interrupted.clear()
@@ -262,18 +298,21 @@ class Session:
             gc.freeze()  # the first call has imported what calls need
         while True:
             match self._take_decision():
-                case Play(command=command):
-                    return self._acting(Replace(command))
-                case Accept() | Rewind() | Stop() as decision:
+                case overseer.Play(command=command):
+                    return self._acting(overseer.Replace(command))
+                case overseer.Accept() | overseer.Rewind() | overseer.Stop() as decision:
                     return self._acting(decision)
-                case Again() | Another() as decision:
-                    self._declined.update([proposal] if isinstance(decision, Another) else [])
+                case overseer.Again() | overseer.Another() as decision:
+                    self._declined.update([proposal] if isinstance(decision, overseer.Another) else [])
                     self._set(waiting="deciding")
                     return decision
                 case _:
                     pass
-            if self.human or self.status.mode == "watch" or self._goes_on():
-                return self._acting(Accept())
+            # Whether the proposal belongs to the skill that is played through.
+            self._skill = self._doing if self._skill is None else self._skill
+            self._through_skill = self._through_skill and self._doing == self._skill and self.status.mode == "step"
+            if self.human or self.status.mode == "watch" or self._through_skill:
+                return self._acting(overseer.Accept())
             self._paused = False
             await self._wait("turn" if self.status.mode == "you" else "verdict")
 
@@ -281,18 +320,18 @@ class Session:
         """``Overseer.interruption``: return when the agent is to stop deciding."""
         await self._interrupted.wait()
 
-    async def failed(self, turn: int, message: str) -> TurnAnswer:
+    async def failed(self, turn: int, message: str) -> overseer.TurnAnswer:
         """``Overseer.failed``: ask what to do about a model that failed."""
         del turn
         self._set(failure=message)
         while True:
-            decision: TurnAnswer | None
-            decision, self._change = self._change, None
+            change, self._change = self._change, None
+            decision: overseer.TurnAnswer | None = change
             match self._take_decision():
-                case Play() | Rewind() | Stop() as given:
+                case overseer.Play() | overseer.Rewind() | overseer.Stop() as given:
                     decision = self._acting(given)
-                case Proceed():
-                    decision = decision or self._deciding()
+                case overseer.Proceed() if change is None:
+                    decision = self._deciding()
                 case _:
                     pass
             if decision is not None:
@@ -300,46 +339,35 @@ class Session:
                 return decision
             await self._wait("turn" if self.status.mode == "you" else "failed")
 
-    async def over(self, ended: Ended) -> Rewind | None:
+    async def over(self, ended: Ended) -> overseer.Rewind | None:
         """``Overseer.over``: go back from the end, or leave it at that."""
         del ended
-        while True:
-            match self._take_decision():
-                case Rewind() as decision:
-                    return self._acting(decision)
-                case Stop():
-                    return None
-                case _:
-                    await self._wait("over")
+        while not isinstance(decision := self._take_decision(), overseer.Rewind | overseer.Stop):
+            await self._wait("over")
+        return self._acting(decision) if isinstance(decision, overseer.Rewind) else None
 
     async def _ask(self, turn: Turn) -> str:
         """The command of a person who plays without an agent."""
         del turn
-        while not isinstance(self._decision, Play):
+        while not isinstance(self._decision, overseer.Play):
             await self._wait("turn")
         command, self._decision = self._decision.command, None
         return command
 
-    def _decide(self, decision: TurnAnswer | ProposalAnswer, *waiting: Waiting) -> None:
+    def _decide(self, decision: overseer.TurnAnswer | overseer.ProposalAnswer, *waiting: Waiting) -> None:
         """Store ``decision`` for the episode to find, if it waits for what ``waiting`` lists, where that matters."""
         if not self.status.playing or (waiting and self.status.waiting not in waiting):
             return
         self._decision = decision
         # A person without an agent is the agent, and is interrupted to go back or to leave.
-        interrupts = self.human and self.status.waiting == "turn" and not isinstance(decision, Play)
+        interrupts = self.human and self.status.waiting == "turn" and not isinstance(decision, overseer.Play)
         if interrupts or self.status.waiting == "deciding":
             self._interrupted.set()
         self._woken.set()
 
-    def _take_decision(self) -> TurnAnswer | ProposalAnswer | None:
+    def _take_decision(self) -> overseer.TurnAnswer | overseer.ProposalAnswer | None:
         decision, self._decision = self._decision, None
         return decision
-
-    def _goes_on(self) -> bool:
-        """Whether the proposal belongs to the skill that is played through."""
-        self._skill = self._doing if self._skill is None else self._skill
-        self._through_skill = self._through_skill and self._doing == self._skill and self.status.mode == "step"
-        return self._through_skill
 
     def _glimpsed(self, glimpse: Glimpse) -> None:
         self.glimpses[glimpse.at], self._doing = glimpse, glimpse.doing
@@ -349,11 +377,11 @@ class Session:
         if self.status.mode == "watch":
             self._set(mode="step")
 
-    def _deciding(self) -> Proceed:
+    def _deciding(self) -> overseer.Proceed:
         hints = self.status.hints
         self._paused = False
         self._set(waiting="deciding", hints=())
-        return Proceed(hints)
+        return overseer.Proceed(hints)
 
     def _acting(self, decision: R) -> R:
         self._declined.clear()
@@ -375,48 +403,67 @@ class Session:
             self.status = status
             self._listener(status)
 
-    async def _open(self) -> OpenGame:
-        opening = asyncio.ensure_future(in_thread(partial(open_game, self.game, self._ask, self._resume)))
+    async def _open(self) -> _Opened:
+        """Open the world, the agent and its model, which may take seconds."""
+
+        def opened() -> tuple[Model | None, _Opened]:
+            setup = self.game.setup()
+            recorded = tuple(read_played(self._resume, timing_file(self._resume))) if self._resume else ()
+            model = setup.make_model(attended=True)
+            agent = setup.make_agent(model, self._ask)
+            return model, (setup, setup.open(self.game.task), agent, recorded)
+
+        def close(opening: asyncio.Future[tuple[Model | None, _Opened]]) -> None:
+            if not opening.cancelled() and opening.exception() is None:
+                opening.result()[1][1].close()
+
+        opening = asyncio.ensure_future(in_thread(opened))
         try:
-            opened = await asyncio.shield(opening)
+            model, made = await asyncio.shield(opening)
         except asyncio.CancelledError:
             # A thread cannot be cancelled: what it opens is closed once it is there.
-            opening.add_done_callback(_close_env)
+            opening.add_done_callback(close)
             raise
-        self._models += [opened.model] if opened.model is not None else []
-        self._set(model=opened.setup.episode.model, destinations=tuple(opened.setup.destinations()))
+        self._models += [model] if model is not None else []
+        self._set(model=made[0].episode.model, destinations=tuple(made[0].destinations()))
         gc.freeze()  # a collection that walks all that was imported takes longer than a key press may
-        return opened
+        return made
 
-    async def _play(self, opened: OpenGame) -> None:
+    async def _play(self, setup: Setup, env: Env, agent: Agent, recorded: Sequence[Event | CallTiming]) -> None:
         with ExitStack() as files:
             if self.game.record:
                 try:
-                    self._recorder = open_recorder(self.game, self._resume, files)
+                    self._recorder = self._record(files)
                 except OSError as error:
                     self._stop_recording(error)
-            for update in opened.recorded:
+            for update in recorded:
                 self._listener(update)
-            episode = opened.setup.episode
-            events = [update for update in opened.recorded if isinstance(update, Event)]
+            events = [update for update in recorded if isinstance(update, Event)]
+            world, watcher = self.game.world, self._glimpsed
             if not events:
-                await run_episode(
-                    opened.env, opened.agent, episode, self._emit, self, world=self.game.world, watcher=self._glimpsed
-                )
+                await run_episode(env, agent, setup.episode, self._emit, self, world=world, watcher=watcher)
                 return
             await resume_episode(
-                opened.env,
-                opened.setup.make_agent,
-                episode,
+                env,
+                setup.make_agent,
+                setup.episode,
                 events,
                 self._emit,
                 self,
-                model=opened.model,
+                model=self._models[0] if self._models else None,
                 question=self._ask if self.human else None,
                 listing=lambda possible: self._set(possible=possible),
-                world=self.game.world,
-                watcher=self._glimpsed,
+                world=world,
+                watcher=watcher,
             )
+
+    def _record(self, files: ExitStack) -> EpisodeRecorder:
+        """Record the game in a new file, or in that of the one which goes on, until ``files`` are closed."""
+        resume, game = self._resume, self.game
+        path = resume.with_name(resume.name.removesuffix(".part")) if resume else record_file(game.task, game.agent)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        clock = files.enter_context(open_file(timing_file(path), "ab")) if agent_spec(game.agent).needs_model else None
+        return files.enter_context(EpisodeRecorder(path, clock=clock, label=path.stem, resume=resume is not None))
 
     def _emit(self, event: Event | CallTiming) -> None:
         if isinstance(event, Event) and isinstance(event.body, Stepped | TurnSpent):
@@ -444,8 +491,3 @@ async def _check_model(setup: Setup, model: Model) -> None:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _close_env(opening: asyncio.Future[OpenGame]) -> None:
-    if not opening.cancelled() and opening.exception() is None:
-        opening.result().env.close()

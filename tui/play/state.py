@@ -11,59 +11,22 @@ from typing import TYPE_CHECKING
 from textual.binding import Binding
 
 from housequest.agent.agents.registry import agent_spec
-from housequest.agent.episodes.events import Ended, Event, Intervened
-from housequest.tui.episode.state import EpisodeMoment, ViewState, apply
+from housequest.agent.episodes.events import Ended
+from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.keymap import PALETTE_KEY, named
-from housequest.tui.play.game import HUMAN, GameConfig
-from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, action_name, hints
-from housequest.tui.play.session import Session, SessionUpdate
-from housequest.tui.play.status import SessionStatus
+from housequest.tui.play.game import HUMAN
+from housequest.tui.play.live_screen import THEN, LiveGame, PromptContent, PromptKind, action_name, end_of, hints
+from housequest.tui.play.session import Session
 from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS
 from housequest.tui.screens import game_modes
 from housequest.worlds.base import CommandKey
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.analysis.failures import Failure
+    pass
 
 _Prompt = tuple[PromptKind, str, Mapping[str, str]]
 """A kind of prompt, its text, and what each key does."""
 _Need = tuple[Callable[["GameView"], object], str]
-
-
-class LiveGame:
-    """One session, with the state that its events lead to and, once it has ended, why it was not won."""
-
-    def __init__(self, session: Session) -> None:
-        self.session = session
-        self.state = ViewState()
-        self.failure: Failure | None = None
-        self.events: list[Event] = []
-        self.rewound = False
-        """Whether it has several branches, or begins its second one now."""
-
-    @property
-    def game(self) -> GameConfig:
-        return self.session.game
-
-    @property
-    def status(self) -> SessionStatus:
-        return self.session.status
-
-    def apply(self, update: SessionUpdate) -> bool:
-        """Apply an update of the session; True if a branch ended with it."""
-        if isinstance(update, SessionStatus):
-            return False
-        self.state = apply(self.state, update)
-        if not isinstance(update, Event):
-            return False
-        self.events.append(update)
-        self.rewound = self.rewound or (isinstance(update.body, Intervened) and update.body.action == "rewind")
-        if not isinstance(update.body, Ended):
-            return False
-        from housequest.agent.evaluation.analysis.failures import failure_of
-
-        self.failure = failure_of(self.events)
-        return True
 
 
 class GameView(LiveGame):
@@ -282,12 +245,6 @@ LONGEST_HEARD = 56
 """Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
 WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
 """What can be done before there is a game; other keys are letters of something that was typed too early."""
-
-
-def end_of(heard: str, longest: int) -> str:
-    """The last ``longest`` characters of a reply that is being written, on one line, behind a mark where there were more."""
-    words = " ".join(heard.split())
-    return words if len(words) <= longest else f"…{words[-longest:]}"
 
 
 _IN_GAME = "step auto skill pace accept edit other hint take_over line command commands interact"

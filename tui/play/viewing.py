@@ -1,4 +1,4 @@
-"""The keys of the panes on every screen with an episode: which pane, which drawing of the View, and the true state."""
+"""What every screen with an episode shares: which pane is shown, which drawing of the View, and the true state."""
 
 from __future__ import annotations
 
@@ -26,26 +26,20 @@ PANE_KEYS = (
     Binding("less_than_sign", "widen(-4)", "Narrower", show=False, key_display="<", tooltip="Give the Story more room"),
     Binding("greater_than_sign", "widen(4)", "Wider", show=False, key_display=">", tooltip="Give the House more room"),
 )
-
-_MODES: dict[str, ViewMode] = {mode: mode for mode in CAMERA_MODES}
-NO_HOUSE = "There is no house to draw: this world's texts name no furniture."
 SAVING = Lock()
 """Held while a choice is saved, so that what is saved last is what was chosen last."""
 
 
 class ViewScreen(AppScreen):
-    """A screen with a View. It begins with the drawing that was shown last, and keeps what is chosen."""
+    """A screen with a ``view``. It begins with the drawing that was shown last, and keeps what is chosen."""
 
+    view: ViewPane
     _chosen: ViewMode = "off"
-
-    @property
-    def view(self) -> ViewPane:
-        """The pane."""
-        raise NotImplementedError
 
     def show_view(self, mode: ViewMode) -> None:
         """Have the View show ``mode``, and make room for it."""
-        raise NotImplementedError
+        self.view.choose(mode)
+        self.set_class(self.view.mode != "off", "-drawn")
 
     def say(self, note: str) -> None:
         """Say something for a while; an empty text is nothing."""
@@ -53,7 +47,7 @@ class ViewScreen(AppScreen):
 
     def view_refusal(self) -> str | None:
         """Why there is nothing that the View could show; None where there is something."""
-        return None if self.view.drawable else NO_HOUSE
+        return None if self.view.drawable else "There is no house to draw: this world's texts name no furniture."
 
     def true_refusal(self) -> str | None:
         """Why the true state cannot be shown now; None where it can."""
@@ -66,22 +60,20 @@ class ViewScreen(AppScreen):
         """Show the drawing that was shown last, in a world such as this one; none where there are no houses."""
         recent = load_recent().recent
         last = recent.camera if self.view.pictured else recent.view
-        self.show_view(_MODES.get(last, "off") if self.view.drawable else "off")
+        known: list[ViewMode] = [mode for mode in CAMERA_MODES if mode == last and self.view.drawable]
+        self.show_view(known[0] if known else "off")
 
     def action_view(self) -> None:
         """Show the next drawing, and after the last one none."""
-        if (refusal := self.view_refusal()) is not None:
-            self.say(refusal)
-            return
-        self.show_view(self.view.next_mode)
-        self._chosen = self.view.mode
-        self.say("")
-        self.run_worker(self._keep(), group="view")
+        if (why := self.view_refusal()) is None:
+            self.show_view(self.view.next_mode)
+            self._chosen = self.view.mode
+            self.run_worker(self._keep(), group="view")
+        self.say(why or "")
 
     def action_true_state(self) -> None:
         """Show the true state in place of what is believed, or that again."""
-        why = self.true_refusal()
-        if why is None:
+        if (why := self.true_refusal()) is None:
             self.view.toggle_true()
         self.say(why or "")
 
@@ -101,10 +93,6 @@ class PaneScreen(ViewScreen):
     """A screen with one episode in ``panes``."""
 
     panes: EpisodePanes
-
-    @property
-    def view(self) -> ViewPane:
-        return self.panes.view
 
     def show_view(self, mode: ViewMode) -> None:
         self.panes.draw(mode)

@@ -13,21 +13,20 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
-from housequest.tui.episode.branches import OUTCOME_WORDS
-from housequest.tui.episode.header import GameHeader
+from housequest.tui.episode.ending import YOU, RaceEnding, RaceResult
 from housequest.tui.episode.house import HousePane
+from housequest.tui.episode.recording import OUTCOME_WORDS
+from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.episode.view import ViewMode, ViewPane
+from housequest.tui.episode.view import ViewPane
 from housequest.tui.keymap import EPISODE_GROUPS, PALETTE_KEY, named
 from housequest.tui.play.game import HUMAN, GameConfig
-from housequest.tui.play.live_screen import LiveScreen, with_explanations
-from housequest.tui.play.prompt import THEN, PromptContent, PromptKind, hints
-from housequest.tui.play.session import Session
+from housequest.tui.play.live_screen import THEN, LiveScreen, PromptContent, PromptKind, hints, with_explanations
+from housequest.tui.play.session import PACES, Session
 from housequest.tui.play.state import LiveGame, end_of
-from housequest.tui.play.status import PACES
 from housequest.tui.play.viewing import VIEW_KEYS
-from housequest.tui.race.ending import YOU, RaceEnding, RaceResult
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import flat
 
 BROAD = 120
@@ -139,34 +138,7 @@ class RaceScreen(LiveScreen):
     }
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "CommandLine"
-    DEFAULT_CSS = """
-    RaceScreen {
-        & > Horizontal { height: 1fr; }
-        & Story {
-            width: 1fr;
-            padding: 0 0 0 1;
-            border-title-color: $foreground;
-        }
-        & #yours { border-title-color: $role-person; border-title-style: bold; }
-        & #left { width: 1fr; display: none; }
-        & ViewPane, & HousePane { display: none; }
-        &.-house HousePane { display: block; }
-        &.-house #left, &.-drawn #left { display: block; }
-        &.-house #theirs, &.-drawn #theirs { display: none; }
-        &.-drawn ViewPane { display: block; }
-        &.-drawn HousePane { height: 8; }
-        &.-middling.-drawn #theirs { display: block; }
-        &.-middling.-drawn HousePane { display: none; }
-        &.-middling.-drawn.-house HousePane { display: block; }
-        &.-broad #left { width: 34; }
-        &.-broad #theirs { display: block; }
-        &.-broad.-drawn #left { width: 50; }
-        &.-wide #left { display: block; width: 44; }
-        &.-wide.-drawn #left { width: 84; }
-        &.-wide HousePane { display: block; }
-        &.-wide.-drawn HousePane { height: 16; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, game: GameConfig, mode: str = "race", resume: Path | None = None) -> None:
         del mode, resume  # there is one mode, and a race begins at the beginning
@@ -177,10 +149,11 @@ class RaceScreen(LiveScreen):
         mine = replace(game, agent=HUMAN, settings=game.settings.model_copy(update={"set": {}}))
         self._you = RaceGame(YOU, self.new_session(mine))
         self._rival = RaceGame(name, self.new_session(replace(game, agent=rival), "step"))
+        self.games = self._you, self._rival
         self._free = False
         self._header = GameHeader()
         self._house = HousePane()
-        self._view = ViewPane((game.world, game.task))
+        self.view = ViewPane((game.world, game.task))
         self._story = Story(_YOURS, id="yours")
         self._other = Story(_THEIRS.format(name=name.capitalize()), id="theirs")
         self._ending = RaceEnding()
@@ -189,7 +162,7 @@ class RaceScreen(LiveScreen):
         yield self._header
         with Horizontal():
             with Vertical(id="left"):
-                yield self._view
+                yield self.view
                 yield self._house
             yield self._story
             yield self._other
@@ -201,22 +174,6 @@ class RaceScreen(LiveScreen):
         self.set_class(event.size.width >= BROAD, "-broad")
         self.set_class(event.size.width >= WIDE, "-wide")
 
-    @property
-    def session(self) -> Session:
-        return self._you.session
-
-    @property
-    def sessions(self) -> tuple[Session, ...]:
-        return self._you.session, self._rival.session
-
-    @property
-    def view(self) -> ViewPane:
-        return self._view
-
-    def show_view(self, mode: ViewMode) -> None:
-        self._view.choose(mode)
-        self.set_class(self._view.mode != "off", "-drawn")
-
     def side(self, side: RaceSide) -> RaceGame:
         """The person's game, or the agent's."""
         return self._you if side == "you" else self._rival
@@ -226,6 +183,9 @@ class RaceScreen(LiveScreen):
 
     def show(self) -> None:
         you, rival = self._you, self._rival
+        self._keep_step()
+        if self._over:
+            self.measure()
         self._header.show(you.state, "RACE")
         self._house.show(you.state)
         self._story.show(you.state)
@@ -233,8 +193,8 @@ class RaceScreen(LiveScreen):
         self._other.show(theirs)
         shown, whose = (rival, rival.name) if self._other.has_focus else (you, you.name)
         state = theirs if shown is rival else you.state
-        self._view.glimpses = shown.session.glimpses
-        self._view.show(state, watched=self._over, whose=whose)
+        self.view.glimpses = shown.session.glimpses
+        self.view.show(state, watched=self._over, whose=whose)
         self._story.border_title = Content(you.score())
         self._show_rival()
         if (yours := you.result) and (other := rival.result):
@@ -248,14 +208,6 @@ class RaceScreen(LiveScreen):
         """Say above its story how far the agent is and what it says; turn for turn, that waits for its turn."""
         doing = self._rival.activity(heard=self._free)
         self._other.border_title = Content(" · ".join(filter(None, (self._rival.score(), doing))))
-
-    def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:
-        game = self._you if message.session is self.session else self._rival
-        game.apply(message.update)
-        self._keep_step()
-        if self._over:
-            self.measure()
-        self.show()
 
     def on_command_line_hinted(self) -> None:
         self.say("In a race nobody is helped: hints are for playing together. q leaves the race.")

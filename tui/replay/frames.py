@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from housequest.agent.episodes.drawing import Scene, draw_episode
+from housequest.tui.episode.recording import Recording
 from housequest.tui.episode.state import EpisodeMoment
-from housequest.tui.replay.recording import Recording
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write

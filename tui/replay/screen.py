@@ -20,15 +20,14 @@ from textual.widgets import Static
 
 from housequest.agent.evaluation.analysis.failures import Failure
 from housequest.tui.desk.teaching import teach
-from housequest.tui.episode.branches import ReplayStop
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
+from housequest.tui.episode.recording import Recording, ReplayStop, read_recording
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.keymap import EPISODE_GROUPS, LAST_KEYS, named
-from housequest.tui.play.status import DEFAULT_PACE, next_pace
+from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS, PaneScreen
-from housequest.tui.replay.recording import Recording, read_recording
 from housequest.tui.text import cut, plural, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, Unsupported
@@ -193,6 +192,7 @@ class ReplayScreen(PaneScreen):
         super().__init__()
         self.awaited = "The record is being read."
         self.panes = EpisodePanes(_TEACHING)
+        self.view = self.panes.view
         self.place = 0
         """The turn that is shown; 0 is the opening."""
         self._recording = Recording(path, ViewState())
@@ -379,13 +379,12 @@ class ReplayScreen(PaneScreen):
             return
         self._pause()
         self._show_timeline()
-        dialog = BranchesDialog(branches, self.stops[self.place].spent, does="go there")
-        self.app.push_screen(dialog, self._to_branch)  # pyright: ignore[reportUnknownMemberType]
+        self.ask(BranchesDialog(branches, self.stops[self.place].spent, does="go there"), self._to_branch)
 
-    def _to_branch(self, chosen: BranchChoice | None) -> None:
-        if chosen is not None:
-            self._branch = chosen.branch.number - 1
-            self.action_go(next((place for place, stop in enumerate(self.stops) if stop.spent == chosen.event), 0))
+    def _to_branch(self, chosen: BranchChoice) -> None:
+        branch, event = chosen
+        self._branch = branch.number - 1
+        self.action_go(next((place for place, stop in enumerate(self.stops) if stop.spent == event), 0))
 
     def action_play(self) -> None:
         """Play, from the beginning if at the end; or pause. While the moves of a command are drawn: show where they lead."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from housequest.agent.episodes.events import Stepped
 from housequest.agent.episodes.record import read_episode
-from housequest.tui.play.daily import daily_game, daily_result, first_try
+from housequest.tui.play.game import daily_game, daily_result, first_try
 from housequest.worlds.paths import state_folder
 from tests.tui.conftest import Run
 
@@ -42,9 +42,9 @@ def test_days_won_in_a_row_are_counted(call: Run) -> None:
     assert record is not None
     for before in (day - timedelta(days=1), day - timedelta(days=3)):
         copy_to(record, day, before)
-    assert daily_result(day, record, daily_game(day).world).streak == 2
+    assert "2 days in a row" in daily_result(day, record, daily_game(day).world)
     copy_to(record, day, day - timedelta(days=2))
-    assert daily_result(day, record, daily_game(day).world).streak == 4
+    assert "4 days in a row" in daily_result(day, record, daily_game(day).world)
     assert "4 days in a row" in call("daily").stdout
 
 

@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from housequest.agent.episodes.events import Event
-from housequest.tui.episode.branches import game_branches, own_turns, shared_turns
 from housequest.tui.episode.branches_dialog import BranchesDialog
+from housequest.tui.episode.recording import game_branches, own_turns, shared_turns
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen
 from tests.tui.conftest import Run

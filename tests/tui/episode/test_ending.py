@@ -8,9 +8,8 @@ from textual.content import Content
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.analysis.experts import PathLengths
 from housequest.agent.evaluation.analysis.failures import Failure, FailureKind
-from housequest.tui.episode.ending import Bar, Ending, bars
+from housequest.tui.episode.ending import Bar, Ending, RaceEnding, RaceResult, bars, faster, race_verdict
 from housequest.tui.episode.state import ViewState
-from housequest.tui.race.ending import RaceEnding, RaceResult, faster, race_verdict
 from tests.tui.episode.pane import Alone, after, started, step, text
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from housequest.agent.episodes import events
-from housequest.tui.episode.header import GameHeader
+from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from tests.tui.episode.pane import Alone, after, started, step, text
 

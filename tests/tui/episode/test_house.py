@@ -8,8 +8,7 @@ import pytest
 from textual.content import Content
 from textual.strip import Strip
 
-from housequest.tui.episode.house import HousePane, laid_out
-from housequest.tui.episode.house_state import HouseView, house_view
+from housequest.tui.episode.house import HousePane, HouseView, house_view, laid_out
 from housequest.tui.theme import LIGHT
 from tests.tui.episode.pane import Alone, after, started, step, text
 

@@ -13,7 +13,7 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.tui.episode.house_state import HouseSection, HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
+from housequest.tui.episode.house import HouseSection, HouseView, ObjectView, ReceptacleGroup, ReceptacleView, house_view
 from housequest.tui.episode.state import EpisodeMoment, ViewState, apply, replayed
 from housequest.worlds.registry import make_world
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.episodes.drawing import Scene
-from housequest.tui.episode.labels import Label, labels
+from housequest.tui.episode.view_drawing import Label, labels
 from housequest.tui.widgets.blocks import ASPECT
 from housequest.worlds.rooms.room import Situation
 from housequest.worlds.rooms.stage import AGENT

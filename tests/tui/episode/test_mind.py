@@ -9,7 +9,7 @@ import pytest
 from housequest.agent.config import Prices
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
-from housequest.tui.episode.mind import MindPane
+from housequest.tui.episode.stage import MindPane
 from housequest.tui.episode.state import CallTotals, ViewState, apply
 from tests.tui.episode.pane import Alone, after, started, text
 

@@ -6,7 +6,7 @@ import pytest
 
 from housequest.agent.config import Prices
 from housequest.agent.evaluation.runs.usage import cost, money
-from housequest.tui.episode.mind import seconds, token_text
+from housequest.tui.episode.stage import seconds, token_text
 from housequest.tui.episode.state import CallTotals
 
 

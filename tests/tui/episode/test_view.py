@@ -15,10 +15,9 @@ from rich.style import Style
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from housequest.tui.episode.labels import LabelKind
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.view import MODES, ViewPane
-from housequest.tui.episode.view_drawing import Drawn, ViewArtist, ViewWish
+from housequest.tui.episode.view_drawing import Drawn, LabelKind, ViewArtist, ViewWish
 from housequest.tui.home.recent import RecentChoices, load_recent, save_recent
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.play.viewing import SAVING, ViewScreen

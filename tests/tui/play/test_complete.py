@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.tui.play.complete import CommandCompleter, names_in, spelled
+from housequest.tui.play.line import CommandCompleter, names_in, spelled
 
 COMMANDS = (
     "examine fridge 1",

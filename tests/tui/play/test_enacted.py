@@ -7,11 +7,11 @@ import re
 import pytest
 
 from housequest.agent.config import Settings
+from housequest.tui.episode.recording import read_recording
 from housequest.tui.home.recent import RecentChoices, save_recent
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.plain import play_game
 from housequest.tui.play.screen import PlayScreen
-from housequest.tui.replay.recording import read_recording
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.registry import make_world
 from tests.tui.screen import press, screen_text, showing, until

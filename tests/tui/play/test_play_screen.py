@@ -20,7 +20,7 @@ from housequest.tui.dialogs import PickDialog
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.screen import PlayScreen
-from housequest.tui.play.status import PlayMode
+from housequest.tui.play.session import PlayMode
 from housequest.tui.theme import DARK, LIGHT
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.env import Wrapper

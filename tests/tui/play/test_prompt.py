@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from textual.app import App, ComposeResult
 
-from housequest.tui.play.prompt import KeyHint, PromptBar, PromptKind
+from housequest.tui.play.live_screen import KeyHint, PromptBar, PromptKind
 from housequest.tui.theme import register_themes
 
 KEYS = (

@@ -14,8 +14,7 @@ from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervene
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.episode.state import ViewState, replayed
 from housequest.tui.play.game import GameConfig
-from housequest.tui.play.session import Session, SessionUpdate
-from housequest.tui.play.status import Waiting
+from housequest.tui.play.session import Session, SessionUpdate, Waiting
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import state_folder
 from tests.backends.policy import Solver

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from housequest.agent.episodes.events import Event
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import episode_name
-from housequest.tui.episode.branches import ReplayStop
+from housequest.tui.episode.recording import ReplayStop, read_recording
 from housequest.tui.episode.state import replayed
-from housequest.tui.replay.recording import read_recording
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from tests.tui.recorded import Said, lines, long, rewound, started, step, write
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from housequest.tui.episode.branches import ReplayStop
+from housequest.tui.episode.recording import ReplayStop
 from housequest.tui.replay.screen import Timeline
 from housequest.tui.theme import register_themes
 
