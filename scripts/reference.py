@@ -98,7 +98,7 @@ def keys() -> str:
     """The page of the keys of every screen, by the ids that a configuration file gives them."""
     from textual.app import App
 
-    from housequest.tui.keymap import all_keys
+    from housequest.tui.app import all_keys
 
     display = App[None]().get_key_display
     lines = [

@@ -1,14 +1,16 @@
-"""The app: themes, the command palette, and which screen follows which message."""
+"""The app: themes, the command palette, which screen follows which message, and the keys that a person chose."""
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Iterable, Mapping
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.actions import parse
 from textual.app import App, SystemCommand
@@ -16,14 +18,18 @@ from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.dom import DOMNode
 from textual.events import Event, Key
+from textual.keys import Keys, _character_to_key  # pyright: ignore[reportPrivateUsage]
 from textual.screen import Screen
 from textual.widgets import Input
 
+from housequest.agent.config import FILE_NAME
 from housequest.tui import theme
 from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.keymap import APP, group_of, name_of, named
-from housequest.tui.screens import screen_class
+from housequest.tui.screens import SCREENS, screen_class
 from housequest.tui.widgets.early import EarlyKeys
+from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.paths import config_folder, read_file
 
 if TYPE_CHECKING:
     from housequest.tui.play.live_screen import LiveScreen
@@ -224,3 +230,99 @@ class HousequestApp(App[None]):
 
 def _does(key: Binding, node: DOMNode) -> str:
     return key.tooltip or (name_of(key, node) if isinstance(node, Screen) else key.description)
+
+
+_TABLE = "keys"
+_MODIFIERS = ("ctrl", "alt", "shift", "super", "meta", "hyper")
+_HEADER = re.compile(r"\s*\[\s*(?P<name>[^\[\]]+?)\s*\]")
+_ENTRY = re.compile(r"\s*(?P<name>[^=#]+?)\s*=")
+
+
+def all_keys() -> dict[str, tuple[Binding, ...]]:
+    """The keys of the app and of every screen that can be changed; imports them all."""
+    places = {"app": HousequestApp, **{name: screen_class(name) for name in SCREENS}}
+    return {name: tuple(Binding.make_bindings(each.BINDINGS)) for name, each in places.items()}
+
+
+def read_keymap() -> dict[str, str]:
+    """The chosen keys by id, empty where none are. Raises ``ConfigurationError`` naming file and line."""
+    path = config_folder() / FILE_NAME
+    try:
+        text = read_file(path).decode()
+        table = tomllib.loads(text).get(_TABLE, {})
+    except (OSError, ValueError):  # there is none; or reading the settings has said what is wrong with it
+        return {}
+    if not isinstance(table, dict):
+        raise ConfigurationError(f'{path}:{_line(text, "")}: {_TABLE} is a table: [keys], then lines such as play.step = "s".')
+    chosen = dict(_flat(cast("Mapping[str, object]", table)))
+    if chosen:
+        _check_keys(chosen, path, text)
+    return {name: str(key) for name, key in chosen.items()}
+
+
+def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, object]]:
+    """The entries of a table and of the tables in it: ``[keys.play]`` and ``play.step`` mean the same."""
+    for name, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _flat(cast("Mapping[str, object]", value), f"{before}{name}.")
+        else:
+            yield before + name, value
+
+
+def _check_keys(chosen: Mapping[str, object], path: Path, text: str) -> None:
+    places = all_keys()
+    known = {key.id for keys in places.values() for key in keys if key.id}
+    for name, key in chosen.items():
+        where = f"{path}:{_line(text, name)}: {name}"
+        if name not in known:
+            raise ConfigurationError(
+                f"{where}: there is no such key.{nearest(name, sorted(known))} docs/reference/keys.md lists them all."
+            )
+        if not isinstance(key, str) or not all(map(_is_key, key.split(","))):
+            raise ConfigurationError(f"{where}: {shown(str(key))} is not a key; give one such as s, ?, f5, ctrl+s or shift+up.")
+    for keys in places.values():
+        holders: dict[str, Binding] = {}
+        # A key of the app counts on every screen.
+        for binding in dict.fromkeys((*keys, *places["app"])):
+            for one in _normal(str(chosen.get(binding.id or "", binding.key))):
+                other = holders.setdefault(one, binding)
+                clash = [each.id for each in (other, binding) if each.id and each.id in chosen]
+                if other.action != binding.action and not _explains(other, binding) and clash:
+                    name = min(clash)
+                    rival = binding if other.id == name else other
+                    raise ConfigurationError(
+                        f"{path}:{_line(text, name)}: {name}: the key {shown(one)} is taken by {rival.id or rival.action}; "
+                        "give another key, or change that one too."
+                    )
+
+
+def _explains(one: Binding, other: Binding) -> bool:
+    """Whether one of two keys only says why the other does nothing now."""
+    return any(each.action.startswith("explain(") for each in (one, other))
+
+
+def _normal(keys: str) -> list[str]:
+    parts = [part.strip() for part in keys.split(",")] if keys != "," else [","]
+    return [_character_to_key(part) if len(part) == 1 else part for part in parts]
+
+
+def _is_key(text: str) -> bool:
+    *modifiers, key = text.strip().split("+") if text.strip() != "+" else ["+"]
+    named_key = key in {each.value for each in Keys} or re.fullmatch("[a-z]+(_[a-z]+)+|f[0-9]{1,2}", key) is not None
+    return all(each in _MODIFIERS for each in modifiers) and (len(key) == 1 or named_key)
+
+
+def _line(text: str, name: str) -> int:
+    """The number of the line that sets ``name``; 1 where it stands in a form that is not read here."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table = _bare(header["name"])
+        elif (entry := _ENTRY.match(line)) and f"{table}.{_bare(entry['name'])}" == f"{_TABLE}.{name}":
+            return number
+    return 1
+
+
+def _bare(name: str) -> str:
+    """A name without the quotes in which TOML may have it, whole or part by part."""
+    return ".".join(part.strip().strip("\"'") for part in name.strip().strip("\"'").split("."))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.config import configure
-from housequest.tui.keymap import all_keys, read_keymap
+from housequest.tui.app import all_keys, read_keymap
 from housequest.tui.play.screen import PlayScreen
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import config_folder

@@ -73,8 +73,7 @@ def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]
 
     An app that failed ends the command with its exit code.
     """
-    from housequest.tui.app import HousequestApp
-    from housequest.tui.keymap import read_keymap
+    from housequest.tui.app import HousequestApp, read_keymap
 
     app = HousequestApp(start, home)
     app.choose_keys(read_keymap())
