@@ -1,36 +1,44 @@
-"""Hosts games that clients outside the process play by the game's id, one command at a time.
+"""Games that clients outside the process play by the game's id, one command at a time, and what such clients may play.
 
-Each game is an ordinary episode with an ordinary record; its agent is a `RemoteAgent`, which waits for the client's commands.
-The host decides what is granted; a client may ask for less, never for more. No answer contains a task's id or path, hidden
-state, or a win before the game has ended.
+Each game is an ordinary episode with an ordinary record, whose agent waits for the client's commands. The host decides what is
+granted; a client may ask for less, never for more. Clients name a task by its number, since its id gives its solution away. No
+answer contains a task's id or path, hidden state, or a win before the game has ended.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from random import Random
 
-from housequest.agent.base import Act, GiveUp, Leave
-from housequest.agent.episodes.loop import EpisodeConfig
-from housequest.agent.evaluation.runs.spec import select, slug
-from housequest.agent.integrations.hosted import (
-    CommandResult,
-    GameOpening,
-    HostedGame,
-    ListedTask,
-    PossibleCommands,
-    RemoteAgent,
-    TaskListing,
-)
-from housequest.agent.integrations.offered import LONGEST_COMMAND, OfferedTasks
+from pydantic import BaseModel, ConfigDict
+
+from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Leave, Turn
+from housequest.agent.episodes.emitter import EventListener
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Outcome, Started, Stepped
+from housequest.agent.episodes.loop import VIEW, EpisodeConfig, run_episode
+from housequest.agent.episodes.record import EpisodeRecorder
+from housequest.agent.evaluation.runs.spec import MANY, find_types, select, slug
 from housequest.agent.roles.base import clean
-from housequest.worlds.base import Task
-from housequest.worlds.errors import ConfigurationError, HousequestError, shown
+from housequest.worlds.base import Env, Observation, Task, World
+from housequest.worlds.errors import (
+    ConfigurationError,
+    HousequestError,
+    OrderError,
+    TaskNotFound,
+    Unsupported,
+    nearest,
+    shown,
+)
+
+LONGEST_COMMAND = 2_000
 
 MOST_OPEN = 16
 """Games in play at once; one more replaces a game that has been idle for long, if there is one."""
@@ -54,6 +62,64 @@ PATIENCE = 5.0
 _LOOKED_AT = 40
 """Tasks examined for each one listed, to find one of an offered type."""
 
+_log = logging.getLogger("housequest")
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTasks:
+    """The tasks of ``split``, or of all splits, of these ``types`` if there are any.
+
+    ``grants`` are the most that a client can be granted; ``seed`` makes the drawn tasks repeatable. Raises ``Unsupported`` for
+    what no client can be granted.
+    """
+
+    world: World
+    split: str | None
+    types: tuple[str, ...] = ()
+    grants: frozenset[str] = frozenset()
+    max_turns: int = 50
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if VIEW in self.grants:
+            raise Unsupported("A client plays by texts, so nothing can be shown to it; leave out --grant view.")
+        if "diagnosis" in self.grants:
+            tasks = self.world.tasks(self.split or self.world.example_split)
+            EpisodeConfig(self.world.engine, self.grants).check_grants(self.world, tasks)
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The offered splits; tasks are drawn from the first one by default."""
+        return (self.split,) if self.split is not None else (*self.world.endless_splits, *self.world.splits())
+
+    def split_named(self, split: str | None) -> str:
+        """The offered split of this name; the first one for None. Raises ``TaskNotFound``."""
+        splits = self.splits
+        if split is not None and split not in splits:
+            raise TaskNotFound(f"There is no split {shown(split)} here; there is: {', '.join(splits)}.{nearest(split, splits)}")
+        return splits[0] if split is None else split
+
+    def types_among(self, every: Sequence[Task]) -> tuple[str, ...]:
+        """The offered types in full, where ``every`` are the tasks of a split; none if all are."""
+        if not self.types:
+            return ()
+        few = len(every) <= MANY
+        return find_types(self.types, sorted({task.type for task in every}) if few else tuple(self.world.task_types))
+
+    def named(self, reference: str) -> Task:
+        """The task ``split:number``; ids and paths are refused. Raises ``TaskNotFound``."""
+        split, _, number = reference.partition(":")
+        if not (number.isascii() and number.isdecimal() and len(number) < 20):
+            raise TaskNotFound(f"There is no task {shown(reference)}; name one as {self.splits[0]}:1.")
+        return self.checked(self.world.task(f"{self.split_named(split)}:{int(number)}"))
+
+    def checked(self, task: Task) -> Task:
+        """``task``, if it is of an offered type. Raises ``TaskNotFound``."""
+        types = self.types_among(self.world.tasks(task.split))
+        if types and task.type not in types:
+            raise TaskNotFound("That task is of a type that this server does not offer.")
+        return task
+
 
 @dataclass(frozen=True, slots=True)
 class HostOptions(OfferedTasks):
@@ -74,14 +140,186 @@ class GameRequest:
     grants: tuple[str, ...] | None = None
 
 
+class _Reply(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ListedTask(_Reply):
+    """One task: the name to play it by and its goal; its type where that is granted."""
+
+    task: str
+    goal: str
+    type: str | None = None
+
+
+class TaskListing(_Reply):
+    """Some tasks of a split, and where to go on; ``next`` is None after the last one."""
+
+    split: str
+    splits: tuple[str, ...]
+    tasks: tuple[ListedTask, ...]
+    next: int | None
+
+
+class GameOpening(_Reply):
+    """A game that has begun: what its player is told. ``type`` is None where it is not granted."""
+
+    game: str
+    goal: str
+    observation: str
+    turns_left: int
+    grants: tuple[str, ...]
+    type: str | None = None
+
+
+class CommandResult(_Reply):
+    """What a command came to. ``outcome`` and ``reason`` are None until the game is over."""
+
+    observation: str
+    accepted: bool
+    explanation: str | None = None
+    turns_left: int
+    over: bool = False
+    outcome: Outcome | None = None
+    reason: str | None = None
+
+
+class PossibleCommands(_Reply):
+    """The commands that would be accepted now."""
+
+    commands: tuple[str, ...]
+
+
+def told_of(error: HousequestError) -> str:
+    """The message of a client's own mistake; of a broken game only that it is broken, since the error names files."""
+    if isinstance(error, ConfigurationError | OrderError):
+        return str(error)
+    _log.error("A game cannot be played: %s", error)
+    return "This game cannot be played; whoever runs this server finds the reason in its log."
+
+
+class HostedGame:
+    """One game in play, or one that has ended: an episode, and its agent, whose decisions a client makes.
+
+    ``client`` is who began it, None where there is only one client. ``waiting`` is set while the next decision can be made, and
+    once the game is over. ``listener`` gets every event.
+    """
+
+    name = "mcp"
+
+    def __init__(
+        self,
+        id: str,
+        env: Env,
+        config: EpisodeConfig,
+        record: Path | None,
+        client: str | None = None,
+        listener: EventListener | None = None,
+    ) -> None:
+        self.id = id
+        self.client = client
+        self.config = config
+        self.turn: Turn | None = None
+        self.waiting = asyncio.Event()
+        self.used = time.monotonic()
+        self.played = False
+        self.started: Started | None = None
+        self.last: Stepped | None = None
+        self.ended: Ended | None = None
+        self._decisions: asyncio.Queue[Decision] = asyncio.Queue()
+        self._saying = asyncio.Lock()
+        self.episode = asyncio.create_task(self._play(env, record, listener))
+        self.episode.add_done_callback(self._over)
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> None:
+        del goal, observation, grants
+
+    async def decide(self, memory: None, turn: Turn, emit: Emitter) -> tuple[Decision, None]:
+        del memory, emit
+        self.turn = turn
+        self.waiting.set()
+        return await self._decisions.get(), None
+
+    async def _play(self, env: Env, path: Path | None, listener: EventListener | None) -> None:
+        try:
+            with nullcontext() if path is None else EpisodeRecorder(path) as recorder:
+
+                def listen(event: Event | CallTiming) -> None:
+                    for each in (recorder, listener):
+                        if each is not None:
+                            each(event)
+                    match event:
+                        case Event(body=Started() as started):
+                            self.started = started
+                        case Event(body=Stepped() as stepped):
+                            self.last = stepped
+                        case _:
+                            pass
+
+                self.ended = await run_episode(env, self, self.config, listen)
+        finally:
+            if self.config.inline:
+                env.close()
+            else:
+                await asyncio.to_thread(env.close)
+
+    def _over(self, episode: asyncio.Task[None]) -> None:
+        if not episode.cancelled() and (error := episode.exception()) is not None:
+            _log.error("A game broke off: %s", clean(str(error)))
+        elif self.ended is not None and self.ended.outcome == "error":
+            _log.error("A game ended with an error: %s", self.ended.message)
+        self.waiting.set()
+
+    def decided(self, decision: Decision) -> None:
+        """Make this the next decision; call it only while the game is ``waiting``."""
+        self.waiting.clear()
+        self._decisions.put_nowait(decision)
+
+    async def say(self, decision: Decision) -> CommandResult:
+        """Play ``decision``, one at a time, and return its result. Raises ``ConfigurationError`` if the game is over."""
+        async with self._saying:
+            await self.waiting.wait()
+            self.used = time.monotonic()
+            self.check_on()
+            self.last = None
+            self.played = True
+            self.decided(decision)
+            await self.waiting.wait()
+            over, last = self.episode.done(), self.last
+            left = self.turn.left if self.turn is not None else self.config.max_turns
+            return CommandResult(
+                observation=last.observation if last is not None else "",
+                accepted=last is not None and last.accepted,
+                explanation=last.explanation if last is not None else None,
+                turns_left=0 if over else left,
+                over=over,
+                outcome=self.outcome if over else None,
+                reason=self.reason if over else None,
+            )
+
+    def check_on(self) -> None:
+        """Raise ``ConfigurationError`` if the game is over."""
+        if self.episode.done():
+            raise ConfigurationError(f"This game is over: {self.reason}. Begin a new one.")
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.ended.outcome if self.ended is not None else "error"
+
+    @property
+    def reason(self) -> str:
+        """Why the game is over. Errors name files, which clients must not see; the log has them."""
+        if self.ended is None or self.ended.outcome == "error":
+            return "the game broke; whoever runs this server finds why in its log"
+        return f"won in {self.ended.turns} turns" if self.ended.outcome == "won" else self.ended.reason
+
+
 class GameHost:
     """The games of one server. Use it in an ``async with``, which ends the games still in play."""
 
     def __init__(self, options: HostOptions, *, most: int = MOST_OPEN, idle: float = IDLE, unplayed: float = UNPLAYED) -> None:
         self.options = options
-        self._most = most
-        self._idle = idle
-        self._unplayed = unplayed
+        self._most, self._idle, self._unplayed = most, idle, unplayed
         self._dice = Random(options.seed)
         self._games: dict[str, HostedGame] = {}
         # Only one thread at a time may use a world.
@@ -93,11 +331,15 @@ class GameHost:
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
+    @property
+    def _playing(self) -> list[HostedGame]:
+        return [game for game in self._games.values() if not game.episode.done()]
+
     async def close(self) -> None:
         """End the games in play; they count as stopped."""
-        playing = [game for game in self._games.values() if not game.episode.done()]
+        playing = self._playing
         for game in playing:
-            game.agent.say(Leave("the server was closed"))
+            game.decided(Leave("the server was closed"))
         if playing:
             _, late = await asyncio.wait([game.episode for game in playing], timeout=PATIENCE)
             for episode in late:
@@ -115,27 +357,26 @@ class GameHost:
         Raises ``ConfigurationError``, and ``GameError`` if it cannot be played.
         """
         # Shielded: if the client disconnects meanwhile, the game stays, as if it disconnected later.
-        return await asyncio.shield(asyncio.create_task(self._new(request, client)))
+        return await asyncio.shield(self._new(request, client))
 
     async def act(self, id: str, command: str) -> CommandResult:
         """Play one command, any text at all. Raises ``ConfigurationError`` for an unknown game and one that is over."""
         if len(command) > LONGEST_COMMAND:
             raise ConfigurationError(f"A command has at most {LONGEST_COMMAND} characters, not {len(command)}.")
-        return await asyncio.shield(asyncio.create_task(self._game(id).say(Act(clean(command)))))
+        return await asyncio.shield(self._game(id).say(Act(clean(command))))
 
     async def give_up(self, id: str) -> CommandResult:
         """End a game as lost."""
-        return await asyncio.shield(asyncio.create_task(self._game(id).say(GiveUp("the player saw no way"))))
+        return await asyncio.shield(self._game(id).say(GiveUp("the player saw no way")))
 
     async def commands(self, id: str) -> PossibleCommands:
         """The admissible commands, if granted. Raises ``ConfigurationError``, also if the game is over."""
         game = self._game(id)
         if "admissible" not in game.config.grants:
             raise ConfigurationError("This game does not grant 'admissible': its player has to work the commands out.")
-        await game.agent.waiting.wait()
-        if game.episode.done() or game.agent.turn is None:
-            raise ConfigurationError(f"This game is over: {game.reason}. Begin a new one.")
-        return PossibleCommands(commands=game.agent.turn.admissible or ())
+        await game.waiting.wait()
+        game.check_on()
+        return PossibleCommands(commands=(game.turn and game.turn.admissible) or ())
 
     def _listing(self, split: str, first: int, count: int) -> TaskListing:
         every = self.options.world.tasks(split)
@@ -157,10 +398,10 @@ class GameHost:
             config = EpisodeConfig(world.engine, grants, self.options.max_turns, seed, inline=world.inline)
             env = await asyncio.to_thread(config.open, world, task)
             id = secrets.token_hex(6)
-            name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{RemoteAgent.name}-{id}.jsonl"
+            name = f"{time.strftime('%Y%m%d-%H%M%S')}-{slug(task.reference)}-{HostedGame.name}-{id}.jsonl"
             record = None if self.options.records is None else self.options.records / name
             game = self._games[id] = HostedGame(id, env, config, record, client)
-        await game.agent.waiting.wait()
+        await game.waiting.wait()
         if game.started is None or (game.episode.done() and game.outcome == "error"):
             raise HousequestError(game.reason)
         return GameOpening(
@@ -205,7 +446,7 @@ class GameHost:
         over = [game for game in self._games.values() if game.episode.done()]
         for game in over[: max(0, len(over) - MOST_OVER + 1)]:
             del self._games[game.id]
-        playing = [game for game in self._games.values() if not game.episode.done()]
+        playing, now = self._playing, time.monotonic()
         own = [game.id for game in playing if client is not None and game.client == client]
         if len(own) >= MOST_EACH:
             raise ConfigurationError(
@@ -213,11 +454,8 @@ class GameHost:
             )
         if len(playing) < self._most:
             return
-        idlest = min((game for game in playing if self._makes_room(game)), key=lambda game: game.used, default=None)
-        if idlest is None:
+        patience = {True: self._idle, False: min(self._idle, self._unplayed)}
+        idle = [game for game in playing if game.waiting.is_set() and now - game.used >= patience[game.played]]
+        if not idle:
             raise ConfigurationError(f"{len(playing)} games are in play, which is the limit; end or give up one first.")
-        idlest.agent.say(Leave("nobody played on"))
-
-    def _makes_room(self, game: HostedGame) -> bool:
-        patience = self._idle if game.played else min(self._idle, self._unplayed)
-        return game.agent.waiting.is_set() and time.monotonic() - game.used >= patience
+        min(idle, key=lambda game: game.used).decided(Leave("nobody played on"))

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from housequest.agent.evaluation.runs.spec import MANY, select
-from housequest.agent.integrations.offered import LONGEST_COMMAND, OfferedTasks
+from housequest.agent.integrations.games import LONGEST_COMMAND, OfferedTasks
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Step, Task
 from housequest.worlds.env import OrderChecked, StepLimit

@@ -1,1 +1,57 @@
-"""``housequest env-server``: environments for trainers, over HTTP."""
+"""``housequest env-server``: environments for trainers, over OpenEnv's protocol and AgentGym's (extra ``[env-server]``)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from housequest.tui import terminal
+from housequest.tui.commands import options
+
+
+@options.takes(
+    *("world", "engine", "type", "goals", "world_option", "max_steps"),
+    grant="admissible, diagnosis or type: what the player sees beyond text; repeatable.",
+    split="The split to play.",
+    seed="Draw the same tasks again, where clients name no seed.",
+)
+def env_server(
+    flags: options.Flags,
+    host: options.HostOption = options.LOOPBACK[0],
+    port: Annotated[
+        int,
+        options.value(
+            "--port", "N", "The port to listen on; 0 takes a free one [8000].", min=0, max=65_535, show_default=False
+        ),
+    ] = 8000,
+    sessions: Annotated[int, options.value("--sessions", "N", "Sessions at once [256].", min=1, show_default=False)] = 256,
+    idle: Annotated[
+        float,
+        options.value("--idle", "SECONDS", "End a session that nobody uses for this long [3600].", min=1, show_default=False),
+    ] = 3600.0,
+) -> None:
+    """Serve environments to trainers, for OpenEnv and AgentGym. They get what you grant here and no more."""
+    import asyncio
+
+    from housequest.agent.config import configure, world_of
+    from housequest.agent.integrations.env_server.server import serve
+    from housequest.agent.integrations.sessions import ServedTasks
+
+    settings = configure(flags, uses=(*flags, "worlds")).settings
+    world = world_of(settings)
+    served = ServedTasks(
+        world=world,
+        split=settings.split or world.example_split,
+        types=settings.type,
+        grants=frozenset(settings.grant),
+        max_turns=settings.max_steps or world.max_turns,
+        seed=settings.seed,
+        sessions=sessions,
+        idle=idle,
+    )
+
+    def announce(address: str) -> None:
+        if host not in options.LOOPBACK:
+            terminal.note("Whoever reaches this address can play, without a password; they can do nothing else.")
+        terminal.note(f"Serving {world.name}, {served.split}, at {address} until you press Ctrl-C.")
+
+    asyncio.run(serve(served, host, port, announce))

@@ -1,1 +1,60 @@
-"""``housequest mcp``: games for any client of the Model Context Protocol."""
+"""``housequest mcp``: lets clients of the Model Context Protocol play."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+from housequest.tui import terminal
+from housequest.tui.commands import options
+from housequest.worlds.paths import state_folder
+
+
+@options.takes(
+    *("world", "engine", "type", "goals", "world_option", "seed", "grant", "max_steps"),
+    split="Offer only the tasks of this split.",
+)
+def mcp(
+    flags: options.Flags,
+    http: Annotated[
+        int | None, options.value("--http", "PORT", "Listen on 127.0.0.1:PORT instead of standard input.", min=0, max=65535)
+    ] = None,
+    data: Annotated[
+        Path | None, options.file("--data", "DIR", "The folder that holds the games, for clients that pass no environment on.")
+    ] = None,
+    record: options.RecordOption = True,
+) -> None:
+    """Let an MCP client play: list_tasks, new_game, act, give_up. It gets what you grant here and no more."""
+    import asyncio
+
+    from housequest.agent.config import configure, world_of
+    from housequest.agent.integrations.games import HostOptions
+    from housequest.agent.integrations.mcp.server import serve_stdio
+
+    if data is not None:
+        flags["world_option"] = [*cast("list[str]", flags["world_option"] or []), f"data={data}"]
+    settings = configure(flags, uses=(*flags, "worlds")).settings
+    world = world_of(settings)
+    if settings.split is not None:
+        world.tasks(settings.split)  # refuses an unknown split before a client connects
+    served = HostOptions(
+        world=world,
+        split=settings.split,
+        types=settings.type,
+        grants=frozenset(settings.grant),
+        max_turns=settings.max_steps or world.max_turns,
+        seed=settings.seed,
+        records=state_folder() / "episodes" if record else None,
+    )
+    if served.records is not None:
+        terminal.note(f"Games are recorded in {served.records}")
+    if http is not None:
+        from housequest.agent.integrations.mcp.server import serve_http
+
+        asyncio.run(
+            serve_http(served, http, announce=lambda address: terminal.note(f"Listening on {address}; Ctrl-C ends it."))
+        )
+        return
+    if terminal.interactive():
+        terminal.note("Waiting for an MCP client on standard input; Ctrl-D ends it.")
+    asyncio.run(serve_stdio(served))

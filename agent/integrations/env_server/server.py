@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Annotated, Any, Literal, TypeGuard, TypeVar
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from housequest.agent.config import Seed
 from housequest.agent.evaluation.runs.spec import installed_version
+from housequest.agent.integrations.games import told_of
 from housequest.agent.integrations.sessions import ServedTasks, Session, Sessions, SessionState, TextObservation
 from housequest.worlds.errors import ConfigurationError, HousequestError, OrderError, shown
 
@@ -35,9 +35,9 @@ PATIENCE = 30.0
 """Seconds in which a request must have come, to the last byte."""
 
 T = TypeVar("T", bound=BaseModel)
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.Request], Awaitable[Any]]
 
-_log = logging.getLogger("housequest")
+_NO_STATE = "Nothing is kept between requests: ask for the state in the session that you play, at /ws."
 
 
 class _Message(BaseModel):
@@ -71,18 +71,11 @@ class _Act(_Message):
     data: CommandAction
 
 
-class _AskState(_Message):
-    type: Literal["state"]
+class _Plain(_Message):
+    type: Literal["state", "close"]
 
 
-class _Close(_Message):
-    type: Literal["close"]
-
-
-_Asked = TypeAdapter[_Reset | _Act | _AskState | _Close](
-    Annotated[_Reset | _Act | _AskState | _Close, Field(discriminator="type")]
-)
-
+_Asked = TypeAdapter[_Reset | _Act | _Plain](Annotated[_Reset | _Act | _Plain, Field(discriminator="type")])
 
 _Number = Annotated[int, Field(ge=0, lt=1 << 62)]
 
@@ -105,49 +98,51 @@ async def serve(served: ServedTasks, host: str, port: int, announce: Callable[[s
 
     ``port`` 0 takes a free one. Raises ``ConfigurationError`` if the address is not available.
     """
+    shown_host = f"[{host}]" if ":" in host else host
     async with Sessions(served) as sessions:
         server = EnvServer(sessions)
-        shown_host = f"[{host}]" if ":" in host else host
         await serve_until_interrupted(
-            server.app,
-            host,
-            port,
-            lambda port: announce(f"http://{shown_host}:{port}"),
+            *(server.app, host, port, lambda port: announce(f"http://{shown_host}:{port}")),
             known=server.playing,
             strangers=served.sessions + MOST_STRANGERS,
         )
 
 
 class EnvServer:
-    """The application. ``playing`` are the connections that are sessions."""
+    """The application. ``playing`` are the connections that are sessions. Handlers return JSON, or answers of their own."""
 
     def __init__(self, sessions: Sessions) -> None:
         self.playing: WeakSet[asyncio.Transport] = WeakSet()
         self._sessions = sessions
         self._sockets: WeakKeyDictionary[web.WebSocketResponse, asyncio.Transport] = WeakKeyDictionary()
         self.app = web.Application(middlewares=[_guarded], client_max_size=LARGEST_REQUEST)
+        served = sessions.served
+        about = f"{served.world.name}, {served.split} ({sessions.tasks})"
+        version = installed_version("housequest")
+        models = {"action": CommandAction, "observation": TextObservation, "state": SessionState}
+        no_tools = {"code": -32601, "message": "There are no tools here: play at /ws, or start `housequest mcp --http PORT`."}
         self.app.add_routes(
             [
-                web.get("/", self._hello),
+                # OpenEnv
+                _told("/", lambda _: f"This is housequest: {about}."),
                 web.get("/ws", self._play),
-                web.get("/health", self._health),
-                web.get("/metadata", self._metadata),
-                web.get("/schema", self._schema),
-                web.get("/openapi.json", self._paths),
-                web.get("/state", self._no_state),
-                web.post("/mcp", self._no_tools),
+                _told("/health", lambda _: {"status": "healthy"}),
+                _told("/metadata", lambda _: {"name": "housequest", "description": about, "version": version}),
+                _told("/schema", lambda _: {name: model.model_json_schema() for name, model in models.items()}),
+                _told("/openapi.json", self._paths),
+                _told("/state", lambda _: _refused(400, _NO_STATE)),
+                _told("/mcp", lambda _: {"jsonrpc": "2.0", "id": None, "error": no_tools}, web.post),
+                # AgentGym
                 web.post("/create", self._create),
                 web.post("/reset", self._reset),
                 web.post("/step", self._step),
                 web.post("/close", self._close),
-                web.get("/observation", self._observation),
-                web.get("/available_actions", self._available_actions),
-                web.get("/detail", self._detail),
+                _told("/observation", lambda request: _agentgym(self._last(request))["observation"]),
+                _told("/available_actions", lambda request: self._last(request).admissible_commands or ()),
+                _told("/detail", lambda request: _agentgym(self._last(request))),
             ]
         )
         self.app.on_shutdown.append(self._leave)
-
-    # OpenEnv
 
     async def _play(self, request: web.Request) -> web.StreamResponse:
         """One session, for as long as its connection is open."""
@@ -203,75 +198,38 @@ class EnvServer:
         hearing = [socket for socket, transport in open_.items() if not transport.is_closing()]
         await asyncio.gather(*(socket.close(code=1001, message=b"the server was stopped") for socket in hearing))
 
-    async def _hello(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response(f"This is housequest: {self._served_here()}.")
-
-    async def _health(self, _: web.Request) -> web.StreamResponse:
-        return web.json_response({"status": "healthy"})
-
-    async def _metadata(self, _: web.Request) -> web.StreamResponse:
-        version = installed_version("housequest")
-        return web.json_response({"name": "housequest", "description": self._served_here(), "version": version})
-
-    async def _schema(self, _: web.Request) -> web.StreamResponse:
-        models = {"action": CommandAction, "observation": TextObservation, "state": SessionState}
-        return web.json_response({name: model.model_json_schema() for name, model in models.items()})
-
-    async def _paths(self, _: web.Request) -> web.StreamResponse:
+    def _paths(self, _: web.Request) -> Any:
         """What is here, as far as clients look for it."""
         paths: dict[str, dict[str, Any]] = {}
         for route in self.app.router.routes():
             if route.method != "HEAD" and route.resource is not None:
                 paths.setdefault(route.resource.canonical, {})[route.method.lower()] = {"responses": {}}
-        info = {"title": "housequest", "version": "1.0.0"}
-        return web.json_response({"openapi": "3.1.0", "info": info, "paths": paths})
+        return {"openapi": "3.1.0", "info": {"title": "housequest", "version": "1.0.0"}, "paths": paths}
 
-    async def _no_state(self, _: web.Request) -> web.StreamResponse:
-        return _refused(400, "Nothing is kept between requests: ask for the state in the session that you play, at /ws.")
-
-    async def _no_tools(self, _: web.Request) -> web.StreamResponse:
-        error = {"code": -32601, "message": "There are no tools here: play at /ws, or start `housequest mcp --http PORT`."}
-        return web.json_response({"jsonrpc": "2.0", "id": None, "error": error})
-
-    def _served_here(self) -> str:
-        served = self._sessions.served
-        return f"{served.world.name}, {served.split} ({self._sessions.tasks})"
-
-    # AgentGym
-
-    async def _create(self, _: web.Request) -> web.StreamResponse:
+    async def _create(self, _: web.Request) -> Any:
         try:
             session = self._sessions.begin()
         except ConfigurationError as error:
             return _refused(503, str(error))
         self._sessions.keep(session)
-        return web.json_response({"id": session.number})
+        return {"id": session.number}
 
-    async def _reset(self, request: web.Request) -> web.StreamResponse:
+    async def _reset(self, request: web.Request) -> Any:
         asked = await _read(request, _AgentGymReset)
         if asked.world_type != "Text":
             raise ConfigurationError(f"The world_type {shown(asked.world_type)} cannot be played here; give Text.")
         told = await self._sessions.used(asked.id).reset(place=asked.game)
         opening = {"id": asked.id, "observation": _opening(told), "task_type": told.type or ""}
-        return web.json_response({**opening, "available_actions": told.admissible_commands or ()})
+        return {**opening, "available_actions": told.admissible_commands or ()}
 
-    async def _step(self, request: web.Request) -> web.StreamResponse:
+    async def _step(self, request: web.Request) -> Any:
         asked = await _read(request, _AgentGymStep)
-        return web.json_response(_agentgym(await self._sessions.used(asked.id).step(asked.action)))
+        return _agentgym(await self._sessions.used(asked.id).step(asked.action))
 
-    async def _close(self, request: web.Request) -> web.StreamResponse:
+    async def _close(self, request: web.Request) -> Any:
         session = self._sessions.used((await _read(request, _Named)).id)
         await self._sessions.end(session.number)
-        return web.json_response({"closed": True})
-
-    async def _observation(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response(_agentgym(self._last(request))["observation"])
-
-    async def _available_actions(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response(self._last(request).admissible_commands or ())
-
-    async def _detail(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response(_agentgym(self._last(request)))
+        return {"closed": True}
 
     def _last(self, request: web.Request) -> TextObservation:
         given = request.query.get("id", "")
@@ -300,9 +258,9 @@ async def _answered(session: Session, raw: str | bytes) -> str | None:
                 told = await session.reset(asked.seed, asked.task, episode_id=asked.episode_id)
             case _Act(data=action):
                 told = await session.step(action.command)
-            case _AskState():
+            case _Plain(type="state"):
                 return f'{{"type":"state","data":{session.state.model_dump_json()}}}'
-            case _Close():
+            case _:
                 return None
     except ValidationError as error:
         (first, *_) = error.errors(include_url=False, include_input=False)
@@ -311,7 +269,7 @@ async def _answered(session: Session, raw: str | bytes) -> str | None:
     except ConfigurationError as error:
         return _error("VALIDATION_ERROR", str(error))
     except HousequestError as error:
-        return _error("EXECUTION_ERROR", _told_of(error))
+        return _error("EXECUTION_ERROR", told_of(error))
     seen = told.model_dump_json(exclude={"reward", "done"})
     ended = "true" if told.done else "false"
     return f'{{"type":"observation","data":{{"observation":{seen},"reward":{json.dumps(told.reward)},"done":{ended}}}}}'
@@ -325,14 +283,6 @@ def _complaint(error: ValidationError) -> str:
     (first, *_) = error.errors(include_url=False, include_input=False)
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else first["msg"]
-
-
-def _told_of(error: HousequestError) -> str:
-    """The message of a client's own mistake; of a broken game only that it is broken, since the error names files."""
-    if isinstance(error, ConfigurationError | OrderError):
-        return str(error)
-    _log.error("A game cannot be played: %s", error)
-    return "This game cannot be played; whoever runs this server finds the reason in its log."
 
 
 def _agentgym(told: TextObservation) -> dict[str, Any]:
@@ -358,6 +308,17 @@ async def _read(request: web.Request, form: type[T]) -> T:
         raise _Misread(f"{_complaint(error)}. Send JSON with the id of a session, as /create told it.{more}") from None
 
 
+def _told(
+    path: str, read: Callable[[web.Request], Any], route: Callable[[str, Handler], web.RouteDef] = web.get
+) -> web.RouteDef:
+    """What ``read`` says at ``path``."""
+
+    async def answer(request: web.Request) -> Any:
+        return read(request)
+
+    return route(path, answer)
+
+
 def _refused(status: int, message: str) -> web.Response:
     return web.json_response({"error": message}, status=status)
 
@@ -368,10 +329,11 @@ async def _guarded(request: web.Request, handler: Handler) -> web.StreamResponse
     if "Origin" in request.headers:
         return _refused(403, "Pages in browsers are not served here.")
     try:
-        return await handler(request)
+        answer = await handler(request)
+        return answer if isinstance(answer, web.StreamResponse) else web.json_response(answer)
     except _Misread as error:
         return _refused(422, str(error))
     except TimeoutError:
         return _refused(408, "The request did not come to its end.")
     except HousequestError as error:
-        return _refused(200, _told_of(error))
+        return _refused(200, told_of(error))

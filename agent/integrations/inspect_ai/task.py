@@ -21,7 +21,7 @@ from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import result_of
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.integrations.hosted import CommandResult, HostedGame
+from housequest.agent.integrations.games import CommandResult, HostedGame
 from housequest.agent.integrations.inspect_ai.log import SCORER, inspect_messages, verdict, why
 from housequest.agent.integrations.tools import CommandTools
 from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage
@@ -271,7 +271,7 @@ def _answer(game: HostedGame, result: CommandResult) -> str:
 
 def _possible(game: HostedGame) -> str | None:
     """The admissible commands where they are granted."""
-    listed = game.agent.turn.admissible if game.agent.turn is not None else None
+    listed = game.turn.admissible if game.turn is not None else None
     return None if listed is None else f"Possible now: {', '.join(listed)}."
 
 
@@ -286,7 +286,7 @@ def game_with_tools(spec: RunSpec, games: dict[str, HostedGame]) -> Any:
         env = await asyncio.to_thread(setup.open, task)
         game = HostedGame(state.uuid, env, setup.episode, None, listener=_Record(task, state.store))
         games[state.uuid] = game
-        await game.agent.waiting.wait()
+        await game.waiting.wait()
         _raise_error(game)
         kind = f"The task is of the type {task.type}." if "type" in setup.episode.grants else None
         state.user_prompt.text = "\n\n".join(filter(None, (state.user_prompt.text, kind, _possible(game))))
@@ -306,12 +306,12 @@ def tool_calls(games: dict[str, HostedGame]) -> Any:
         game = games[state.uuid]
         state.messages.insert(0, _model.ChatMessageSystem(content=_INSTRUCTIONS))
         while not game.episode.done():
-            turn = game.agent.turn
+            turn = game.turn
             state.output = await _model.get_model().generate(state.messages, state.tools)
             state.messages.append(state.output.message)
             if state.output.message.tool_calls:
                 state.messages.extend((await _model.execute_tools(state.messages, state.tools)).messages)
-            if game.agent.turn is turn and not game.episode.done():
+            if game.turn is turn and not game.episode.done():
                 await game.say(Idle("no tool was called as it should be"))
                 if not state.output.message.tool_calls:
                     state.messages.append(_model.ChatMessageUser(content=_NO_CALL))

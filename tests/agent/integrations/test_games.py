@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.episodes.events import Ended, Started, Stepped
 from housequest.agent.episodes.record import read_episode
-from housequest.agent.integrations.games import MOST_EACH, MOST_LISTED, GameHost, GameRequest, HostOptions
-from housequest.agent.integrations.hosted import GameOpening
+from housequest.agent.integrations.games import MOST_EACH, MOST_LISTED, GameHost, GameOpening, GameRequest, HostOptions
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.registry import make_world

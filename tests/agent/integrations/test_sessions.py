@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.evaluation.runs.spec import select
-from housequest.agent.integrations.offered import LONGEST_COMMAND
+from housequest.agent.integrations.games import LONGEST_COMMAND
 from housequest.agent.integrations.sessions import ServedTasks, Session, Sessions
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported
 from housequest.worlds.registry import make_world

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from housequest.agent.integrations.mcp.sdk import NEWEST
+from housequest.agent.integrations.mcp.server import NEWEST
 
 if TYPE_CHECKING or NEWEST:
     from mcp import Client

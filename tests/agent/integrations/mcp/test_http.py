@@ -18,8 +18,7 @@ import pytest
 pytest.importorskip("mcp", reason='needs the extra mcp: pip install "housequest[mcp]"')
 
 from housequest.agent.integrations.games import MOST_EACH
-from housequest.agent.integrations.mcp.http import LARGEST_REQUEST, MOST_WAITING, SESSION_HEADER
-from housequest.agent.integrations.mcp.sdk import NEWEST
+from housequest.agent.integrations.mcp.server import LARGEST_REQUEST, MOST_WAITING, NEWEST, SESSION_HEADER
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import PATIENCE, ending
 
@@ -28,7 +27,7 @@ pytestmark = pytest.mark.heavy
 IMPATIENT = """\
 import asyncio
 from housequest.agent.integrations.games import HostOptions
-from housequest.agent.integrations.mcp.http import serve_http
+from housequest.agent.integrations.mcp.server import serve_http
 from housequest.worlds.registry import make_world
 asyncio.run(serve_http(HostOptions(make_world("scripted")), 0, lambda address: print(address, flush=True), patience=1))
 """

@@ -25,8 +25,7 @@ from mcp.client.stdio import stdio_client
 from housequest.agent.episodes.events import Ended, Started, Stepped
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.integrations.games import GameHost, HostOptions
-from housequest.agent.integrations.mcp.sdk import NEWEST
-from housequest.agent.integrations.mcp.server import MANUAL, make_server
+from housequest.agent.integrations.mcp.server import MANUAL, NEWEST, make_server
 from housequest.worlds.registry import make_world
 from tests.agent.integrations.env_server.test_server import Client
 from tests.tui.conftest import COMMAND, environment
