@@ -1,16 +1,14 @@
 """ALFWorld's commands as methods, for programs whose models call tools: types and docstrings tell a model how to call them.
 
-Every public method is a tool, and nothing else is public, since some programs take all that they find. ``tools.toml`` has them.
+Every public method is a tool, and nothing else is public, since some programs take all that they find. Docstrings are written
+from ``tools.toml``.
 """
 
 from __future__ import annotations
 
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any
 
 
 class CommandTools(ABC):
@@ -20,23 +18,54 @@ class CommandTools(ABC):
     def _play(self, command: str) -> str:
         """What ``command`` is answered."""
 
+    def go_to(self, receptacle: str) -> str:
+        return self._play(f"go to {receptacle}")
 
-def _method(name: str, command: str, does: str, returns: str, arguments: dict[str, str]) -> Callable[..., str]:
-    parameters = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD, annotation=str) for each in arguments]
-    signature = Signature([Parameter("self", Parameter.POSITIONAL_ONLY), *parameters], return_annotation=str)
+    def take(self, object: str, receptacle: str) -> str:
+        return self._play(f"take {object} from {receptacle}")
 
-    def play(*given: Any, **named: Any) -> str:
-        (tools, *words) = signature.bind(*given, **named).args
-        return tools._play(command.format(**dict(zip(arguments, words, strict=True))))
+    def put(self, object: str, receptacle: str) -> str:
+        return self._play(f"move {object} to {receptacle}")
 
-    told = [("Args", [f"{each}: {about}" for each, about in arguments.items()]), ("Returns", [returns])]
-    sections = (f"\n\n        {title}:" + "".join(f"\n            {line}" for line in lines) for title, lines in told if lines)
-    play.__doc__ = f"{does}{''.join(sections)}\n        "
-    play.__name__, play.__qualname__ = name, f"{CommandTools.__name__}.{name}"
-    play.__annotations__ = {**dict.fromkeys(arguments, str), "return": str}
-    vars(play)["__signature__"] = signature
-    return play
+    def open(self, receptacle: str) -> str:
+        return self._play(f"open {receptacle}")
+
+    def close(self, receptacle: str) -> str:
+        return self._play(f"close {receptacle}")
+
+    def heat(self, object: str, receptacle: str) -> str:
+        return self._play(f"heat {object} with {receptacle}")
+
+    def cool(self, object: str, receptacle: str) -> str:
+        return self._play(f"cool {object} with {receptacle}")
+
+    def clean(self, object: str, receptacle: str) -> str:
+        return self._play(f"clean {object} with {receptacle}")
+
+    def slice(self, object: str, knife: str) -> str:
+        return self._play(f"slice {object} with {knife}")
+
+    def use(self, object: str) -> str:
+        return self._play(f"use {object}")
+
+    def examine(self, name: str) -> str:
+        return self._play(f"examine {name}")
+
+    def look(self) -> str:
+        return self._play("look")
+
+    def inventory(self) -> str:
+        return self._play("inventory")
 
 
-for _name, _tool in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
-    setattr(CommandTools, _name, _method(_name, _tool["command"], _tool["does"], _tool["returns"], _tool.get("arguments", {})))
+def _docstring(does: str, returns: str, arguments: dict[str, str] | None = None) -> str:
+    """As a docstring of Google's style stands in a class."""
+    named = {"Args": [f"{name}: {what}" for name, what in (arguments or {}).items()], "Returns": [returns]}
+    sections = (
+        (f"        {title}:", *(f"            {line}" for line in lines), "") for title, lines in named.items() if lines
+    )
+    return "\n".join((does, "", *(line for section in sections for line in section))) + "        "
+
+
+for _name, _told in tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8")).items():
+    getattr(CommandTools, _name).__doc__ = _docstring(**_told)
