@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import groupby, takewhile
+from functools import cached_property, reduce
+from itertools import groupby
 from typing import Any, Literal, cast
+
+from housequest.agent.models.text import shared_prefix
 
 FormChoice = Literal["auto", "free", "held", "completion"]
 """Whether replies are held to their forms: where the model can be, never, or always.
@@ -38,169 +39,37 @@ _LETTER = _FIRST.replace("[", "[a-z")
 _NAMED = re.compile(r"[A-Za-z0-9_'-]+", re.ASCII)
 
 
-class Value(ABC):
-    """A part of a form: what texts it allows."""
+@dataclass(frozen=True)
+class Words:
+    """Free text on one line, of ``most`` characters; a ``sentence`` begins with a capital."""
 
-    @property
-    @abstractmethod
-    def pattern(self) -> str:
-        """A regular expression of its texts, without groups that capture."""
-
-    @property
-    @abstractmethod
-    def schema(self) -> Mapping[str, Any]:
-        """The JSON schema of its values. No lengths of texts: strict endpoints refuse them."""
-
-    @property
-    @abstractmethod
-    def longest(self) -> int:
-        """Characters that its text has at most."""
-
-    @abstractmethod
-    def expression(self, rules: Rules) -> str:
-        """Its grammar (GBNF), as an expression; what it refers to is added to ``rules``."""
-
-    @abstractmethod
-    def written(self, value: object) -> str | None:
-        """The text of a JSON ``value``; None where it is none of its values."""
-
-
-@dataclass(slots=True)
-class Rules:
-    """The rules of a grammar, by their names; equal ones are written once."""
-
-    named: dict[str, str] = field(default_factory=dict[str, str])
-    _known: dict[Value, str] = field(default_factory=dict["Value", str])
-
-    def of(self, value: Value) -> str:
-        """The name of the rule for ``value``."""
-        name = self._known.get(value)
-        if name is None:
-            name = self._known[value] = f"r{len(self._known)}"
-            self.named[name] = ""  # its place, before those of its parts
-            self.named[name] = value.expression(self)
-        return name
-
-
-def grammar_of(value: Value) -> str:
-    """The grammar (GBNF) whose texts are those of ``value``."""
-    rules = Rules()
-    root = value.expression(rules)
-    return "\n".join(f"{name} ::= {body}" for name, body in {"root": root, **rules.named}.items())
+    most: int
+    sentence: bool = True
 
 
 @dataclass(frozen=True)
-class _Text(Value):
-    """A text of ``most`` characters."""
+class Name:
+    """A name of plain words, of ``most`` characters."""
 
     most: int
 
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return {"type": "string"}
-
-    @property
-    def longest(self) -> int:
-        return self.most
-
 
 @dataclass(frozen=True)
-class Words(_Text):
-    """Free text on one line, of ``most`` characters; a ``sentence`` begins with a capital."""
-
-    sentence: bool = True
-
-    @property
-    def pattern(self) -> str:
-        # Bytes that are no text are read as a mark each, up to four for what a grammar counts as one character.
-        return f"{_FIRST if self.sentence else _LETTER}{_FREE}{{0,{4 * self.most}}}"
-
-    def expression(self, rules: Rules) -> str:  # noqa: ARG002 (it refers to none)
-        # After a space by itself a small model goes on in any script; a capital brings it back to words.
-        return f"[{'A-Z' if self.sentence else 'A-Za-z'}] {_FREE}{{0,{self.most - 1}}}"
-
-    def written(self, value: object) -> str | None:
-        said = value if isinstance(value, str) else ""
-        line = " ".join("".join(each if each.isprintable() else " " for each in said).split())
-        begun = re.search(_LETTER, line)
-        if begun is None:
-            return None
-        first, raised = begun[0], begun[0].upper()
-        if self.sentence and re.match(_FIRST, raised):
-            first = raised
-        return f"{first}{line[begun.end() :]}"[: self.most].rstrip()
-
-
-@dataclass(frozen=True)
-class Choice(Value):
+class Choice:
     """One of ``texts``, of which there is at least one."""
 
     texts: tuple[str, ...]
 
-    @property
-    def pattern(self) -> str:
-        # The longest first, since a regular expression takes the first that fits.
-        return f"(?:{'|'.join(map(re.escape, sorted(self.texts, key=len, reverse=True)))})"
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return {"type": "string", "enum": list(dict.fromkeys(text.strip() for text in self.texts))}
-
-    @property
-    def longest(self) -> int:
-        return max(map(len, self.texts))
-
-    def expression(self, rules: Rules) -> str:
-        return _trie(sorted(set(self.texts)), rules)
-
-    def written(self, value: object) -> str | None:
-        said = value.strip() if isinstance(value, str) else None
-        return next((text for text in self.texts if text.strip() == said), None)
-
 
 @dataclass(frozen=True)
-class Either(Value):
+class Either:
     """One of several ``options``."""
 
     options: tuple[Value, ...]
 
-    @property
-    def pattern(self) -> str:
-        return f"(?:{'|'.join(option.pattern for option in self.options)})"
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return {"anyOf": [option.schema for option in self.options]}
-
-    @property
-    def longest(self) -> int:
-        return max(option.longest for option in self.options)
-
-    def expression(self, rules: Rules) -> str:
-        return " | ".join(option.expression(rules) for option in self.options)
-
-    def written(self, value: object) -> str | None:
-        return next((text for option in self.options if (text := option.written(value)) is not None), None)
-
 
 @dataclass(frozen=True)
-class Name(_Text):
-    """A name of plain words, of ``most`` characters."""
-
-    @property
-    def pattern(self) -> str:
-        return f"[A-Za-z][A-Za-z0-9_' -]{{0,{self.most - 1}}}"
-
-    def expression(self, rules: Rules) -> str:  # noqa: ARG002 (it refers to none)
-        return self.pattern.replace("][", "] [")
-
-    def written(self, value: object) -> str | None:
-        words = " ".join(_NAMED.findall(value)) if isinstance(value, str) else ""
-        return words.lstrip("0123456789 _'-")[: self.most].rstrip() or None
-
-
-@dataclass(frozen=True)
-class Listed(Value):
+class Listed:
     """One to ``most`` items in their order, with ``between`` two of them, and ``begin`` before all.
 
     Each begins with its number where they are counted from ``first``. A ``#`` in the fixed texts of an item is its number.
@@ -213,49 +82,15 @@ class Listed(Value):
     first: int | None = None
 
     @property
-    def pattern(self) -> str:
-        found = ""
-        for place in range(self.most - 1, -1, -1):
-            text = f"{re.escape(self._before(place))}{self._item(place).pattern}{found}"
-            found = f"(?:{text})?" if place else text
-        return found
-
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        return {"type": "array", "items": self.item.schema, "minItems": 1, "maxItems": self.most}
-
-    @property
-    def longest(self) -> int:
-        return self.most * self.item.longest + sum(len(self._before(place)) for place in range(self.most))
-
-    def expression(self, rules: Rules) -> str:
-        found = ""
-        for place in range(self.most - 1, -1, -1):
-            before = self._before(place)
-            text = " ".join(filter(None, (before and _quoted(before), rules.of(self._item(place)), found)))
-            found = f"({text})?" if place else text
-        return found
-
-    def written(self, value: object) -> str | None:
-        if not isinstance(value, list):
-            return None
-        given = cast("list[object]", value)[: self.most]
-        texts = [self._item(place).written(each) for place, each in enumerate(given)]
-        known = [text for text in texts if text is not None]
-        if not known or len(known) < len(texts):
-            return None
-        return "".join(f"{self._before(place)}{text}" for place, text in enumerate(known))
-
-    def _item(self, place: int) -> Value:
-        return self.item.numbered(place + 1) if isinstance(self.item, Form) else self.item
-
-    def _before(self, place: int) -> str:
-        number = "" if self.first is None else f"{self.first + place}. "
-        return f"{self.between if place else self.begin}{number}"
+    def places(self) -> list[tuple[str, Value]]:
+        """Each place of the list: what stands before its item, and the item."""
+        numbers = ["" if self.first is None else f"{self.first + place}. " for place in range(self.most)]
+        items = [self.item.numbered(place + 1) if isinstance(self.item, Form) else self.item for place in range(self.most)]
+        return [(f"{self.between if at else self.begin}{numbers[at]}", item) for at, item in enumerate(items)]
 
 
 @dataclass(frozen=True)
-class Form(Value):
+class Form:
     """A text in ``parts``: fixed texts, and values with their names. Its JSON is an object with these names.
 
     A role is held to one; so is each kind of command.
@@ -265,37 +100,24 @@ class Form(Value):
 
     @cached_property
     def _strict(self) -> re.Pattern[str]:
-        parts = (re.escape(part) if isinstance(part, str) else f"({part[1].pattern})" for part in self.parts)
-        return re.compile("".join(parts))
-
-    @property
-    def pattern(self) -> str:
-        return "".join(re.escape(part) if isinstance(part, str) else f"(?:{part[1].pattern})" for part in self.parts)
+        return re.compile(
+            "".join(re.escape(part) if isinstance(part, str) else f"({_pattern(part[1])})" for part in self.parts)
+        )
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        named = {part[0]: part[1].schema for part in self.parts if not isinstance(part, str)}
-        return {"type": "object", "properties": named, "required": list(named), "additionalProperties": False}
+        """The JSON schema of its objects. No lengths of texts: strict endpoints refuse them."""
+        return _schema(self)
 
     @property
     def longest(self) -> int:
-        return sum(len(part) if isinstance(part, str) else part[1].longest for part in self.parts)
+        """Characters that its text has at most."""
+        return _longest(self)
 
     @property
     def grammar(self) -> str:
         """The grammar (GBNF) whose texts are those of this form."""
         return grammar_of(self)
-
-    def expression(self, rules: Rules) -> str:
-        return " ".join(_quoted(part) if isinstance(part, str) else rules.of(part[1]) for part in self.parts)
-
-    def written(self, value: object) -> str | None:
-        if not isinstance(value, dict):
-            return None
-        given = cast("dict[str, object]", value)
-        texts = [part if isinstance(part, str) else _written(*part, given.get(part[0])) for part in self.parts]
-        known = [text for text in texts if text is not None]
-        return "".join(known) if len(known) == len(texts) else None
 
     def read(self, text: str) -> Mapping[str, str] | None:
         """The text of each named value in ``text``; None where it is none of this form's."""
@@ -309,6 +131,10 @@ class Form(Value):
             return self.written(json.loads(text))
         except (ValueError, RecursionError):
             return None
+
+    def written(self, value: object) -> str | None:
+        """The text of the JSON ``value``; None where that is none of this form."""
+        return _written(self, value)
 
     def numbered(self, number: int) -> Form:
         """The same with ``number`` in place of each ``#`` in its fixed texts."""
@@ -332,29 +158,158 @@ class Form(Value):
         return replace(self, parts=(*before, *after))
 
 
-def _written(name: str, part: Value, value: object) -> str | None:
-    """The text of the ``value`` that ``part`` has in a JSON object."""
-    text = part.written(value)
-    return NO_THOUGHT if text is None and name == THOUGHT and isinstance(value, str) else text
+Value = Words | Name | Choice | Either | Listed | Form
+"""A part of a form: what texts it allows."""
 
 
-def _trie(texts: Sequence[str], rules: Rules) -> str:
-    """An expression for ``texts``, which are sorted and differ: each rule is a fork.
+def _pattern(value: Value) -> str:
+    """A regular expression of its texts, without groups that capture."""
+    match value:
+        case Words(most, sentence):
+            # Bytes that are no text are read as a mark each, up to four for what a grammar counts as one character.
+            return f"{_FIRST if sentence else _LETTER}{_FREE}{{0,{4 * most}}}"
+        case Name(most):
+            return f"[A-Za-z][A-Za-z0-9_' -]{{0,{most - 1}}}"
+        case Choice(texts):
+            # The longest first, since a regular expression takes the first that fits.
+            return f"(?:{'|'.join(map(re.escape, sorted(texts, key=len, reverse=True)))})"
+        case Either(options):
+            return f"(?:{'|'.join(map(_pattern, options))})"
+        case Listed():
+            first, *others = [f"{re.escape(before)}{_pattern(item)}" for before, item in value.places]
+            return f"{first}{''.join(f'(?:{other}' for other in others)}{')?' * len(others)}"
+        case Form(parts):
+            return "".join(re.escape(part) if isinstance(part, str) else f"(?:{_pattern(part[1])})" for part in parts)
 
-    It is their trie, with a rule for each fork: sampling then checks the branches of one fork, and not some hundred texts for
-    every token of the vocabulary.
-    """
-    return " | ".join(_branches(texts, rules))
+
+def _schema(value: Value) -> Mapping[str, Any]:
+    match value:
+        case Words() | Name():
+            return {"type": "string"}
+        case Choice(texts):
+            return {"type": "string", "enum": list(dict.fromkeys(text.strip() for text in texts))}
+        case Either(options):
+            return {"anyOf": [_schema(option) for option in options]}
+        case Listed(item, most):
+            return {"type": "array", "items": _schema(item), "minItems": 1, "maxItems": most}
+        case Form(parts):
+            named = {part[0]: _schema(part[1]) for part in parts if not isinstance(part, str)}
+            return {"type": "object", "properties": named, "required": list(named), "additionalProperties": False}
 
 
-def _branches(texts: Sequence[str], rules: Rules) -> Iterator[str]:
-    for _, group in groupby(texts, key=lambda text: text[:1]):
-        branch = list(group)
-        # They are sorted, so a prefix of the first and the last is a prefix of all.
-        ends = zip(branch[0], branch[-1], strict=False)
-        shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], ends))
-        below = tuple(text[len(shared) :] for text in branch)
-        yield _quoted(shared) if len(branch) == 1 else f"{_quoted(shared)} {rules.of(Choice(below))}"
+def _longest(value: Value) -> int:
+    match value:
+        case Words(most) | Name(most):
+            return most
+        case Choice(texts):
+            return max(map(len, texts))
+        case Either(options):
+            return max(map(_longest, options))
+        case Listed(item, most):
+            return most * _longest(item) + sum(len(before) for before, _ in value.places)
+        case Form(parts):
+            return sum(len(part) if isinstance(part, str) else _longest(part[1]) for part in parts)
+
+
+def _written(value: Value, said: object) -> str | None:
+    """The text of the JSON ``said``; None where it is none of its values."""
+    match value:
+        case Words(most, sentence):
+            line = " ".join("".join(each if each.isprintable() else " " for each in _text(said)).split())
+            begun = re.search(_LETTER, line)
+            if begun is None:
+                return None
+            first, raised = begun[0], begun[0].upper()
+            if sentence and re.match(_FIRST, raised):
+                first = raised
+            return f"{first}{line[begun.end() :]}"[:most].rstrip()
+        case Name(most):
+            return " ".join(_NAMED.findall(_text(said))).lstrip("0123456789 _'-")[:most].rstrip() or None
+        case Choice(texts):
+            return next((text for text in texts if isinstance(said, str) and text.strip() == said.strip()), None)
+        case Either(options):
+            return next((text for option in options if (text := _written(option, said)) is not None), None)
+        case Listed():
+            given = cast("list[object]", said) if isinstance(said, list) else []
+            places = list(zip(value.places, given, strict=False))
+            texts = [part for (before, item), each in places for part in (before, _written(item, each))]
+            return _joined(texts) if texts else None
+        case Form(parts):
+            if not isinstance(said, dict):
+                return None
+            given = cast("dict[str, object]", said)
+            return _joined([part if isinstance(part, str) else _named(*part, given.get(part[0])) for part in parts])
+
+
+def _text(said: object) -> str:
+    return said if isinstance(said, str) else ""
+
+
+def _joined(texts: Sequence[str | None]) -> str | None:
+    """All of them; None where one is missing."""
+    known = [text for text in texts if text is not None]
+    return "".join(known) if len(known) == len(texts) else None
+
+
+def _named(name: str, part: Value, said: object) -> str | None:
+    """The text of what is ``said`` under a name in a JSON object."""
+    text = _written(part, said)
+    return NO_THOUGHT if text is None and name == THOUGHT and isinstance(said, str) else text
+
+
+@dataclass(slots=True)
+class _Rules:
+    """The rules of a grammar, by their names; equal ones are written once."""
+
+    named: dict[str, str] = field(default_factory=dict[str, str])
+    _known: dict[Value, str] = field(default_factory=dict["Value", str])
+
+    def of(self, value: Value) -> str:
+        """The name of the rule for ``value``."""
+        name = self._known.get(value)
+        if name is None:
+            name = self._known[value] = f"r{len(self._known)}"
+            self.named[name] = ""  # its place, before those of its parts
+            self.named[name] = self.expression(value)
+        return name
+
+    def expression(self, value: Value) -> str:
+        """The grammar of ``value`` as an expression; what it refers to becomes a rule."""
+        match value:
+            case Words(most, sentence):
+                # After a space by itself a small model goes on in any script; a capital brings it back to words.
+                return f"[{'A-Z' if sentence else 'A-Za-z'}] {_FREE}{{0,{most - 1}}}"
+            case Name():
+                return _pattern(value).replace("][", "] [")
+            case Choice(texts):
+                return " | ".join(self._branches(sorted(set(texts))))
+            case Either(options):
+                return " | ".join(map(self.expression, options))
+            case Listed():
+                places = [f"{_quoted(before)} " * bool(before) + self.of(item) for before, item in reversed(value.places)]
+                return reduce(lambda after, place: f"{place} ({after})?", places)
+            case Form(parts):
+                return " ".join(_quoted(part) if isinstance(part, str) else self.of(part[1]) for part in parts)
+
+    def _branches(self, texts: Sequence[str]) -> Iterator[str]:
+        """The branches of ``texts``, which are sorted and differ.
+
+        They are a trie, with a rule for each fork: sampling then checks the branches of one fork, and not some hundred texts
+        for every token of the vocabulary.
+        """
+        for _, group in groupby(texts, key=lambda text: text[:1]):
+            branch = list(group)
+            # They are sorted, so a prefix of the first and the last is a prefix of all.
+            shared = branch[0][: shared_prefix(branch[0], branch[-1])]
+            below = tuple(text[len(shared) :] for text in branch)
+            yield _quoted(shared) if len(branch) == 1 else f"{_quoted(shared)} {self.of(Choice(below))}"
+
+
+def grammar_of(value: Value) -> str:
+    """The grammar (GBNF) whose texts are those of ``value``."""
+    rules = _Rules()
+    root = rules.expression(value)
+    return "\n".join(f"{name} ::= {body}" for name, body in {"root": root, **rules.named}.items())
 
 
 def _quoted(text: str) -> str:
