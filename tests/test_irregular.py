@@ -10,7 +10,7 @@ import pytest
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.sweep import read_sweep
-from housequest.agent.models.builtin.file import read_builtin
+from housequest.agent.models.builtin.network import read_builtin
 from housequest.agent.models.gguf import fingerprint, read_header
 from housequest.agent.models.keys import load_keys
 from housequest.agent.models.scripted import load_script

@@ -28,15 +28,7 @@ from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.evaluation.runs.spec import MANY, find_types, select, slug
 from housequest.agent.roles.base import clean
 from housequest.worlds.base import Env, Observation, Task, World
-from housequest.worlds.errors import (
-    ConfigurationError,
-    HousequestError,
-    OrderError,
-    TaskNotFound,
-    Unsupported,
-    nearest,
-    shown,
-)
+from housequest.worlds.errors import ConfigurationError, HousequestError, OrderError, TaskNotFound, Unsupported, nearest, shown
 
 LONGEST_COMMAND = 2_000
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.openai.probes import PROBE_TOKENS, names_colours, picture_question, spells
+from housequest.agent.models.openai.model import PROBE_TOKENS, names_colours, picture_question, spells
 from housequest.worlds.errors import HousequestError, Unsupported
 
 _BRIEF = (

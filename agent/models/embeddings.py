@@ -12,10 +12,10 @@ from contextlib import aclosing
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
+from housequest.agent.models.openai import EndpointName, read_openai_name, told_destination
 from housequest.agent.models.openai.failures import Attempts, Failure
-from housequest.agent.models.openai.provider import EndpointName, read_openai_name, told_destination
+from housequest.agent.models.openai.replies import at, finite, listed
 from housequest.agent.models.openai.server import Server
-from housequest.agent.models.openai.shapes import at, finite, listed
 from housequest.agent.models.provider import CallOptions
 from housequest.agent.models.text import encodable
 from housequest.knowledge.selection import cosines

@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from housequest.agent.models.base import Message, Model, Request
-from housequest.agent.models.llama.options import installed
+from housequest.agent.models.llama import installed
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import HousequestError
 from scripts.bench.llama import HOUSES, REPLY, conversations, named_model

@@ -22,7 +22,7 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.agent.models.gguf import read_header
-from housequest.agent.models.llama.options import installed, read_llama_name
+from housequest.agent.models.llama import installed, read_llama_name
 from housequest.worlds.registry import make_world
 from tests.agent.models.tiny import write_tiny
 from tests.backends.lota import Lister

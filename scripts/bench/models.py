@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.models.llama.options import installed
+from housequest.agent.models.llama import installed
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.registry import make_world

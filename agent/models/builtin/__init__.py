@@ -1,1 +1,38 @@
 """``builtin``: the small model that ships, which plays household text games in NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from housequest.agent.models.base import Model
+from housequest.agent.models.provider import CallOptions, ModelProvider, file_name
+from housequest.worlds.paths import given_path
+
+
+class BuiltinProvider(ModelProvider):
+    """The model that ships, or with ``rest`` one that was trained and exported to that file."""
+
+    forms = ("builtin",)
+    brief = True
+    free = True
+
+    def parse(self, rest: str) -> str:
+        return file_name(rest) if rest else ""
+
+    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+        del options
+        from housequest.agent.models.builtin.model import load_builtin
+
+        return load_builtin(given_path(rest) if rest else None, name=name)
+
+    def portable(self, rest: str) -> str:
+        return Path(rest).name
+
+    def digest(self, rest: str) -> str:
+        from housequest.agent.models.builtin.network import SHIPPED
+        from housequest.agent.networks.file import digest
+
+        return digest(given_path(rest) if rest else SHIPPED)
+
+    def about(self) -> str:
+        return "the one that ships, and plays where no other is named"

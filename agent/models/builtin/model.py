@@ -22,8 +22,7 @@ from zlib import crc32
 import numpy as np
 
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
-from housequest.agent.models.builtin.file import SHIPPED, BuiltinFile, read_builtin
-from housequest.agent.models.builtin.network import BLOCK, Cache, Reading
+from housequest.agent.models.builtin.network import BLOCK, SHIPPED, BuiltinFile, Cache, Reading, read_builtin
 from housequest.agent.models.text import shared_prefix, stop_at
 from housequest.agent.networks.layers import Floats, use_one_thread
 from housequest.agent.roles.brief import is_brief_prompt

@@ -1,4 +1,4 @@
-"""The built-in model's forward pass in NumPy, for any number of sequences at once, with cached keys and values.
+"""The built-in model's file, and its forward pass in NumPy, for any number of sequences at once, with cached keys and values.
 
 The network is a llama (RMSNorm, rotary positions, SwiGLU, tied embeddings) of about a million weights. At this size the
 overhead of NumPy counts, so query, key and value are one product, and so are gate and up.
@@ -12,15 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from housequest.agent.networks.layers import Floats, normed, silu
+from housequest.agent.models.builtin.vocabulary import Vocabulary
+from housequest.agent.networks.file import WeightsFormat
+from housequest.agent.networks.layers import Floats, layer_sizes, normed, silu
 
 BLOCK = 32
 """Tokens of a sequence, from a multiple of it on, that look back together; a cache is shared by whole blocks."""
 
 _TILE = 2
+
+SHIPPED = Path(__file__).with_name("weights") / "builtin.weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,9 @@ class Network:
         """
         if not readings:
             return []
-        looks, wanted = _looks(readings), _wanted(readings)
+        looks, lengths = _looks(readings), [len(reading.tokens) for reading in readings]
+        rows = zip(np.cumsum(lengths).tolist(), lengths, readings, strict=True)
+        wanted = [row for end, length, each in rows for row in range(end - (length if each.every else 1), end)]
         tokens = [token for reading in readings for token in reading.tokens]
         places = np.concatenate([np.arange(look.start, look.end) for look in looks])
         count, heads, size = len(tokens), self.shape.heads, self.shape.width // self.shape.heads
@@ -120,7 +127,8 @@ class Network:
         cos, sin = self._cos[places][:, None], self._sin[places][:, None]
         scores = np.empty((heads, count, max(look.end for look in looks)), np.float32)
         sums = np.empty((heads, count, size + 1), np.float32)
-        x, mixed = np.zeros((2, _filled(count), self.shape.width), np.float32)
+        # Zeros fill the last tile.
+        x, mixed = np.zeros((2, count + -count % _TILE, self.shape.width), np.float32)
         x[:count] = self._embedding[tokens]
         for at, layer in enumerate(self._layers):
             qkv = _product(normed(x), layer.qkv)[:count].reshape(count, 3, heads, size)
@@ -143,7 +151,7 @@ class Network:
             x += _product(silu(gate) * up, layer.down)
         for reading in readings:
             reading.cache.length += len(reading.tokens)
-        last = np.zeros((_filled(len(wanted)), self.shape.width), np.float32)
+        last = np.zeros((len(wanted) + -len(wanted) % _TILE, self.shape.width), np.float32)
         last[: len(wanted)] = x[wanted]
         logits = _product(normed(last), self._output)[: len(wanted)]
         ends = np.cumsum([len(reading.tokens) if reading.every else 1 for reading in readings])
@@ -167,22 +175,6 @@ def _looks(readings: Sequence[Reading]) -> list[_Look]:
     return found
 
 
-def _wanted(readings: Sequence[Reading]) -> list[int]:
-    """The rows whose logits are wanted."""
-    found: list[int] = []
-    row = 0
-    for reading in readings:
-        count = len(reading.tokens)
-        found.extend(range(row, row + count) if reading.every else (row + count - 1,))
-        row += count
-    return found
-
-
-def _filled(rows: int) -> int:
-    """How many rows there are with those that fill the last tile."""
-    return -(-rows // _TILE) * _TILE
-
-
 def _product(x: Floats, weights: Floats) -> Floats:
     """``x @ weights`` by tiles, so that a row's bytes do not depend on how many there are."""
     return x @ weights if len(x) == _TILE else (x.reshape(-1, _TILE, x.shape[1]) @ weights).reshape(len(x), -1)
@@ -196,3 +188,41 @@ def _rotated(x: Floats, cos: Floats, sin: Floats) -> Floats:
     half = x.shape[-1] // 2
     first, second = x[..., :half], x[..., half:]
     return np.concatenate((first * cos - second * sin, second * cos + first * sin), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinFile:
+    """A network with its vocabulary."""
+
+    network: Network
+    vocabulary: Vocabulary
+
+
+def _fits(shape: Shape) -> bool:
+    return shape.width % (2 * shape.heads) == 0 and type(shape.base) in {int, float} and 1 < shape.base < 1e9
+
+
+def _sizes(shape: Shape, vocabulary: Vocabulary) -> dict[str, tuple[int, ...]]:
+    each = layer_sizes(shape.width, shape.hidden)
+    layers = {f"{at}.{name}": size for at in range(shape.layers) for name, size in each.items()}
+    return {"embedding": (len(vocabulary), shape.width), "norm": (shape.width,), **layers}
+
+
+FORMAT = WeightsFormat(
+    title="housequest model 1",
+    listed="vocabulary",
+    shape=Shape,
+    most={"width": 4096, "layers": 64, "heads": 64, "hidden": 16384, "context": 8192},
+    fits=_fits,
+    vocabulary=Vocabulary,
+    words=lambda vocabulary: vocabulary.tokens,
+    sizes=_sizes,
+    refusal="is no built-in model",
+    way_out="Export one with `python -m housequest.agent.training export`.",
+)
+
+
+def read_builtin(file: Path) -> BuiltinFile:
+    """Read a model. Raises ``ConfigurationError`` for a file that is none."""
+    shape, vocabulary, weights = FORMAT.read(file)
+    return BuiltinFile(Network(shape, weights), vocabulary)

@@ -1,1 +1,184 @@
-"""``llama:FILE``: models in GGUF files, run on this machine by llama.cpp in their own process."""
+"""``llama:FILE``: models in GGUF files, run on this machine by llama.cpp in their own process.
+
+A name says how, and by which runtime: ``llama:/path/model.gguf?slots=8&context=4096``. What both runtimes need is here too:
+chat templates in place of a model's own, grammars of given texts, and errors that they share.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+from housequest.agent.models.base import Model, Request
+from housequest.agent.models.forms import Choice, grammar_of
+from housequest.agent.models.processors import processors
+from housequest.agent.models.provider import CallOptions, ModelProvider, file_name, split_options, with_options
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.options import option
+from housequest.worlds.paths import given_path, read_file
+from housequest.worlds.workers import Refused
+
+LESS_MEMORY = "If memory ran out, try a smaller model, or fewer slots or a smaller context: ?slots=1&context=2048."
+LARGEST = 1 << 20
+
+ATTENDED_BATCH = 64
+"""Tokens of a prompt evaluated at once while somebody attends: between two batches a call can be called off."""
+
+# The marks of ChatML, which many models were trained with: https://github.com/openai/openai-python/blob/v0.28.1/chatml.md
+_CHATML = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+RuntimeName = Literal["auto", "llama-cpp-python", "xllamacpp"]
+
+_MODULES: Mapping[RuntimeName, str] = {"llama-cpp-python": "llama_cpp", "xllamacpp": "xllamacpp"}
+INSTALL = 'pip install "housequest[xllamacpp]"'
+_WAY_OUT = f'Install one: {INSTALL}, which needs no compiler, or "housequest[llama]", which does.'
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaOptions:
+    """How a GGUF model is run. ``flash`` attention is faster, and what is cached then changes scores."""
+
+    context: int | None = option(
+        None, "tokens of one conversation [what the model was trained for, at most 8192]", least=1, most=1 << 24
+    )
+    slots: int = option(4, "conversations decoded at once", least=1, most=256)
+    threads: int | None = option(None, "threads of the processor [one less than there are cores for it]", least=1, most=1_024)
+    gpu_layers: int = option(-1, "layers on a GPU; -1 for all that fit", least=-1, most=10_000)
+    batch: int = option(512, "tokens of a prompt evaluated at once", least=1, most=1 << 16)
+    cache: bool = option(True, "whether shared prompt prefixes are cached")
+    exact: bool = option(True, "score each text as if it were alone; off: in batches, faster on a GPU")
+    template: str | None = option(None, "the file of a chat template in place of the model's own, or chatml")
+    lora: str | None = option(None, "the file of an adapter")
+    cache_type: Literal["f16", "f32"] = "f16"
+    flash: Literal["auto", "on", "off"] = option("auto", "flash attention [auto: none where texts are scored exactly]")
+    runtime: RuntimeName = "auto"
+
+    @property
+    def computing(self) -> int:
+        """How many threads compute: where none are named, one less than the processors that this process may use.
+
+        Threads of a model wait for each other at every layer, so where one of them has to share its core, all stand still.
+        """
+        return self.threads or max(1, processors() - 1)
+
+    @property
+    def said_threads(self) -> str:
+        """How many threads compute, in words."""
+        return f"{self.computing} thread{'' if self.computing == 1 else 's'}"
+
+
+def read_llama_name(rest: str) -> tuple[str, LlamaOptions]:
+    """The file and the options of what follows ``llama:``. Raises ``ConfigurationError``."""
+    return split_options(rest, LlamaOptions, "A llama: model")
+
+
+def installed() -> tuple[RuntimeName, ...]:
+    """The installed runtimes, the preferred one first. Imports none of them."""
+    return tuple(name for name, module in _MODULES.items() if importlib.util.find_spec(module) is not None)
+
+
+def chosen_runtime(options: LlamaOptions) -> RuntimeName:
+    """The runtime that will be used. Raises ``ConfigurationError`` where it is not installed."""
+    there, wanted = installed(), options.runtime
+    if wanted != "auto" and wanted not in there:
+        raise ConfigurationError(f"The runtime {wanted} is not installed. {_WAY_OUT}")
+    if not there:
+        raise ConfigurationError(f"A llama: model needs a runtime, and this Python has none. {_WAY_OUT}")
+    return there[0] if wanted == "auto" else wanted
+
+
+class LlamaProvider(ModelProvider):
+    """A GGUF file with its options."""
+
+    forms = ("llama:FILE.gguf",)
+
+    def parse(self, rest: str) -> str:
+        path, options = read_llama_name(rest)
+        return with_options(file_name(path), options)
+
+    def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
+        from housequest.agent.models.llama.model import LlamaModel
+
+        path, how = read_llama_name(rest)
+        how = replace(how, runtime=chosen_runtime(how))
+        if options.attended:
+            # Nobody else asks meanwhile, and each slot takes memory for a whole context.
+            how = replace(how, slots=1, batch=min(how.batch, ATTENDED_BATCH))
+        return LlamaModel(given_path(path), how, name=name, timeout=options.timeout, attended=options.attended)
+
+    def portable(self, rest: str) -> str:
+        """With the runtime that plays it, since another may reply otherwise."""
+        path, options = read_llama_name(rest)
+        template, lora = (each and Path(each).name for each in (options.template, options.lora))
+        settled = replace(options, runtime=chosen_runtime(options), template=template, lora=lora)
+        return with_options(Path(path).name, settled)
+
+    def digest(self, rest: str) -> str:
+        """A digest of the model's file and its adapter; looks at the template, too, so that no run begins without its files."""
+        from housequest.agent.models.gguf import check_adapter, fingerprint, read_header
+
+        path, options = read_llama_name(rest)
+        header = read_header(given_path(path))
+        if options.template not in (None, "chatml"):
+            try:
+                load_template(str(given_path(options.template)))
+            except Refused as refused:
+                raise ConfigurationError(f"llama:{path} {refused}. {refused.way_out}") from None
+        digest = fingerprint(given_path(path))
+        # An adapter is half of the model: two of the same name are two models.
+        if options.lora is None:
+            return digest
+        check_adapter(given_path(options.lora), header)
+        return sha256(f"{digest} {fingerprint(given_path(options.lora))}".encode()).hexdigest()
+
+    def computes(self, rest: str) -> str | None:
+        options = read_llama_name(rest)[1]
+        told = f"The model computes with {options.said_threads}, one less than it may use; ?threads=N changes that."
+        return told if options.threads is None else None
+
+    def about(self) -> str:
+        names = installed()
+        return f"a model on this machine (by {names[0]})" if names else f"a model on this machine ({INSTALL})"
+
+
+def load_template(named: str) -> str:
+    """The chat template that ``chatml`` or a file holds (Jinja). Raises ``Refused``."""
+    if named == "chatml":
+        return _CHATML
+    try:
+        content = read_file(Path(named), LARGEST + 1)
+        if len(content) <= LARGEST:
+            return content.decode("utf-8")
+        reason = f"it has more than {LARGEST:,} bytes"
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    way_out = "Name a file with ?template=FILE, or ?template=chatml."
+    raise Refused(f"has no chat template {named!r} ({reason})", way_out, fatal=True)
+
+
+def empty_prompt() -> Refused:
+    """The template made no tokens of a conversation."""
+    return Refused("has a chat template that makes nothing of this conversation", "Name another: ?template=FILE.")
+
+
+def too_long(tokens: object, room: object) -> Refused:
+    """A prompt of ``tokens`` does not fit into a context of ``room`` tokens."""
+    # Room for a reply, and for some turns more.
+    enough = f"{-(-(tokens + 1_024) // 1_024) * 1_024}" if isinstance(tokens, int) else "TOKENS"
+    return Refused(
+        f"has a context of {room} tokens, and the prompt has {tokens}",
+        f"Give it more with ?context={enough} after the file, or let the agent see less.",
+        overflow=True,
+    )
+
+
+def grammar_for(request: Request) -> str | None:
+    """The grammar (GBNF) that a reply is held to: its own, or that of the texts to choose from."""
+    return request.grammar if request.choices is None else grammar_of(Choice(tuple(request.choices)))

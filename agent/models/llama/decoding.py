@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from housequest.agent.models.base import Completion, Message, Request, Scores, Timing, TokenChoice, Usage
+from housequest.agent.models.llama import LlamaOptions, grammar_for, too_long
 from housequest.agent.models.llama.library import CANDIDATES, Library, Logits, Sampler, lib
-from housequest.agent.models.llama.options import LlamaOptions
-from housequest.agent.models.llama.shared import grammar_for, too_long
 from housequest.agent.models.text import shared_prefix
 from housequest.worlds.workers import Refused
 

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from housequest.agent.models.base import Message, Request
-from housequest.agent.models.llama.options import LlamaOptions
-from housequest.agent.models.llama.shared import LESS_MEMORY, empty_prompt, load_template, said_threads, usual_threads
+from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_prompt, load_template
 from housequest.worlds.workers import Refused
 
 CANDIDATES = 64
@@ -98,8 +97,7 @@ class Library:
         self.size = int(lib.llama_vocab_n_tokens(self.vocabulary))
         self.sequences = min(KEPT * options.slots, most) if options.cache else options.slots
         offloads = options.gpu_layers != 0 and bool(lib.llama_supports_gpu_offload())
-        threads = said_threads(options.threads or usual_threads())
-        self.description = f"llama-cpp-python {lib.__version__}, {'GPU' if offloads else 'CPU'}, {threads}"
+        self.description = f"llama-cpp-python {lib.__version__}, {'GPU' if offloads else 'CPU'}, {options.said_threads}"
         # No output is left without room: there is one for each sequence.
         self.batch = max(options.batch, self.sequences + CANDIDATES)
         self.context_size = context
@@ -220,7 +218,7 @@ class Library:
         parameters.flash_attn_type = {"auto": -1, "off": 0, "on": 1}[flash]
         # Without layers on a GPU nothing is computed there: a build for one would else do so with long prompts.
         parameters.op_offload = parameters.offload_kqv = options.gpu_layers != 0
-        parameters.n_threads = parameters.n_threads_batch = options.threads or usual_threads()
+        parameters.n_threads = parameters.n_threads_batch = options.computing
         return parameters
 
     def _special(self, which: str) -> str:

@@ -20,7 +20,7 @@ from housequest.worlds.paths import given_path
 from housequest.worlds.workers import Refused, Worker, WorkerError
 
 if TYPE_CHECKING:
-    from housequest.agent.models.llama.options import LlamaOptions
+    from housequest.agent.models.llama import LlamaOptions
 
 CONTEXT = 8_192
 """The default context of a slot, in tokens: at most what an episode of 50 turns with its rules needs."""

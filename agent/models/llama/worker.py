@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from housequest.agent.models.base import Message, Request
-from housequest.agent.models.llama.options import LlamaOptions
+from housequest.agent.models.llama import LlamaOptions
 from housequest.worlds.workers import Asking, Handler, Refused, serve
 
 

@@ -17,16 +17,7 @@ from typing import Any, cast
 import httpx2
 
 from housequest.agent.models.base import Completion, Message, Request, Timing, TokenChoice, Usage
-from housequest.agent.models.llama.options import LlamaOptions
-from housequest.agent.models.llama.shared import (
-    LESS_MEMORY,
-    empty_prompt,
-    grammar_for,
-    load_template,
-    said_threads,
-    too_long,
-    usual_threads,
-)
+from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_prompt, grammar_for, load_template, too_long
 from housequest.worlds.workers import Refused
 
 CACHE_MIB = 1_024
@@ -61,8 +52,7 @@ class Xllama:
         parameters.cache_type_v = parameters.cache_type_k
         flash = {"auto": "AUTO", "off": "DISABLED", "on": "ENABLED"}[options.flash]
         parameters.flash_attn_type = getattr(package.llama_flash_attn_type, f"LLAMA_FLASH_ATTN_TYPE_{flash}")
-        threads = options.threads or usual_threads()
-        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+        parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = options.computing
         if options.template is not None:
             parameters.chat_template = load_template(options.template)
         if options.lora is not None:
@@ -81,7 +71,7 @@ class Xllama:
         )
         devices: Sequence[Mapping[str, Any]] = package.get_device_info()
         names = ", ".join(dict.fromkeys(str(each["description"]) for each in devices))
-        self.description = f"xllamacpp {version('xllamacpp')}, {names}, {said_threads(threads)}"
+        self.description = f"xllamacpp {version('xllamacpp')}, {names}, {options.said_threads}"
 
     def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
         """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import random
 import re
@@ -12,8 +11,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
-from housequest.agent.models.openai.redaction import Redactor
-from housequest.agent.models.openai.shapes import at
+from housequest.agent.models.openai.replies import NotACompletion, Refusal
 from housequest.agent.models.provider import CallOptions
 
 if TYPE_CHECKING:
@@ -42,38 +40,6 @@ _TOO_LONG = re.compile(r"context.{0,20}(size|length|window)|exceed_context_size|
 
 _NUMBER = re.compile(r"\d+")
 _STEP = 1_024
-
-
-class NotACompletion(Exception):
-    """An answer is no chat completion; the message goes on from "HOST ..."."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """What an endpoint said when it refused: its words, the parameter it names, its code."""
-
-    message: str = ""
-    parameter: str = ""
-    code: str = ""
-
-
-def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
-    """What an error's body says, in any of the shapes that servers use, without the key."""
-    try:
-        return refusal_of(redactor.words(json.loads(body)))
-    except (ValueError, RecursionError):
-        return Refusal(redactor.text(body.decode("utf-8", "replace"))[:4_000])
-
-
-def refusal_of(value: object) -> Refusal:
-    """What an answer says where it is an error."""
-    said = at(value, "error")
-    said = value if said is None else said
-
-    def word(*names: str) -> str:
-        return next((text for name in names if isinstance(text := at(said, name), str)), "")
-
-    return Refusal(said) if isinstance(said, str) else Refusal(word("message", "detail", "error"), word("param"), word("code"))
 
 
 @dataclass(frozen=True, slots=True)

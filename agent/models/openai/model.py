@@ -3,35 +3,29 @@
 What is sent is in `requests`, what comes back is read in `replies`, and `failures` says what went wrong. Here calls are made:
 tried again, held back by the limiter, and without the parameters that the endpoint does not take. Whatever an endpoint sends
 becomes a ``Completion`` (even an empty reply) or a ``ModelError`` (anything that is no chat completion).
+
+Servers ignore parameters that they do not know. So what goes beyond a plain chat is tried once: a probe asks for a reply that
+no model would give unasked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import math
 import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from housequest.agent.models.base import Capabilities, Completion, Held, Message, Model, Request, Scores
+from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, PromptToken, Request, Scores
 from housequest.agent.models.forms import Choice, grammar_of
 from housequest.agent.models.keys import Endpoint
-from housequest.agent.models.openai.context import room_at
-from housequest.agent.models.openai.failures import LONGEST_WAIT, OVERFLOW, Attempts, Failure, NotACompletion
-from housequest.agent.models.openai.probes import (
-    PROBE_TOKENS,
-    READY,
-    parse_choice,
-    probe_capabilities,
-    probe_continuing,
-    probe_holding,
-    score_gain,
-)
-from housequest.agent.models.openai.replies import HEAR, read_completion
+from housequest.agent.models.openai.failures import LONGEST_WAIT, OVERFLOW, Attempts, Failure
+from housequest.agent.models.openai.replies import HEAR, PROMPT_TOKENS, at, read_completion
 from housequest.agent.models.openai.requests import (
-    PROMPT_TOKENS,
     STREAMED,
     Dialect,
     chat,
@@ -43,7 +37,7 @@ from housequest.agent.models.openai.requests import (
 from housequest.agent.models.openai.server import Server
 from housequest.agent.models.provider import CallOptions
 from housequest.agent.models.rate_limiter import Call, Limiter, RateLimiter, Verdict
-from housequest.agent.models.text import encodable, printable_line
+from housequest.agent.models.text import encodable, printable_line, shared_prefix
 from housequest.worlds.errors import ModelError
 
 if TYPE_CHECKING:
@@ -64,7 +58,21 @@ PROBED_AGAIN = 2
 _WRAPPED = 64
 """Tokens for the JSON round a choice."""
 
-_log = logging.getLogger(__name__)
+_WORDS = ("axolotl", "quetzal")
+
+PROBE_TOKENS = 256
+"""Tokens of a probe: enough to think a little before answering with a word."""
+
+QUESTION = "Answer with the single word: ready"
+READY = Message("user", QUESTION)
+
+_PICTURE_QUESTION = (
+    "The picture has an upper half of one colour and a lower half of another. Answer with two words: the upper colour, then "
+    "the lower one."
+)
+_COLOURS = {"yellow": (255, 255, 0), "red": (255, 0, 0)}
+_PIXELS = 64
+"""Columns and rows of the probe's picture; some models refuse less than 28."""
 
 _NO_TEMPLATE = re.compile(r"chat.?template|template not found", re.IGNORECASE)
 """What an endpoint says of a model that it cannot chat with."""
@@ -74,6 +82,8 @@ _NO_LOGPROBS = Failure(
     "Its server does not score texts at all times; use another model or server, or an agent that only needs replies.",
     "no log-probabilities",
 )
+
+_log = logging.getLogger(__name__)
 
 
 class OpenAIModel(Model):
@@ -113,7 +123,7 @@ class OpenAIModel(Model):
         self._found: dict[_Part, Capabilities] = {}
 
     async def capabilities(self) -> Capabilities:
-        """What this server can do, found out by small calls the first time; see `housequest.agent.models.openai.probes`."""
+        """What this server can do, found out by small calls the first time."""
         return await self._find("all")
 
     async def holding(self) -> Capabilities:
@@ -129,16 +139,96 @@ class OpenAIModel(Model):
 
     async def _found_out(self, part: _Part) -> Capabilities:
         if part not in self._found:
-            match part:
-                case "holding":
-                    self._found[part] = replace(await probe_holding(self._probe), chats=self._chats)
-                case "continuing":
-                    self._found[part] = await probe_continuing(self._probe_text)
-                case "all":
-                    chatting = await probe_capabilities(self._probe, await self._found_out("holding"))
-                    completions = (await self._found_out("continuing")).completions
-                    self._found[part] = replace(chatting, completions=completions)
+            probe = {"holding": self._probe_holding, "continuing": self._probe_continuing, "all": self._probe_all}[part]
+            self._found[part] = await probe()
         return self._found[part]
+
+    async def _probe_holding(self) -> Capabilities:
+        """What its replies can be held to: two calls."""
+        held = await self._probe(extra_parameters(Request((), choices=_WORDS)))
+        by_schema = held is not None and parse_choice(held.text, _WORDS) is not None
+        by_grammar = await self._spells_out(raw=False)
+        return Capabilities(self._chats, choices=by_schema or by_grammar, schema=by_schema, grammar=by_grammar)
+
+    async def _probe_continuing(self) -> Capabilities:
+        """Whether it continues plain text, and is held to a grammar then: two calls, or one where it does not."""
+        if await self._probe({}, tokens=1, raw=True) is None:
+            return Capabilities()
+        return Capabilities(completions=True, grammar=await self._spells_out(raw=True))
+
+    async def _spells_out(self, *, raw: bool) -> bool:
+        """Whether it is held to a grammar."""
+        spelt = await self._probe(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), raw=raw)
+        return spelt is not None and spelt.text in _WORDS
+
+    async def _probe_all(self) -> Capabilities:
+        """What it can do with a chat, beside that: four calls, or six where it gives prompt log-probabilities."""
+        holding = await self._found_out("holding")
+        likely = await self._probe(extra_parameters(Request((), top_logprobs=2)))
+        pushed = await self._probe(extra_parameters(Request((), bias={_WORDS[0]: 100.0})))
+        scored = await self._probe_scoring()
+        looked = await self._probe({}, question=picture_question())
+        return replace(
+            holding,
+            completions=(await self._found_out("continuing")).completions,
+            log_probabilities=likely is not None and any(token.alternatives for token in likely.tokens),
+            scoring=scored,
+            singly=scored,
+            bias=pushed is not None and spells(pushed.text, _WORDS[0]),
+            images=looked is not None and names_colours(looked.text),
+        )
+
+    async def _probe_scoring(self) -> bool:
+        """Whether texts can be scored: a text must be read as the prefix of a longer one, with no end of turn after it."""
+        alone = await self._probe(scoring_parameters(""), tokens=1)
+        if alone is None or not alone.read:
+            return False
+        texts = (_WORDS[0], " ".join(_WORDS))
+        shorter, longer = [await self._probe(scoring_parameters(text), text, tokens=1) for text in texts]
+        if shorter is None or longer is None or score_gain(alone.read, shorter.read) is None:
+            return False
+        return _shared(shorter.read, longer.read) == len(shorter.read) < len(longer.read)
+
+    async def _probe(
+        self,
+        wanted: Mapping[str, Any],
+        said: str = "",
+        *,
+        tokens: int = PROBE_TOKENS,
+        question: Message = READY,
+        raw: bool = False,
+    ) -> Completion | None:
+        """The answer to a question with ``wanted`` and a beginning of the reply; None where that was refused.
+
+        What refuses plain text (``raw``) may chat all the same. Raises ``ModelError`` where every other call would fail too.
+        """
+        request = Request(with_beginning([question], said), max_tokens=tokens, raw=raw)
+        request = self._with_room(request) if tokens == PROBE_TOKENS else request
+        attempts, broke = Attempts(self._calls), 0
+        while True:
+            outcome, _ = await self._learning_attempt(request, wanted)
+            if isinstance(outcome, Completion):
+                return outcome
+            # Too many calls, a busy server, a lost connection say nothing of what it can do, which is found out only once.
+            wait = attempts.wait_after(outcome) if outcome.crowded or broke < PROBED_AGAIN else None
+            if wait is None:
+                break
+            broke += not outcome.crowded
+            await self.limiter.rest(wait)
+        if raw and outcome.kind == "status 404":
+            return None
+        if not raw and outcome.refusal is not None and _NO_TEMPLATE.search(outcome.refusal.message[:2_000]):
+            self._chats = False
+            return None
+        if outcome.fatal or (raw and outcome.again and not self._server.answered):
+            raise self._error(outcome)
+        if outcome.refusal is None:
+            # It did not refuse ``wanted``: it may be unable to do that, or to do anything at all.
+            if not raw:
+                await self.check_alive()
+            names = ", ".join((*["a completion of plain text"] * raw, *sorted(wanted))) or "a reply to a picture"
+            _log.warning("%s %s when asked for %s, and is not asked for that again.", self.name, self._said(outcome), names)
+        return None
 
     async def complete(self, request: Request) -> Completion:
         choices = request.choices
@@ -208,53 +298,6 @@ class OpenAIModel(Model):
         if isinstance(outcome, Completion):
             return outcome
         raise self._error(outcome)
-
-    async def _probe(self, wanted: Mapping[str, Any], said: str, tokens: int, question: Message = READY) -> Completion | None:
-        """One attempt with ``wanted``; None where it failed. Raises ``ModelError`` where every other call would fail too."""
-        outcome = await self._probed(Request(with_beginning([question], said), max_tokens=tokens), wanted)
-        if isinstance(outcome, Completion):
-            return outcome
-        if outcome.refusal is not None and _NO_TEMPLATE.search(outcome.refusal.message[:2_000]):
-            self._chats = False
-            return None
-        if outcome.fatal:
-            raise self._error(outcome)
-        if outcome.refusal is None:
-            # It did not refuse ``wanted``: it may be unable to do that, or to do anything at all.
-            await self.check_alive()
-            self._warn(outcome, ", ".join(sorted(wanted)) or "a reply to a picture")
-        return None
-
-    async def _probe_text(
-        self, wanted: Mapping[str, Any], said: str, tokens: int, question: Message = READY
-    ) -> Completion | None:
-        """The same of plain text. What refuses that may chat all the same."""
-        outcome = await self._probed(Request(with_beginning([question], said), max_tokens=tokens, raw=True), wanted)
-        if isinstance(outcome, Completion):
-            return outcome
-        if outcome.kind != "status 404":
-            if outcome.fatal or (outcome.again and not self._server.answered):
-                raise self._error(outcome)
-            if outcome.refusal is None:
-                self._warn(outcome, ", ".join(("a completion of plain text", *sorted(wanted))))
-        return None
-
-    def _warn(self, failure: Failure, wanted: str) -> None:
-        _log.warning("%s %s when asked for %s, and is not asked for that again.", self.name, self._said(failure), wanted)
-
-    async def _probed(self, request: Request, wanted: Mapping[str, Any]) -> Completion | Failure:
-        request = self._with_room(request) if request.max_tokens == PROBE_TOKENS else request
-        attempts, broke = Attempts(self._calls), 0
-        while True:
-            outcome, _ = await self._learning_attempt(request, wanted)
-            # Too many calls, a busy server, a lost connection say nothing of what it can do, which is found out only once.
-            if isinstance(outcome, Completion) or not (outcome.crowded or broke < PROBED_AGAIN):
-                return outcome
-            wait = attempts.wait_after(outcome)
-            if wait is None:
-                return outcome
-            broke += not outcome.crowded
-            await self.limiter.rest(wait)
 
     async def _learning_attempt(
         self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first: bool = False
@@ -337,20 +380,9 @@ class OpenAIModel(Model):
         """By the server's own tokenizer, where it can be asked: vLLM's and llama.cpp's servers."""
         if self._server.endpoint.official:
             return None
-        return await room_at(self._ask_server, self._model, encodable(Request(messages).text) if raw else chat(messages))
-
-    async def _ask_server(self, path: str, body: Mapping[str, Any] | None) -> object:
-        """What the server answers beside OpenAI's protocol, at its root; None where it has nothing there, or no JSON."""
-        import httpx2
-
-        clients = await self._connected()
-        try:
-            with clients.lend() as client:
-                answer = await self._server.send(client, f"{self._server.endpoint.url.removesuffix('/v1')}{path}", body)
-            return answer.raise_for_status().json()
-        except (TimeoutError, NotACompletion, ValueError, httpx2.HTTPError) as error:
-            _log.info("%s has no %s: %s", self.name, path, self._server.redactor.text(str(error)))
-            return None
+        said = encodable(Request(messages).text) if raw else chat(messages)
+        with (await self._connected()).lend() as client:
+            return await self._server.room(client, self._model, said)
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, None
@@ -385,3 +417,51 @@ class OpenAIModel(Model):
         message = f"{head} {what}{tried}. {failure.way_out}"
         overflow = failure.kind == OVERFLOW
         return ModelError(message, recorded=recorded, fatal=failure.fatal, kind=failure.kind, overflow=overflow)
+
+
+def score_gain(alone: Sequence[PromptToken], whole: Sequence[PromptToken]) -> float | None:
+    """log p (nats) of ``whole`` less that of the prompt ``alone``; None where ``whole`` adds no token.
+
+    The shared prefix cancels out. Where the prompt's last tokens merge with the text's first, the log-probability of those
+    tokens of the prompt is subtracted, for every text alike.
+    """
+    shared = _shared(alone, whole)
+    if shared == len(whole):
+        return None
+    return math.fsum(token.logprob for token in whole[shared:]) - math.fsum(token.logprob for token in alone[shared:])
+
+
+def parse_choice(text: str, choices: Sequence[str], *, spelt: bool = False) -> str | None:
+    """The one of ``choices`` that the reply to `extra_parameters` names, or is if it was ``spelt`` out; None if it is none."""
+    if spelt:
+        return text if text in choices else None
+    try:
+        named = at(json.loads(text), "choice")
+    except (ValueError, RecursionError):
+        return None
+    return next((choice for choice in choices if choice == named), None)
+
+
+def _shared(one: Sequence[PromptToken], other: Sequence[PromptToken]) -> int:
+    """How many tokens both begin with, whatever their log-probabilities."""
+    return shared_prefix([token.number for token in one], [token.number for token in other])
+
+
+def picture_question() -> Message:
+    """A question that only somebody who sees its picture can answer: servers may pass over a picture as over a parameter."""
+    from housequest.worlds.rooms.render import png_file
+
+    rows = b"".join((b"\0" + bytes([colour]) * _PIXELS) * (_PIXELS // 2) for colour in range(len(_COLOURS)))
+    palette = b"".join(map(bytes, _COLOURS.values()))
+    return Message("user", _PICTURE_QUESTION, Image(png_file((_PIXELS, _PIXELS), 3, rows, (b"PLTE", palette)), ""))
+
+
+def names_colours(text: str) -> bool:
+    """Whether the reply to `picture_question` names its colours, in their order."""
+    return re.search(r"\b{}\b.*\b{}\b".format(*_COLOURS), text, re.IGNORECASE | re.DOTALL) is not None
+
+
+def spells(text: str, word: str) -> bool:
+    """Whether ``text`` has no letters but those of ``word``, as a reply has that was biased towards its tokens."""
+    letters = {letter for letter in text.lower() if letter.isalpha()}
+    return bool(letters) and letters <= set(word)

@@ -1,20 +1,23 @@
-"""What an endpoint answers, whole or in pieces: untrusted data, read here of whatever shape it is."""
+"""What an endpoint answers, whole or in pieces, replies and errors: untrusted data, read here of whatever shape it is."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import TypeGuard, cast
 
-from housequest.agent.models.base import Completion, PromptToken, Timing, TokenChoice, Usage
-from housequest.agent.models.openai.failures import NotACompletion, refusal_of
+from housequest.agent.models.base import Completion, PromptToken, Timing, TokenChoice, Usage, believed
 from housequest.agent.models.openai.redaction import Redactor
-from housequest.agent.models.openai.requests import MOST_ALTERNATIVES, PROMPT_TOKENS
-from housequest.agent.models.openai.shapes import at, count, finite, is_table, listed
 from housequest.agent.models.text import encodable, printable_line
+
+MOST_ALTERNATIVES = 20
+"""Likely tokens that the protocol gives for each token of a reply."""
+
+PROMPT_TOKENS = "prompt_logprobs"
 
 LONGEST_FINISH = 40
 _MOST_TOKENS = 4_096
@@ -31,11 +34,74 @@ HEAR: ContextVar[Hear | None] = ContextVar("HEAR", default=None)
 """Who hears the reply to the request that is being made; None where nobody does."""
 
 
+def at(value: object, *path: str) -> object:
+    """What stands at ``path`` in JSON; None where it has another shape."""
+    for key in path:
+        value = value.get(key) if is_table(value) else None
+    return value
+
+
+def is_table(value: object) -> TypeGuard[Mapping[str, object]]:
+    """Whether ``value`` is an object of JSON."""
+    return isinstance(value, dict)
+
+
+def listed(value: object) -> list[object]:
+    """A list of JSON; empty where ``value`` is none."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def finite(value: object) -> float | None:
+    """A number of JSON that a float can hold; None where ``value`` is none."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a whole number that no float holds
+        return None
+
+
+def count(value: object, *path: str) -> int | None:
+    """The count of tokens at ``path``, as far as it is `believed`."""
+    found = at(value, *path)
+    return believed(found) if type(found) is int else None
+
+
+class NotACompletion(Exception):
+    """An answer is no chat completion; the message goes on from "HOST ..."."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What an endpoint said when it refused: its words, the parameter it names, its code."""
+
+    message: str = ""
+    parameter: str = ""
+    code: str = ""
+
+
+def read_refusal(body: bytes, redactor: Redactor) -> Refusal:
+    """What an error's body says, in any of the shapes that servers use, without the key."""
+    try:
+        return _refusal_of(redactor.words(json.loads(body)))
+    except (ValueError, RecursionError):
+        return Refusal(redactor.text(body.decode("utf-8", "replace"))[:4_000])
+
+
+def _refusal_of(value: object) -> Refusal:
+    said = at(value, "error")
+    said = value if said is None else said
+
+    def word(*names: str) -> str:
+        return next((text for name in names if isinstance(text := at(said, name), str)), "")
+
+    return Refusal(said) if isinstance(said, str) else Refusal(word("message", "detail", "error"), word("param"), word("code"))
+
+
 def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: bool = False) -> Completion:
     """Read a chat completion, without the key; ``timing`` holds only what a cache served. Raises ``NotACompletion``.
 
     ``raw``: one of plain text, whose choices hold their text themselves.
-    Its counts of tokens are whatever the endpoint says, as far as that is `believed`.
     """
     try:
         answer: object = json.loads(body)
@@ -50,7 +116,7 @@ def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: 
         raise NotACompletion(f"answered with {len(body)} bytes of {kind} that are not JSON") from None
     choices = listed(at(reply, "choices"))
     if not choices:
-        said = refusal_of(reply).message
+        said = _refusal_of(reply).message
         raise NotACompletion(f"answered without a reply{f': {said}' if said else ' (no choices)'}")
     choice = choices[0]
     message, finish = choice if raw else at(choice, "message"), at(choice, "finish_reason")
@@ -120,31 +186,26 @@ def _prompt_token(entry: object) -> PromptToken | None:
 class StreamedReply:
     """A reply that comes in pieces (server-sent events), put together into the chat completion that it is.
 
-    Takes an answer's bytes as they come and tells ``hear`` what was said so far. Raises ``NotACompletion``."""
+    Takes an answer's bytes as they come and tells ``hear`` what was said so far. Raises ``NotACompletion``.
+    """
 
     def __init__(self, hear: Hear) -> None:
-        self._hear = hear
-        self._rest = b""
-        self._said: list[str] = []
-        self._refused: list[str] = []
+        self._hear, self._rest, self._over = hear, b"", False
+        self._said: dict[str, str] = {"content": "", "refusal": ""}
         self._tokens: list[object] = []
-        self._finish: object = None
-        self._usage: object = None
-        self._error: object = None
-        self._over = False
+        self._last: dict[str, object] = {}
+        """What an event said last of these: an error, why it ended, tokens."""
 
     def take(self, content: bytes) -> None:
         """The next bytes, which may end in the midst of an event."""
         *lines, self._rest = (self._rest + content).split(b"\n")
         if len(self._rest) > LARGEST_EVENT:
             raise NotACompletion(f"answered with an event of more than {LARGEST_EVENT >> 20} MiB")
-        for line in lines:
-            self._read(line.strip())
+        for line in map(bytes.strip, lines):
+            if line.startswith(b"data:"):  # comments keep a connection open
+                self._read(line.removeprefix(b"data:").strip())
 
-    def _read(self, line: bytes) -> None:
-        if not line.startswith(b"data:"):
-            return  # comments keep a connection open
-        data = line.removeprefix(b"data:").strip()
+    def _read(self, data: bytes) -> None:
         if data == b"[DONE]":
             self._over = True
             return
@@ -152,25 +213,23 @@ class StreamedReply:
             event: object = json.loads(data)
         except (ValueError, RecursionError):
             raise NotACompletion("answered with a stream whose events are not JSON") from None
-        self._error = at(event, "error") or self._error
-        self._usage = at(event, "usage") or self._usage
-        for choice in listed(at(event, "choices"))[:1]:
-            self._finish = at(choice, "finish_reason") or self._finish
-            self._tokens += listed(at(choice, "logprobs", "content"))
-            for name, parts in (("content", self._said), ("refusal", self._refused)):
-                part = at(choice, "delta", name)
-                if isinstance(part, str) and part:
-                    parts.append(part)
-        if self._said:
-            self._hear(encodable("".join(self._said)))
+        choice = next(iter(listed(at(event, "choices"))), None)
+        told = {"error": at(event, "error"), "usage": at(event, "usage"), "finish": at(choice, "finish_reason")}
+        self._last |= {name: value for name, value in told.items() if value}
+        self._tokens += listed(at(choice, "logprobs", "content"))
+        for name in self._said:
+            part = at(choice, "delta", name)
+            self._said[name] += part if isinstance(part, str) else ""
+        if self._said["content"]:
+            self._hear(encodable(self._said["content"]))
 
     def whole(self) -> bytes | None:
         """The completion as an endpoint writes it that does not stream, an error as one too; None where it broke off."""
-        if self._error is not None:
-            return json.dumps({"error": self._error}).encode()
-        if not self._over and self._finish is None:
+        if "error" in self._last:
+            return json.dumps({"error": self._last["error"]}).encode()
+        if not self._over and "finish" not in self._last:
             return None
-        message: dict[str, Any] = {"content": "".join(self._said), "refusal": "".join(self._refused) or None}
-        message["content"] = message["content"] or (None if self._refused else "")
-        choice = {"message": message, "finish_reason": self._finish, "logprobs": {"content": self._tokens}}
-        return json.dumps({"choices": [choice], "usage": self._usage}).encode()
+        content, refusal = self._said.values()
+        message = {"content": content or (None if refusal else ""), "refusal": refusal or None}
+        choice = {"message": message, "finish_reason": self._last.get("finish"), "logprobs": {"content": self._tokens}}
+        return json.dumps({"choices": [choice], "usage": self._last.get("usage")}).encode()

@@ -8,16 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from housequest.agent.models.base import Message, Request
-from housequest.agent.models.openai.failures import Refusal
+from housequest.agent.models.openai.replies import MOST_ALTERNATIVES, PROMPT_TOKENS, Refusal
 from housequest.agent.models.text import encodable
-
-MOST_ALTERNATIVES = 20
-"""Likely tokens that the protocol gives for each token of a reply."""
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 """The parameters that ask for a reply in pieces, and for its count of tokens."""
 
-PROMPT_TOKENS = "prompt_logprobs"
 LIMITS = ("max_tokens", "max_completion_tokens")
 _UNSUPPORTED_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
 _UNSUPPORTED = re.compile(

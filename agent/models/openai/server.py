@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from housequest.agent.models.keys import Endpoint, load_keys
-from housequest.agent.models.openai.failures import EMPTY_BODY, Failure, NotACompletion, lost, read_refusal, refused
+from housequest.agent.models.openai.failures import EMPTY_BODY, Failure, lost, refused
 from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.openai.replies import NotACompletion, at, count, listed, read_refusal
 from housequest.agent.models.provider import CallOptions
 from housequest.agent.models.text import printable_line
 
@@ -17,8 +19,9 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
     from housequest.agent.models.openai.connection import Clients
-
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
 
 
 class Server:
@@ -85,6 +88,40 @@ class Server:
             raise error.__cause__ or httpx2.RequestError(str(error)) from None
         self._reached = True
         return answer
+
+    async def room(self, client: AsyncOpenAI, model: str, said: str | Sequence[Mapping[str, Any]]) -> int | None:
+        """Tokens that the context has beside a prompt, a text or the messages of a chat; None where the server does not tell.
+
+        It counts by its own tokenizer: vLLM's and llama.cpp's can be asked.
+        """
+        plain = isinstance(said, str)
+        # vLLM counts a text or a conversation, and says how much its model reads.
+        prompt = {"prompt": said} if plain else {"messages": said, "add_generation_prompt": True}
+        counted = await self._beside(client, "/tokenize", {"model": model, **prompt})
+        used, size = count(counted, "count"), count(counted, "max_model_len")
+        if used is not None and size is not None:
+            return size - used
+        # llama.cpp's server writes the conversation as a text, and counts the tokens of texts. ``n_ctx`` is that of a slot.
+        size = count(await self._beside(client, "/props"), "default_generation_settings", "n_ctx")
+        if size is None:
+            return None
+        written = said if plain else at(await self._beside(client, "/apply-template", {"messages": said}), "prompt")
+        if not isinstance(written, str):
+            return None
+        asked = {"content": written, "add_special": True, "parse_special": not plain}
+        tokens = at(await self._beside(client, "/tokenize", asked), "tokens")
+        return None if tokens is None else size - len(listed(tokens))
+
+    async def _beside(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any] | None = None) -> object:
+        """What the server answers beside OpenAI's protocol, at its root; None where it has nothing there, or no JSON."""
+        import httpx2
+
+        try:
+            answer = await self.send(client, f"{self.endpoint.url.removesuffix('/v1')}{path}", body)
+            return answer.raise_for_status().json()
+        except (TimeoutError, NotACompletion, ValueError, httpx2.HTTPError) as error:
+            _log.info("%s has no %s: %s", self.endpoint.address, path, self.redactor.text(str(error)))
+            return None
 
     @property
     def _key_advice(self) -> str:

@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.reasoner_actor.prompting import REASONER
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
-from housequest.agent.roles.subgoals import (
-    LONGEST_NAME,
-    MOST_SUBGOALS,
-    PAIR_NAMES,
-    Subgoal,
-    read_subgoals,
-    same_plan,
-)
+from housequest.agent.roles.subgoals import LONGEST_NAME, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_subgoals, same_plan
 
 NAMES = tuple(PAIR_NAMES.values())
 FETCH = (Subgoal("navigate", "fridge"), Subgoal("open", "fridge"), Subgoal("pick", "egg"))

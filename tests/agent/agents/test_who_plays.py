@@ -35,7 +35,7 @@ def test_the_model_that_ships_plays_where_nothing_is_named() -> None:
 
 
 def test_a_file_like_it_is_another_model(tmp_path: Path) -> None:
-    from housequest.agent.models.builtin.file import SHIPPED
+    from housequest.agent.models.builtin.network import SHIPPED
 
     copy = tmp_path / "mine.weights"
     copy.write_bytes(SHIPPED.read_bytes()[:-2] + b"\0\0")
@@ -77,7 +77,7 @@ def test_a_network_of_the_same_name_is_another_run(tmp_path: Path, agent: str) -
 
 
 def test_the_digest_of_the_model_that_ships_stands_on_the_card() -> None:
-    from housequest.agent.models.builtin.file import SHIPPED
+    from housequest.agent.models.builtin.network import SHIPPED
 
     manifest = make_run_spec(configure({"split": "example"})).manifest
     assert card(manifest, CHAT)["weights"] == sha256(SHIPPED.read_bytes()).hexdigest()[:12]

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.models.keys import (
-    OFFICIAL_KEY,
-    OFFICIAL_URL,
-    PLACEHOLDER,
-    KeyRing,
-    load_keys,
-    parse_endpoint,
-)
+from housequest.agent.models.keys import OFFICIAL_KEY, OFFICIAL_URL, PLACEHOLDER, KeyRing, load_keys, parse_endpoint
 from housequest.worlds.errors import ConfigurationError
 
 OFFICIAL = parse_endpoint(OFFICIAL_URL)

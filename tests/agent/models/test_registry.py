@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.models.keys import KeyRing
-from housequest.agent.models.openai.provider import read_openai_name
+from housequest.agent.models.openai import read_openai_name
 from housequest.agent.models.registry import make_model, parse_model
 from housequest.worlds.errors import ConfigurationError
 from tests.parts import needs

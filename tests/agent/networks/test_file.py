@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.models.builtin import file as builtin
+from housequest.agent.models.builtin import network as builtin
 from housequest.agent.networks.file import WeightsFormat, digest
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.builtin import tiny

@@ -9,8 +9,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from housequest.agent.models.builtin.file import read_builtin  # noqa: E402
-from housequest.agent.models.builtin.network import Cache, Reading, Shape  # noqa: E402
+from housequest.agent.models.builtin.network import (  # noqa: E402
+    Cache,
+    Reading,
+    Shape,
+    read_builtin,
+)
 from housequest.agent.training.corpus import composition, encoded, made_up_games, reasoner_samples  # noqa: E402
 from housequest.agent.training.network import TorchNetwork  # noqa: E402
 from housequest.agent.training.optimise import Recipe, export_network, train  # noqa: E402

@@ -11,10 +11,7 @@ from hypothesis import given
 from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
 from housequest.agent.agents.llm_planner.agent import prompted_plan as as_line
 from housequest.agent.roles.base import Role
-from housequest.agent.roles.subgoals import (
-    plan_example,
-    same_plan,
-)
+from housequest.agent.roles.subgoals import plan_example, same_plan
 from housequest.knowledge.examples import shipped
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused
 from tests.agent.role_forms import check_form

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from housequest.agent.models.builtin.file import FORMAT
-from housequest.agent.models.builtin.network import Shape
+from housequest.agent.models.builtin.network import FORMAT, Shape
 from housequest.agent.models.builtin.vocabulary import Vocabulary
 from housequest.agent.networks.layers import Floats
 

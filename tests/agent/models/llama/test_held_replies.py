@@ -12,8 +12,8 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Message, Request
+from housequest.agent.models.llama import installed, read_llama_name
 from housequest.agent.models.llama.model import CHATML_MARKS, LlamaModel
-from housequest.agent.models.llama.options import installed, read_llama_name
 from housequest.worlds.registry import make_world
 from tests.agent.models.tiny import Kind, write_tiny
 

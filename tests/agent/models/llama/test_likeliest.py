@@ -12,8 +12,8 @@ from housequest.agent.agents.lota.selector import DONE, fixed_skills, said
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Event
 from housequest.agent.models.base import Message
+from housequest.agent.models.llama import installed
 from housequest.agent.models.llama.model import LlamaModel
-from housequest.agent.models.llama.options import installed
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import World
 from housequest.worlds.registry import make_world

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.builtin.network import Cache, Network, Reading, Shape
+from housequest.agent.models.llama import installed, read_llama_name
 from housequest.agent.models.llama.model import LlamaModel
-from housequest.agent.models.llama.options import installed, read_llama_name
 from tests.agent.models.tiny import HEADS, HIDDEN, LAYERS, WIDTH, Kind, tensors_of, token_of, write_tiny
 
 VOCABULARY = 354

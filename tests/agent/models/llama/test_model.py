@@ -22,9 +22,8 @@ from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.base import Message, Model, Request
 from housequest.agent.models.checking import check_model
+from housequest.agent.models.llama import ATTENDED_BATCH, installed, read_llama_name
 from housequest.agent.models.llama.model import STARTS, WORKER, LlamaModel
-from housequest.agent.models.llama.options import installed, read_llama_name
-from housequest.agent.models.llama.provider import ATTENDED_BATCH
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ConfigurationError, ModelError, Unsupported
 from tests.agent.models.tiny import Kind, token_of, write_tiny

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.config import Settings
-from housequest.agent.models.llama.options import LlamaOptions, chosen_runtime, read_llama_name
-from housequest.agent.models.llama.shared import load_template, said_threads
+from housequest.agent.models.llama import LlamaOptions, chosen_runtime, load_template, read_llama_name
 from housequest.agent.models.processors import processors
 from housequest.agent.models.provider import with_options
 from housequest.agent.models.registry import computes, parse_model, portable_name
@@ -80,7 +79,7 @@ def test_with_how_many_threads_a_model_computes_is_said_where_nobody_named_them(
     file = write_tiny(tmp_path / "tiny.gguf")
     told = [*set_up(Settings(model=f"llama:{file}"), make_world("alfworld"), "react").destinations()]
     assert told == [computes(f"llama:{file}")]
-    assert f"computes with {said_threads(max(1, processors() - 1))}" in told[0]
+    assert f"computes with {LlamaOptions(threads=max(1, processors() - 1)).said_threads}" in told[0]
     assert [*set_up(Settings(model=f"llama:{file}?threads=1"), make_world("alfworld"), "react").destinations()] == []
 
 

@@ -17,7 +17,7 @@ from housequest.agent.agents.registry import make_agent  # noqa: E402
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped  # noqa: E402
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
 from housequest.agent.models.base import Message, Model  # noqa: E402
-from housequest.agent.models.llama.options import installed  # noqa: E402
+from housequest.agent.models.llama import installed  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402
 from housequest.agent.training.lora.worked import worked_examples  # noqa: E402
 from housequest.worlds.alfworld.text import HOUSEHOLD  # noqa: E402

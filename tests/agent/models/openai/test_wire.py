@@ -12,16 +12,9 @@ from hypothesis import strategies as st
 
 from housequest.agent.models.base import MOST_TOKENS, Completion, Request, Usage
 from housequest.agent.models.keys import PLACEHOLDER
-from housequest.agent.models.openai.failures import (
-    LONGEST_BACKOFF,
-    NotACompletion,
-    Refusal,
-    backoff,
-    read_refusal,
-    retry_after,
-)
+from housequest.agent.models.openai.failures import LONGEST_BACKOFF, backoff, retry_after
 from housequest.agent.models.openai.redaction import Redactor
-from housequest.agent.models.openai.replies import LONGEST_FINISH, read_completion
+from housequest.agent.models.openai.replies import LONGEST_FINISH, NotACompletion, Refusal, read_completion, read_refusal
 from housequest.agent.models.openai.requests import Dialect
 from housequest.agent.models.text import printable_line
 

@@ -20,9 +20,9 @@ llama_cpp = pytest.importorskip("llama_cpp")
 import numpy as np  # noqa: E402
 
 from housequest.agent.models.base import Message, Request  # noqa: E402
+from housequest.agent.models.llama import LlamaOptions, read_llama_name  # noqa: E402
 from housequest.agent.models.llama.library import Library  # noqa: E402
 from housequest.agent.models.llama.model import LlamaModel  # noqa: E402
-from housequest.agent.models.llama.options import LlamaOptions, read_llama_name  # noqa: E402
 from housequest.agent.training.export.conversations import Conversation  # noqa: E402
 from housequest.agent.training.lora.adapter import write_adapter  # noqa: E402
 from housequest.agent.training.lora.base_model import BaseModel, base_model  # noqa: E402

@@ -23,8 +23,8 @@ import numpy as np  # noqa: E402
 from housequest.agent.agents.registry import make_agent  # noqa: E402
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ParseFailed  # noqa: E402
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
+from housequest.agent.models.llama import LlamaOptions, installed  # noqa: E402
 from housequest.agent.models.llama.library import Library  # noqa: E402
-from housequest.agent.models.llama.options import LlamaOptions, installed  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402
 from housequest.agent.training.lora.adapter import write_adapter  # noqa: E402
 from housequest.agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
