@@ -101,11 +101,12 @@ async def serve(served: ServedTasks, host: str, port: int, announce: Callable[[s
     shown_host = f"[{host}]" if ":" in host else host
     async with Sessions(served) as sessions:
         server = EnvServer(sessions)
-        await serve_until_interrupted(
-            *(server.app, host, port, lambda port: announce(f"http://{shown_host}:{port}")),
-            known=server.playing,
-            strangers=served.sessions + MOST_STRANGERS,
-        )
+
+        def tell(port: int) -> None:
+            announce(f"http://{shown_host}:{port}")
+
+        most = served.sessions + MOST_STRANGERS
+        await serve_until_interrupted(server.app, host, port, tell, known=server.playing, strangers=most)
 
 
 class EnvServer:
