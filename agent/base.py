@@ -14,7 +14,6 @@ from housequest.worlds.base import Observation, Transition
 if TYPE_CHECKING:
     from housequest.worlds.rooms.render import Frame
     from housequest.worlds.rooms.room import Pose
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from housequest.agent.base import Turn

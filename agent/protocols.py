@@ -86,14 +86,17 @@ _MARKS: Mapping[str, object] = {
 
 def _read(file: Mapping[str, Any]) -> Iterator[Protocol]:
     for name, told in file["protocols"].items():
-        of_agent = {**file["shared"]["set"], **(file["exemplars"] if told.pop("exemplars", False) else {}), **told.pop("set")}
-        settings = {**file["shared"]["settings"], **told.pop("settings")}
+        exemplars: dict[str, Any] = file["exemplars"] if told.pop("exemplars", False) else {}
+        of_agent: dict[str, Any] = {**file["shared"]["set"], **exemplars, **told.pop("set")}
+        settings: dict[str, Any] = {**file["shared"]["settings"], **told.pop("settings")}
         yield Protocol(name, settings=_values(settings), set=_values(of_agent), **told)
 
 
 def _values(table: Mapping[str, Any]) -> dict[str, Values]:
     def value(one: Any) -> object:
-        return tuple(one) if isinstance(one, list) else _MARKS.get(one, one) if isinstance(one, str) else one
+        return (
+            tuple(cast("list[object]", one)) if isinstance(one, list) else _MARKS.get(one, one) if isinstance(one, str) else one
+        )
 
     return {key: tuple(map(value, values)) for key, values in table.items()}
 

@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from housequest.agent.agents.registry import (
-    DEFAULT_AGENT,
-    acting_agent,
-    agent_names,
-    agent_spec,
-    make_agent,
-    model_for,
-    resolve_settings,
-)
+from housequest.agent.agents import registry
 from housequest.agent.agents.spec import needs_a_plan, needs_admissible
 from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
@@ -112,7 +104,7 @@ class Setup:
             where = texts_go_to(embedder)
             if where is not None and settings.get("choose") == "embeddings":
                 yield f"Goals go to {where}, for choosing examples."
-            if where is not None and not agent_spec(acting_agent(self.agent, settings)).needs_model:
+            if where is not None and not registry.agent_spec(registry.acting_agent(self.agent, settings)).needs_model:
                 yield f"All texts of the games go to {where}, for the network to read."
 
     def make_model(
@@ -126,7 +118,7 @@ class Setup:
     def make_agent(self, model: Model | None, question: AskPerson | None = None) -> Agent:
         """Make the agent; ``question`` asks a person. Raises ``ConfigurationError``."""
         settings, seed = self.episode.settings, self.episode.seed
-        return make_agent(
+        return registry.make_agent(
             self.agent, world=self.world, model=model, settings=settings, seed=seed, question=question, worked=worked
         )
 
@@ -145,7 +137,7 @@ class Setup:
 
     def with_model(self, name: str) -> Setup:
         """The same setup with another model. Raises ``ConfigurationError`` where the agent cannot use it."""
-        model = model_for(self.agent, name, self.world.name, self.episode.settings)
+        model = registry.model_for(self.agent, name, self.world.name, self.episode.settings)
         episode = replace(self.episode, model=portable_name(model) if model else None)
         return _able_to_see(replace(self, model=model, episode=episode))
 
@@ -165,19 +157,19 @@ def set_up(
     """
     if world is None:
         world_class(settings.world)  # An unknown world is refused before its agent's model is looked for.
-    agent = agent or settings.agent or DEFAULT_AGENT
-    model = model_for(agent, settings.model, world.name if world else settings.world, settings.settings_of(agent))
+    agent = agent or settings.agent or registry.DEFAULT_AGENT
+    model = registry.model_for(agent, settings.model, world.name if world else settings.world, settings.settings_of(agent))
     world = world or world_of(settings)
-    kept = resolve_settings(agent, settings.settings_of(agent))
+    kept = registry.resolve_settings(agent, settings.settings_of(agent))
     if world.skills:
         # The world finds what a skill is about, so it says nothing how the agent would search.
         kept = {name: value for name, value in kept.items() if name != "search"}
-    if agent_spec(agent).alone_with(kept) and PLAN not in settings.grant:
+    if registry.agent_spec(agent).alone_with(kept) and PLAN not in settings.grant:
         raise ConfigurationError(needs_a_plan(agent))
-    acting = acting_agent(agent, kept)
-    if agent_spec(acting).needs_admissible and "admissible" not in settings.grant:
+    acting = registry.acting_agent(agent, kept)
+    if registry.agent_spec(acting).needs_admissible and "admissible" not in settings.grant:
         raise ConfigurationError(needs_admissible(acting))
-    shown = agent_spec(agent).takes_rules or agent == HUMAN
+    shown = registry.agent_spec(agent).takes_rules or agent == HUMAN
     if rules is None and settings.rules:
         # An unreadable book is always refused; another world's book only where its rules would be shown.
         rules = read_rules(settings.rules, settings.rules_budget, world.name if shown else None)
@@ -205,9 +197,12 @@ def _able_to_see(setup: Setup) -> Setup:
     """``setup``. Raises ``Unsupported`` where the view is granted and it is known, without a call, that nothing comes of it."""
     if VIEW not in setup.episode.grants:
         return setup
-    spec, otherwise = agent_spec(acting_agent(setup.agent, setup.episode.settings)), "or leave out --grant view."
+    spec, otherwise = (
+        registry.agent_spec(registry.acting_agent(setup.agent, setup.episode.settings)),
+        "or leave out --grant view.",
+    )
     if not spec.takes_images:
-        able = ", ".join(name for name in agent_names() if agent_spec(name).takes_images)
+        able = ", ".join(name for name in registry.agent_names() if registry.agent_spec(name).takes_images)
         raise Unsupported(f"The agent {spec.name!r} looks at no pictures; take one that does ({able}), {otherwise}")
     for setting in spec.text_only:
         if setup.episode.settings.get(setting):

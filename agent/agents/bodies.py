@@ -6,18 +6,11 @@ OPEx, LLM-Planner and the Socratic Planner plan alike for a household in text an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from housequest.agent.agents.spec import AgentParts, CameraSettings
-from housequest.worlds.registry import load_plugin
-
-if TYPE_CHECKING:
-    from housequest.agent.agents.bodies import Body
-    from housequest.agent.skills.controller import PlannerSearch
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from housequest.agent.agents.spec import AgentParts, CameraSettings
 from housequest.agent.base import Emitter, Impression, Memory, Turn
 from housequest.agent.roles.messages import found_items, held_text, here_text, transcript
 from housequest.agent.skills.controller import ControllerState, Outcome, PlannerSearch
@@ -27,6 +20,7 @@ from housequest.agent.skills.skill import Skill
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief, kind
+from housequest.worlds.registry import load_plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +140,8 @@ class TextBody:
         places = belief.kinds
         # The kind of room, which OPEx's observer is told, is guessed from what stands in it.
         room = self._counts.room_of(set(places)).replace("livingroom", "living room")
-        return Told(
-            found_items(belief),
-            here_text(belief),
-            held_text(belief),
-            room,
-            places,
-            _seen_kinds(belief),
-            kind(belief.held or ""),
-        )
+        found, here, held = found_items(belief), here_text(belief), held_text(belief)
+        return Told(found, here, held, room, places, _seen_kinds(belief), kind(belief.held or ""))
 
     def story(self, state: ControllerState, transitions: Sequence[Transition]) -> str:
         del state
@@ -188,6 +175,4 @@ def make_body(parts: AgentParts[CameraSettings], search: PlannerSearch) -> Body:
     """What an agent's skills move in its world, searching by ``search`` in text. Raises ``ConfigurationError``."""
     if parts.world.pictured:
         return load_plugin("housequest.bodies", "camera", "body")(parts)
-    from housequest.agent.agents.bodies import TextBody
-
     return TextBody(parts, search)

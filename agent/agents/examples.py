@@ -19,17 +19,8 @@ from housequest.agent.episodes.events import Started, Stepped, branch
 from housequest.agent.episodes.moments import episode_files
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.models.embeddings import Embedder, EmbeddingIndex, make_embedder
-from housequest.knowledge.examples import (
-    EACH,
-    LEARNT_FROM,
-    Example,
-    from_world,
-    load_examples,
-    of_trajectory,
-    shipped,
-    type_of_goal,
-    written,
-)
+from housequest.knowledge import examples
+from housequest.knowledge.examples import Example
 from housequest.knowledge.selection import at_random, best, nearest_examples, of_type, stratified
 from housequest.worlds.base import Observation, Trajectory, Transition, World
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
@@ -93,7 +84,7 @@ class ExampleSelector:
             case "stratified":
                 return stratified(store, shots, drawn)
             case "task-type":
-                stated = type_of_goal(goal, receptacles, self.household) if self.household else None
+                stated = examples.type_of_goal(goal, receptacles, self.household) if self.household else None
                 return of_type(store, stated, shots, drawn)
             case "bm25":
                 return nearest_examples(store, goal, shots)
@@ -115,7 +106,7 @@ def make_example_selector(
     """
     pool: int | None = getattr(settings, "pool", None)
     if store is None:
-        each = EACH if pool is None else math.ceil(pool / len(TASK_TYPES))
+        each = examples.EACH if pool is None else math.ceil(pool / len(TASK_TYPES))
         store = () if settings.shots == 0 else _store(world, settings.examples, seed, each)
     if pool is not None:
         store = stratified(store, pool, f"{seed} pool")
@@ -127,13 +118,13 @@ def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]
     if (split := _split(world, name)) is not None:
         return _played(world, split, seed, each)
     if name == MADE_UP:
-        return shipped()
+        return examples.shipped()
     path = given_path(name)
     if path.is_dir():
         return recorded_examples(path)
     if not path.exists():
         raise ConfigurationError(f"There are no examples {shown(name)}: give {MADE_UP}, {TRAIN}, a file or a run's folder.")
-    return load_examples(path)
+    return examples.load_examples(path)
 
 
 def store_digests(world: World, settings: Mapping[str, str | int | float | bool]) -> dict[str, str]:
@@ -143,7 +134,7 @@ def store_digests(world: World, settings: Mapping[str, str | int | float | bool]
         return {}
     split = _split(world, name)
     if split is None:
-        return {"examples": sha256(written(_store(world, name, 0, EACH)).encode()).hexdigest()}
+        return {"examples": sha256(examples.written(_store(world, name, 0, examples.EACH)).encode()).hexdigest()}
     # Without the split, making the agent fails with an error that says so.
     return {"examples": world.fingerprint(split)} if split != TRAIN or TRAIN in world.splits() else {}
 
@@ -163,14 +154,14 @@ def _split(world: World, name: str) -> str | None:
 @lru_cache(maxsize=4)
 def _played(world: World, split: str, seed: int, each: int) -> tuple[Example, ...]:
     """Cached, since every resumed episode makes its agent again."""
-    return from_world(world, each=each, seed=seed, split=split)
+    return examples.from_world(world, each=each, seed=seed, split=split)
 
 
 def recorded_examples(folder: Path) -> tuple[Example, ...]:
     """The examples in a run: its won episodes on splits that may be learnt from. Raises ``KnowledgeError`` if it has none."""
     found = tuple(example for record in episode_files([folder]) if (example := _won(record.path)))
     if not found:
-        allowed = ", ".join(sorted(LEARNT_FROM))
+        allowed = ", ".join(sorted(examples.LEARNT_FROM))
         raise KnowledgeError(f"{folder} holds no won episode of a split that may be learnt from ({allowed}); play some there.")
     return found
 
@@ -179,8 +170,8 @@ def _won(path: Path) -> Example | None:
     bodies = [event.body for event in branch(tuple(read_episode(path)))]
     steps = [body for body in bodies if isinstance(body, Stepped)]
     started = bodies[0] if bodies else None
-    if not isinstance(started, Started) or started.split not in LEARNT_FROM or not steps or not steps[-1].won:
+    if not isinstance(started, Started) or started.split not in examples.LEARNT_FROM or not steps or not steps[-1].won:
         return None
     transitions = tuple(Transition(step.command, Observation(step.observation, step.accepted)) for step in steps)
     trajectory = Trajectory(started.goal, Observation(started.opening), transitions)
-    return of_trajectory(trajectory, started.type, f"{started.split}:{started.number}")
+    return examples.of_trajectory(trajectory, started.type, f"{started.split}:{started.number}")

@@ -36,7 +36,7 @@ class ReactSettings(ModelSettings):
 
 
 def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Mapping[str, str]:
-    from housequest.agent.agents.react.exemplars import exemplar_digests
+    from housequest.agent.agents.react.exemplars.agent import exemplar_digests
 
     return exemplar_digests(settings, household)
 

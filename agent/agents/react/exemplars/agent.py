@@ -3,40 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.react.exemplars import read_exemplars
+from housequest.agent.agents.react.window.agent import read_templates
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
-from housequest.agent.roles.base import (
-    ROOM_WITHOUT_THOUGHT,
-    Conversation,
-    call_event,
-    clean,
-    complete_held,
-    found_unheld,
-    held_by,
-    load_prompt,
-    plain_text,
-    spoken,
-)
+from housequest.agent.roles import base as roles
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, rules_after
 from housequest.agent.roles.reading import LONGEST_COMMAND, command_value, seen_after, thought
-from housequest.knowledge.examples import ANSWER, KEYS, type_of_goal, without_arrival, without_thoughts, without_welcome
+from housequest.knowledge import examples
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.options import Scalar
+from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:
     from housequest.agent.agents.react import ReactSettings
 
 NAME = "react"
+OWN = "own"
+_PACKAGE = "housequest.agent.agents.react.exemplars"
 MOST_THOUGHTS = 8
 """Thoughts in a row that take no turn; the next one takes it."""
 REFUSED = "Nothing happens."
@@ -66,7 +63,7 @@ class FewShotMemory:
     goal: str
     opening: Observation
     grants: Grants
-    said: Conversation = ()
+    said: roles.Conversation = ()
     shown_rules: tuple[Rule, ...] = ()
     answer: str | None = None
     last: str | None = None
@@ -92,7 +89,7 @@ class FewShotReact:
         self._model, self._sampling = parts.model, parts.sampling
         self._exemplars = read_exemplars(parts.settings.exemplars, parts.world.household)
         if parts.settings.thoughts == "none":
-            self._exemplars = {word: [*map(without_thoughts, texts)] for word, texts in self._exemplars.items()}
+            self._exemplars = {word: [*map(examples.without_thoughts, texts)] for word, texts in self._exemplars.items()}
         self._household, self._world = parts.household, parts.world
         self._thinks = parts.settings.thoughts != "none"
         self._pair = tuple(map(int, parts.settings.pair.split("-")))
@@ -107,7 +104,7 @@ class FewShotReact:
         self._reflect = parts.settings.reflect
         self._counted = parts.settings.thoughts != "free"
         self._completions = parts.settings.completions
-        self._prompt = load_prompt("housequest.agent.agents.react.exemplars", "frame")
+        self._prompt = roles.load_prompt(_PACKAGE, "frame")
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if completions are asked for and the model has none."""
@@ -142,10 +139,10 @@ class FewShotReact:
             if (found := _THOUGHT.fullmatch(line)) is None:
                 return self._command(line, call, memory, emit)
             emit_thought(NAME, thought(found["thought"]), emit)
-            memory = replace(memory, answer=ANSWER)
+            memory = replace(memory, answer=examples.ANSWER)
             if self._counted or left == 0:
                 break
-            text = ANSWER
+            text = examples.ANSWER
         return Idle("a thought" if self._counted else f"{MOST_THOUGHTS + 1} thoughts in a row"), memory
 
     async def _raw(self) -> bool:
@@ -157,15 +154,15 @@ class FewShotReact:
         raw = await self._raw()
         attempts = memory.grants.attempts
         noted = tuple(each.reflection for each in attempts if each.reflection)[-MOST_NOTES:]
-        story = "\n".join([without_welcome(memory.opening.text), *_story(attempts[-1])])
+        story = "\n".join([examples.without_welcome(memory.opening.text), *_story(attempts[-1])])
         text = self._prompt.render("reflect", story=story, notes=self._notes(noted))
-        asked = (Message("user", clean(text)),)
+        asked = (Message("user", roles.clean(text)),)
         sampling = self._sampling
         most = max(NOTE_TOKENS, sampling.reply_tokens())
         completion = await self._model.complete(
             Request(asked, max_tokens=most, temperature=sampling.temperature, seed=sampling.seed, raw=raw)
         )
-        call = call_event(REFLECTION, asked, completion, kept=0, plain=raw)
+        call = roles.call_event(REFLECTION, asked, completion, kept=0, plain=raw)
         emit(call, completion.timing)
         note = thought(" ".join(call.reply.split()))
         emit_thought(REFLECTION, note, emit)
@@ -179,30 +176,30 @@ class FewShotReact:
     ) -> tuple[str, ModelCall, FewShotMemory]:
         """The line that follows ``text``, its call, and the memory after it. ``whole``: again, with room for a command."""
         raw = await self._raw()
-        way = await held_by(NAME, form, self._model, self._sampling, plain=raw)
-        said = (*memory.said, Message("user", clean(f"{text}\n{PROMPT}")))
+        way = await roles.held_by(NAME, form, self._model, self._sampling, plain=raw)
+        said = (*memory.said, Message("user", roles.clean(f"{text}\n{PROMPT}")))
         sampling = self._sampling
         most = sampling.reply_tokens()
         if whole and form is not None:
-            most = max(most, min(form.longest, ROOM_WITHOUT_THOUGHT))
+            most = max(most, min(form.longest, roles.ROOM_WITHOUT_THOUGHT))
         request = Request(
-            (Message("user", plain_text(said)),) if raw else said,
+            (Message("user", roles.plain_text(said)),) if raw else said,
             stop=("\n",),
             max_tokens=most,
             temperature=sampling.temperature,
             seed=sampling.seed,
             raw=raw,
         )
-        completion, held = await complete_held(self._model, request, form, way)
+        completion, held = await roles.complete_held(self._model, request, form, way)
         # A line that was trimmed is recorded as part of this prompt, since the record has the reply.
         kept_before = len(memory.said) - (memory.trimmed and not whole)
-        call = call_event(NAME, said, completion, kept=kept_before, plain=raw, held=held)
+        call = roles.call_event(NAME, said, completion, kept=kept_before, plain=raw, held=held)
         emit(call, completion.timing)
-        found_unheld(NAME, held, self._model, sampling, emit)
+        roles.found_unheld(NAME, held, self._model, sampling, emit)
         first = next((line for line in call.reply.splitlines() if line.strip()), "")
         line = _LABEL.sub("", first.strip(), count=1).strip()
         kept = Message("assistant", line or NOTHING)
-        return line, call, replace(memory, said=(*said, kept), trimmed=kept != spoken(call))
+        return line, call, replace(memory, said=(*said, kept), trimmed=kept != roles.spoken(call))
 
     def _command(self, line: str, call: ModelCall, memory: FewShotMemory, emit: Emitter) -> tuple[Decision, FewShotMemory]:
         if call.held == "cut":
@@ -213,27 +210,27 @@ class FewShotReact:
         if command and len(command) <= LONGEST_COMMAND and command.isprintable():
             return Act(command), replace(memory, last=command)
         reason = "the line is empty." if not command else f"the line is no command of {LONGEST_COMMAND} characters at most."
-        emit(ParseFailed(role=NAME, reply=clean(line), reason=reason, final=True))
+        emit(ParseFailed(role=NAME, reply=roles.clean(line), reason=reason, final=True))
         return ParseFailure(NAME, reason), replace(memory, answer=REFUSED)
 
     def _opening(self, memory: FewShotMemory, turn: Turn) -> str:
         stated = memory.grants.task_type
         if stated is None:
-            stated = type_of_goal(memory.goal, self._household.begin(memory.opening).kinds, self._household)
-        word = next((KEYS[name] for name in TASK_TYPES if name == stated), KEYS[TASK_TYPES[0]])
+            stated = examples.type_of_goal(memory.goal, self._household.begin(memory.opening).kinds, self._household)
+        word = next((examples.KEYS[name] for name in TASK_TYPES if name == stated), examples.KEYS[TASK_TYPES[0]])
         shown = "\n\n".join(self._exemplars[word][number] for number in self._pair)
         text = self._prompt.render(
             "opening",
             exemplars=shown,
             notes=self._notes(memory.notes),
-            observation=without_welcome(memory.opening.text),
+            observation=examples.without_welcome(memory.opening.text),
         )
         return "\n".join([text, *_lines(turn.transitions)])
 
     def _heard(self, memory: FewShotMemory, turn: Turn) -> str:
         transitions = turn.transitions
         if memory.last is not None and transitions and transitions[0].command == memory.last:
-            return "\n".join([without_arrival(str(transitions[0].observation)), *_lines(transitions[1:])])
+            return "\n".join([examples.without_arrival(str(transitions[0].observation)), *_lines(transitions[1:])])
         return "\n".join([memory.answer or "", *_lines(transitions)]).strip() or REFUSED
 
 
@@ -252,7 +249,7 @@ def _line_form(command: Value | None, *, thinks: bool) -> Form | None:
 
 
 def _lines(transitions: tuple[Transition, ...]) -> list[str]:
-    return [f"{PROMPT} {each.command}\n{without_arrival(str(each.observation))}" for each in transitions]
+    return [f"{PROMPT} {each.command}\n{examples.without_arrival(str(each.observation))}" for each in transitions]
 
 
 def _story(attempt: Attempt) -> list[str]:
@@ -263,9 +260,38 @@ def _story(attempt: Attempt) -> list[str]:
             case Transition():
                 lines += _lines((each,))
             case Thought(role=role, text=text) if role == NAME:
-                lines.append(f"{PROMPT} think: {text}\n{ANSWER}")
+                lines.append(f"{PROMPT} think: {text}\n{examples.ANSWER}")
             case ParseFailed(role=role, reply=reply, final=True) if role == NAME:
                 lines.append(f"{PROMPT} {reply or NOTHING}\n{REFUSED}")
             case _:
                 pass
     return lines
+
+
+def read_exemplars(name: str, household: Household | None) -> examples.Exemplars:
+    """The exemplars ``own``, of the examples that ship, or those in a file. Raises ``KnowledgeError`` and ``Unsupported``."""
+    if household is None:
+        raise Unsupported("Exemplars are episodes in households; leave exemplars out, or play a household.")
+    return _own(household) if name == OWN else examples.load_exemplars(given_path(name), household)
+
+
+@lru_cache(maxsize=2)
+def _own(household: Household) -> examples.Exemplars:
+    return examples.exemplars_of(examples.shipped(), household)
+
+
+def exemplar_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
+    """The SHA-256 of the exemplars in react's ``settings``, and of the templates that they show. Raises as `read_exemplars`."""
+    name, shown = settings.get("exemplars"), dict[str, str]()
+    if isinstance(name, str) and name:
+        text = examples.written_exemplars(read_exemplars(name, household))
+        shown = {
+            "exemplars": sha256(text.encode()).hexdigest(),
+            "exemplars/frame": roles.template_hashes(_PACKAGE)["frame"],
+        }
+    elif settings.get("window"):
+        shown = {"window": roles.template_hashes("housequest.agent.agents.react.window")["window"]}
+        if isinstance(theirs := settings.get("window_prompt"), str) and theirs:
+            templates = read_templates(given_path(theirs))
+            shown = {"window_prompt": sha256(f"{templates.first}\0{templates.later}".encode()).hexdigest()}
+    return shown

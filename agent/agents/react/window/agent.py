@@ -4,9 +4,11 @@ words or in those of a user's copy of verl-agent's file, for models that were tr
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from housequest.agent.agents.spec import AgentParts
@@ -16,18 +18,12 @@ from housequest.agent.roles.base import ReplyError, Role, ask, load_prompt
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, for_world
 from housequest.agent.roles.reading import LONGEST_COMMAND, command_value, seen_after, thought
 from housequest.worlds.base import Observation
-from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.household.belief import Belief
-from housequest.worlds.paths import given_path
+from housequest.worlds.paths import given_path, read_file
 
 if TYPE_CHECKING:
     from housequest.agent.agents.react import ReactSettings
-import ast
-from collections.abc import Mapping
-from pathlib import Path
-
-from housequest.worlds.errors import shown
-from housequest.worlds.paths import read_file
 
 _THOUGHT = re.compile(r"<think(?:ing)?>(?P<thought>.*?)(?:</think|\Z)", re.DOTALL | re.IGNORECASE)
 _BEGIN, _END = "<action>", "</action>"
