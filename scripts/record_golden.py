@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from housequest.worlds.alfworld.engine.game import PLACEHOLDER, GameFile
-from housequest.worlds.dropin.reference.worker import Reference, check_installed
+from housequest.worlds.dropin.reference import Reference, check_installed
 from housequest.worlds.errors import ConfigurationError
 
 GOLDEN = Path(__file__).resolve().parent.parent / "tests" / "worlds" / "alfworld" / "golden"

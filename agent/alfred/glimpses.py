@@ -30,7 +30,9 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
     started = recorded[0].body if recorded else None
     found: dict[int, Glimpse] = {}
     try:
-        if not isinstance(started, Started) or not _by_camera(started):
+        if not isinstance(started, Started) or not (
+            world_class(started.world).pictured and agent_spec(started.agent).by_camera
+        ):
             return found
         if started.rules is not None:
             raise Unsupported("the record does not hold the rules that the agent was shown.")
@@ -74,10 +76,6 @@ def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
     except HousequestError as error:
         raise Unsupported(f"What the agent made of its pictures cannot be found out again: {error}") from error
     return found
-
-
-def _by_camera(started: Started) -> bool:
-    return world_class(started.world).pictured and agent_spec(started.agent).by_camera
 
 
 class _Over(Unattended):

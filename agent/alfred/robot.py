@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from housequest.agent.agents.bodies import Told
 from housequest.agent.agents.spec import AgentParts
-from housequest.agent.alfred.seeing.detector import make_perception
 from housequest.agent.alfred.seeing.impression import Impression, impression_of
-from housequest.agent.alfred.seeing.oracle import sliced
-from housequest.agent.alfred.seeing.outcomes import before, carried_out, played
-from housequest.agent.alfred.seeing.perception import Percept, kind_in
-from housequest.agent.alfred.seeing.policy import ActionPolicy
-from housequest.agent.alfred.seeing.primitives import UNRECOGNISED
-from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, SeeingState
+from housequest.agent.alfred.seeing.perception import Percept, kind_in, make_perception
+from housequest.agent.alfred.seeing.policy import ActionPolicy, before, carried_out, played
+from housequest.agent.alfred.seeing.state import UNRECOGNISED, Heuristics, LowLevelAction, SeeingState, sliced
 from housequest.agent.base import Emitter, Turn
 from housequest.agent.episodes import events
 from housequest.agent.roles.messages import NOTHING, emit_thought
-from housequest.agent.skills.controller import Execute, Failed, Outcome
 from housequest.agent.skills.naming import kinds_ending, resolve
-from housequest.agent.skills.skill import Skill
+from housequest.agent.skills.skill import Execute, Failed, Outcome, Skill
 from housequest.knowledge.rules import Rule
-from housequest.worlds.alfred.commands import NAMES
+from housequest.worlds.alfred.env import NAMES
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import Unsupported, shown
@@ -130,7 +125,11 @@ class RobotBody:
     def _after(self, state: RobotState, percept: Percept, transitions: Sequence[Transition], pose: Pose) -> RobotState:
         """The state after ``transitions`` that ended at ``pose``. All but what it gave itself is somebody else's."""
         seen, log, nameless = state.knowledge, state.log, state.nameless
-        poses = _poses(transitions, pose)
+        poses: list[Pose] = []
+        for transition in reversed(transitions):
+            # From where each command was given.
+            pose = before(pose, _read(transition.command)[0]) if transition.observation.accepted else pose
+            poses.insert(0, pose)
         for number, (transition, stood) in enumerate(zip(transitions, poses, strict=True)):
             accepted = transition.observation.accepted
             if number == 0 and state.given is not None and transition.command == state.command:
@@ -156,7 +155,13 @@ class RobotBody:
         thing, place = (named.get(said or "") for said in (skill.object, skill.receptacle))
         # What was sliced is a slice from then on.
         skill = Skill(skill.verb, cut.get(thing or "", thing), place)
-        problem = None if strange is None else _strange(strange, known)
+        problem = None
+        if strange is not None:
+            several = kinds_ending("".join(strange.lower().split()), known)
+            said, choice = shown(strange, 60), " or the ".join(several)
+            problem = (
+                f"{said} may be the {choice}; say which" if len(several) > 1 else f"there is no kind of thing called {said}"
+            )
         if skill.verb == "pick" and thing in self._fixed:
             problem = f"the {thing} is a place that cannot be picked up; things can be put there"
         state = _recognised(replace(state, skill=skill, problem=problem))
@@ -200,8 +205,8 @@ class RobotBody:
         # First what more than one viewpoint saw.
         sure = [kind for kind in found if len(seen.map.points(kind, voted=True))]
         return Told(
-            found=_listed([*sure, *(f"{kind} (seen once)" for kind in found if kind not in sure)]),
-            here=_listed(seen.percept.kinds),
+            found=", ".join((*sure, *(f"{kind} (seen once)" for kind in found if kind not in sure))) or NOTHING,
+            here=", ".join(seen.percept.kinds) or NOTHING,
             held=seen.held or NOTHING,
             room=self._counts.room_of(found).replace("livingroom", "living room"),
             places=tuple(kind for kind in found if kind in self._receptacles),
@@ -210,13 +215,15 @@ class RobotBody:
         )
 
     def story(self, state: RobotState, transitions: Sequence[Transition]) -> str:
-        recent = state.log[len(state.log) - min(len(state.log), len(transitions)) :]
-        lines = [_line(done, len(list(same))) for done, same in groupby(recent)]
+        lines: list[str] = []
+        for (name, kind, accepted), same in groupby(state.log[len(state.log) - min(len(state.log), len(transitions)) :]):
+            times, done = len(list(same)), "done" if accepted else "failed"
+            lines.append(f"{name}{f' on the {kind}' if kind else ''}{f' {times} times' if times > 1 else ''}: {done}")
         return "\n".join(lines) or _NOTHING_HAPPENED
 
     def caption(self, state: RobotState, text: str) -> str:
         del text
-        return f"{_listed(state.knowledge.percept.kinds)}. The robot holds {state.knowledge.held or NOTHING}."
+        return f"{', '.join(state.knowledge.percept.kinds) or NOTHING}. The robot holds {state.knowledge.held or NOTHING}."
 
     def was_seen(self, state: RobotState, said: str) -> bool:
         found = state.knowledge.map.found
@@ -228,19 +235,6 @@ class RobotBody:
     def known(self, state: RobotState) -> Hashable:
         seen = state.knowledge
         return seen.map.found, seen.held, seen.placed, seen.opened, seen.peeked, seen.sliced
-
-
-def _listed(kinds: Iterable[str]) -> str:
-    return ", ".join(kinds) or NOTHING
-
-
-def _poses(transitions: Sequence[Transition], end: Pose) -> list[Pose]:
-    """From where each command was given, if they ended at ``end``."""
-    poses: list[Pose] = []
-    for transition in reversed(transitions):
-        end = before(end, _read(transition.command)[0]) if transition.observation.accepted else end
-        poses.append(end)
-    return poses[::-1]
 
 
 def _read(command: str) -> tuple[str, str]:
@@ -280,16 +274,3 @@ def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | No
         return sliced(whole)
     named = resolve(said, kinds) or resolve(said, found)
     return named and kind_in(named)
-
-
-def _strange(said: str, kinds: Collection[str]) -> str:
-    several = kinds_ending("".join(said.lower().split()), kinds)
-    if len(several) > 1:
-        return f"{shown(said, 60)} may be the {' or the '.join(several)}; say which"
-    return f"there is no kind of thing called {shown(said, 60)}"
-
-
-def _line(done: tuple[str, str, bool], times: int) -> str:
-    name, kind, accepted = done
-    often = f" {times} times" if times > 1 else ""
-    return f"{name}{f' on the {kind}' if kind else ''}{often}: {'done' if accepted else 'failed'}"

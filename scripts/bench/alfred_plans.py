@@ -8,8 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from housequest.agent.alfred.plans.report import PlanFigures, Share
-from housequest.agent.alfred.plans.run import make_run
-from housequest.agent.alfred.plans.work import score_plans
+from housequest.agent.alfred.plans.work import make_run, score_plans
 from housequest.agent.config import Scalar, Settings
 from housequest.worlds.alfred.scoring import score
 from housequest.worlds.alfred.tasks import read_split, splits

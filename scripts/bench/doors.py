@@ -33,7 +33,7 @@ from pathlib import Path
 from statistics import median
 
 from housequest.worlds.alfworld.games import LAYOUT
-from housequest.worlds.dropin.reference.worker import check_installed, versions
+from housequest.worlds.dropin.reference import check_installed, versions
 from housequest.worlds.errors import ConfigurationError
 from scripts.bench import cluster
 from scripts.bench.batch import in_flight

@@ -17,12 +17,11 @@ from random import Random
 from time import perf_counter, process_time
 from typing import Any
 
-from housequest.worlds.alfred.engine import scene_in
+from housequest.worlds.alfred.engine import EnactedEnv, scene_in
 from housequest.worlds.alfred.scenes import scene_at
 from housequest.worlds.alfred.scoring import conditions
 from housequest.worlds.alfred.simulator.base import Event, Scene, closest
 from housequest.worlds.alfred.simulator.boxes import Boxes
-from housequest.worlds.alfred.simulator.embodied import EnactedEnv
 from housequest.worlds.alfred.tasks import goal_of, read_trajectory
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.rooms.room import AHEAD, GRID

@@ -14,10 +14,10 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.worlds.base import World
-from housequest.worlds.graphs.actions import after, problem
 from housequest.worlds.graphs.env import begun, possible
+from housequest.worlds.graphs.graph import after, problem
 from housequest.worlds.graphs.houses import make_apartment
-from housequest.worlds.graphs.sight import visible
+from housequest.worlds.graphs.text import visible
 from housequest.worlds.registry import make_world
 from scripts.bench.prompts import counter
 from tests.backends.knowing import Knowing

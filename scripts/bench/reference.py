@@ -21,7 +21,7 @@ from housequest.worlds.alfworld.engine.game import load_game, read_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.games import GAME_FILE, LAYOUT
 from housequest.worlds.base import Task
-from housequest.worlds.dropin.reference.worker import Reference, check_installed, versions
+from housequest.worlds.dropin.reference import Reference, check_installed, versions
 from housequest.worlds.errors import ConfigurationError
 
 GAMES = 12

@@ -21,8 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from housequest.worlds.alfworld.world import AlfworldWorld
-from housequest.worlds.dropin.reference.env import Workers
-from housequest.worlds.dropin.reference.worker import check_installed, versions
+from housequest.worlds.dropin.reference import Workers, check_installed, versions
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import cache_folder
 from scripts.parity.compare import compare

@@ -21,7 +21,7 @@ from copy import deepcopy
 from functools import cache, lru_cache
 from typing import Any
 
-from housequest.worlds.dropin.reference.worker import Reference, serve_game
+from housequest.worlds.dropin.reference import Reference, serve_game
 
 
 def quick() -> Reference:

@@ -18,8 +18,7 @@ from housequest.worlds import alfworld
 from housequest.worlds.alfworld.engine.game import GameFile, read_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.world import AlfworldWorld
-from housequest.worlds.dropin.reference.env import WORKER, TextworldEnv, Workers
-from housequest.worlds.dropin.reference.worker import versions
+from housequest.worlds.dropin.reference import WORKER, TextworldEnv, Workers, versions
 from housequest.worlds.errors import ConfigurationError, WorldError
 from scripts.parity.compare import Difference, Played, compare, shrink
 from scripts.parity.plan import Item, commands_of

@@ -9,8 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 from math import ceil, floor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+import numpy as np
+from numpy import uint8
+from numpy.typing import NDArray
 from rich.style import Style
 from textual.content import Content
 from textual.geometry import Region
@@ -24,10 +27,6 @@ from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach
 from housequest.worlds.rooms.room import Pose, kind_of
-
-if TYPE_CHECKING:
-    from numpy import uint8
-    from numpy.typing import NDArray
 
 FALSE, MISSED = "\u2260", "\u2212"
 """What stands before a claim that is not so, and before what was not claimed."""
@@ -65,8 +64,6 @@ class CameraScene:
 
 
 class _Parts(NamedTuple):
-    """Where the parts of the pane are, in cells."""
-
     picture: Region
     map: Region | None
     words: Region
@@ -93,8 +90,6 @@ def _arranged(width: int, height: int) -> _Parts:
 
 def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
     """The drawing in cells."""
-    import numpy as np
-
     width, height = wish.size
     parts, styles = _arranged(width, height), wish.styles
     canvas = np.empty((2 * height, 2 * width, 3), np.uint8)
@@ -110,7 +105,6 @@ def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
 
 
 def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
-    """Paint the picture, and yield the names on it."""
     camera = shown.scene.camera
     if camera is None:
         return
@@ -134,7 +128,6 @@ def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Mapp
 
 
 def _claims(shown: CameraScene, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
-    """The claims and what was missed as they are named: first what is wrong."""
     # On a small picture, names would hide what they name.
     right: LabelKind = "near" if part.width >= _ROOMY else "far"
     named: list[Named] = []
@@ -175,8 +168,6 @@ class _Frame:
 
 def _framed(shown: Impression, pose: Pose, columns: int, rows: int) -> _Frame:
     """What was explored, with a margin, in whole steps of half a metre, so that a map seldom jumps."""
-    import numpy as np
-
     seen = shown.map
     xs, zs = np.nonzero(seen.explored)
     points = [(pose.x, pose.z), *shown.path, *([shown.target] if shown.target else [])]
@@ -192,8 +183,6 @@ def _framed(shown: Impression, pose: Pose, columns: int, rows: int) -> _Frame:
 
 def _cells(seen: GroundMap, frame: _Frame, columns: int, rows: int) -> tuple[NDArray[uint8], NDArray[uint8], NDArray[uint8]]:
     """For each pixel of a map, the cell below it (x and z), and whether there is one."""
-    import numpy as np
-
     x = np.floor((frame.x0 + (np.arange(columns) + 0.5) * frame.row * ASPECT - seen.corner[0]) / seen.cell).astype(int)
     z = np.floor((frame.z1 - (np.arange(rows) + 0.5) * frame.row - seen.corner[1]) / seen.cell).astype(int)
     across, down = np.meshgrid(x, z)
@@ -204,9 +193,6 @@ def _cells(seen: GroundMap, frame: _Frame, columns: int, rows: int) -> tuple[NDA
 def _mapped(
     shown: CameraScene, impression: Impression, part: Region, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]
 ) -> Iterator[Overlay]:
-    """Paint the map, and yield the names on it, the robot and what it is after."""
-    import numpy as np
-
     seen, columns, rows = impression.map, 2 * part.width, 2 * part.height
     frame = _framed(impression, shown.pose, columns, rows)
     x, z, inside = _cells(seen, frame, columns, rows)
@@ -242,8 +228,6 @@ def _mapped(
 
 def _landmarks(scene: Scene, seen: GroundMap, frame: _Frame, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
     """What is named on a map: what the goal names, then what is large."""
-    import numpy as np
-
     cells: dict[str, tuple[int, int]] = {}
     count: dict[str, int] = {}
     for number, name in enumerate(seen.names):
@@ -280,7 +264,6 @@ def _written(shown: CameraScene, part: Region, styles: Mapping[LabelKind, Style]
 
 
 def _lines(said: tuple[LabelKind, str, str], width: int) -> Iterator[tuple[LabelKind, str, str]]:
-    """What is said in lines, each with its kind, what stands before it, and its text."""
     kind, lead, text = said
     lead = f"{lead}  " if lead else ""
     for line in hung(Content(lead), Content(text), max(len(lead) + 4, width)):
@@ -288,7 +271,6 @@ def _lines(said: tuple[LabelKind, str, str], width: int) -> Iterator[tuple[Label
 
 
 def _words(shown: CameraScene) -> Iterator[tuple[LabelKind, str, str]]:
-    """What is done, claimed and in reach: the kind of its style, a heading, and the text."""
     if shown.reach is not None:
         first, *others = map(flat, shown.reach.commands or [shown.reach.why])
         yield ("goal" if shown.reach.commands else "quiet"), "x", first
@@ -334,7 +316,6 @@ def camera_text(shown: CameraScene, size: tuple[int, int]) -> tuple[Content, ...
 
 
 def _where(column: int, row: int) -> str:
-    """Where in a picture of 99 x 99 a pixel is, in words."""
     across, down = ("left", "", "right")[column // 33], ("above", "", "below")[row // 33]
     return " ".join(filter(None, (down, across))) or "in the middle"
 

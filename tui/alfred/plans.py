@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from housequest.agent.alfred.plans.report import PlansReport
-from housequest.agent.alfred.plans.run import PlanRun, make_run
-from housequest.agent.alfred.plans.sweep import PlanSweepReport, plan_arms, read_plan_arms
-from housequest.agent.alfred.plans.work import PlanResult, score_plans
+from housequest.agent.alfred.plans.report import PlansReport, PlanSweepReport, plan_arms, read_plan_arms
+from housequest.agent.alfred.plans.work import PlanResult, PlanRun, make_run, score_plans
 from housequest.agent.config import Configuration
 from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker
@@ -78,7 +76,6 @@ def _refuse_parts(how: RunOptions) -> None:
 
 
 def _check(configuration: Configuration, budget: Budget) -> None:
-    """Refuse flags that are for games, and a budget of money without prices."""
     for flag in map(configuration.origin, _FOR_GAMES):
         if flag.startswith("--"):
             raise ConfigurationError(f"{flag} is for games, and plans are only scored; leave it out.")
@@ -91,7 +88,6 @@ def _asked(run: PlanRun) -> str:
 
 
 def _destinations(run: PlanRun) -> Iterator[str]:
-    """What goes to another machine, in sentences."""
     if run.model is not None and (where := destination(run.model)) is not None:
         yield f"Prompts go to {where}."
     embedder = run.config.settings.embedder

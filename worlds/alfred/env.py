@@ -2,17 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from housequest.worlds.alfred.commands import MANUAL, interactions, possible, read_command, without_ids, written_command
 from housequest.worlds.alfred.scoring import AlfredGoal, conditions
-from housequest.worlds.alfred.simulator.base import SIZE, Event, Scene, Simulator
-from housequest.worlds.alfred.tasks import MOVES, LowAction
+from housequest.worlds.alfred.simulator.base import KNIVES, SIZE, SLICES, Event, Scene, SimulatedObject, Simulator, kind_in
+from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task
 from housequest.worlds.errors import OrderError, Unsupported
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import Holder, Pose, Room, Situation
+
+_COMMAND = re.compile(r"([A-Za-z]{1,20})(?: ([A-Za-z]{1,40} [0-9]{1,4}))?", re.ASCII)
+_ID = re.compile(r"[A-Za-z]{1,40}(?:\|[+-]?[0-9.]{1,8}){3}(?:\|\w{1,40})?", re.ASCII)
+NAMES = {name.lower(): name for name in (*MOVES, *INTERACTIONS)}
+"""The actions by their names in lower case."""
+_SAME = 0.03
+
+MANUAL = "\n".join(
+    (
+        *MOVES,
+        "PickupObject OBJECT",
+        "PutObject RECEPTACLE",
+        *(f"{name} THING" for name in ("OpenObject", "CloseObject", "ToggleObjectOn", "ToggleObjectOff", "SliceObject")),
+    )
+)
+"""The forms of the commands, one a line."""
+
+
+def read_command(text: str) -> LowAction | None:
+    """The action that a command names, with the name of its target; None if it is none."""
+    found = _COMMAND.fullmatch(" ".join(text.split())) if len(text) < 200 else None
+    name = NAMES.get(found[1].lower()) if found else None
+    if found is None or name is None or (found[2] is None) != (name in MOVES):
+        return None
+    return LowAction(name, found[2] and found[2].lower())
+
+
+def written_command(action: LowAction) -> str:
+    """The command for an action whose target has a name."""
+    return action.name if action.target is None else f"{action.name} {action.target}"
+
+
+def possible(event: Event) -> Iterator[LowAction]:
+    """Actions that may be possible after ``event``, by what can be seen; whether they are is found out by trying."""
+    for name in MOVES:
+        yield LowAction(name)
+    seen, held = event.visible(), event.held
+    for one in event.objects:
+        if one.id in seen and one.id != held:
+            for name in interactions(one, held):
+                yield LowAction(name, one.name)
+
+
+def interactions(one: SimulatedObject, held: str | None) -> Iterator[str]:
+    """The actions that one might try on an object with the hand as it is."""
+    if one.pickupable and held is None:
+        yield "PickupObject"
+    if one.receptacle and held is not None:
+        yield "PutObject"
+    if one.openable:
+        yield "CloseObject" if one.open else "OpenObject"
+    if one.toggleable:
+        yield "ToggleObjectOff" if one.on else "ToggleObjectOn"
+    if one.sliceable and held is not None and kind_in(held) in KNIVES:
+        yield "SliceObject"
+
+
+def without_ids(message: str, name_of: Callable[[str], str | None]) -> str:
+    """A simulator's message with names in place of ids; what has no name is called by its kind."""
+    plain = message.removeprefix("NullReferenceException: ")
+    named = _ID.sub(lambda found: name_of(found[0]) or kind_in(found[0]).lower(), plain)
+    return named if named.endswith((".", "!", "?")) else f"{named}."
+
+
+def demonstrated(actions: Sequence[LowAction], scene: Scene) -> tuple[str, ...]:
+    """The commands of a demonstration, whose targets are ids, in its scene."""
+    names = {**{id: name for name, id in scene.ids.items()}, **{one.id: one.name for one in scene.things}}
+    sliced: dict[str, int] = {}
+    commands: list[str] = []
+    for action in actions:
+        target = action.target
+        if target is not None and target not in names and (same := _same(target, names)):
+            names[target] = names[same]
+        if action.name == "SliceObject" and target is not None and kind_in(target) in SLICES:
+            kind, number = SLICES[kind_in(target)]
+            first = sliced.get(kind, 0) + 1
+            names |= {f"{target}|{kind}_{piece}": f"{kind.lower()} {first + piece - 1}" for piece in range(1, number + 1)}
+            sliced[kind] = first + number - 1
+        known = None if target is None else names.get(target, f"{kind_in(target).lower()} 0")
+        commands.append(written_command(LowAction(action.name, known)))
+    return tuple(commands)
+
+
+def _same(id: str, names: Mapping[str, str]) -> str | None:
+    """The id of the same thing as ``id``, whose coordinates are rounded otherwise."""
+    kind, *at = id.split("|")
+    alike = (other for other in names if (there := other.split("|"))[0] == kind and there[4:] == at[3:] and len(there) > 3)
+    return next((other for other in alike if _apart(at, other.split("|")[1:]) < _SAME), None)
+
+
+def _apart(one: Sequence[str], other: Sequence[str]) -> float:
+    return max(abs(float(a) - float(b)) for a, b in zip(one[:3], other[:3], strict=True))
+
 
 TILT = 15.0
 """Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has others if none are named."""
@@ -47,11 +140,8 @@ def told_where(pose: Pose, held: str | None) -> str:
 
 
 class AlfredEnv:
-    """One running task. Not thread-safe.
-
-    What is in sight is not told in text: `frame` shows it. A text that is no action is refused and does nothing; an action
-    that the simulator refuses counts as failed, and so many failures end the episode.
-    """
+    """One running task. Not thread-safe. What is in sight is not told in text: `frame` shows it. A text that is no action is
+    refused and does nothing; an action that the simulator refuses counts as failed, and so many failures end the episode."""
 
     def __init__(self, task: Task, episode: Episode, simulate: Callable[[], Simulator], failures: int) -> None:
         """``failures`` is after how many failed actions the episode ends, 0 for no limit."""
@@ -170,7 +260,6 @@ class AlfredEnv:
         return self._event, self._simulator
 
     def _act(self, simulator: Simulator, action: LowAction) -> Event | None:
-        """The answer to an action; None where its target is not in sight, of which nothing more is told."""
         if action.name in ("LookUp", "LookDown"):
             return simulator.act(action.name, degrees=TILT)
         if action.name in MOVES:
@@ -188,7 +277,6 @@ class AlfredEnv:
         )
 
     def _told(self, text: str) -> str:
-        """The text of an observation: what came of the action, and what a robot knows of itself."""
         return f"{text} {told_where(self._now.pose, self._name(self._now.held))}".strip()
 
     def _name(self, id: str | None) -> str | None:

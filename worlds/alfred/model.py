@@ -11,14 +11,142 @@ may still fail.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
-from housequest.worlds.alfred.plans import Plan, PlanStep
 from housequest.worlds.alfworld.text import load_counts
-from housequest.worlds.household.goals import KNIVES
+from housequest.worlds.errors import nearest, shown
+from housequest.worlds.household.goals import KNIVES, Treatment
+
+ActionName = Literal[
+    "GotoLocation",
+    "PickupObject",
+    "PutObject",
+    "SliceObject",
+    "CleanObject",
+    "HeatObject",
+    "CoolObject",
+    "ToggleObject",
+]
+"""ALFRED's high-level actions without ``NoOp``, which ends most annotated plans and does nothing."""
+
+ARGUMENTS: dict[ActionName, int] = {**dict.fromkeys(get_args(ActionName), 1), "PutObject": 2}
+"""How many names each action takes: the thing, and for ``PutObject`` the receptacle."""
+
+TREATMENTS: dict[str, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
+"""The actions that clean, heat and cool."""
+
+NOTHING = "NoOp"
+
+LONGEST_PLAN = 60
+"""In steps; the longest annotated plan of ``train`` has 19."""
+
+LONGEST_TEXT = 20_000
+"""The longest reply that is read, in characters."""
+
+_LONGEST_NAME = 40
+_NAME = rf"[A-Za-z]{{1,{_LONGEST_NAME}}}"
+_LINE = re.compile(rf"\s*(?:\d{{1,3}}\s?[.):]\s?)?({_NAME})((?:\s{{1,4}}{_NAME}){{0,4}})\s*", re.ASCII)
+_WORD = re.compile(r"[A-Za-z]+|\n", re.ASCII)
+_LITTLE = frozenset(
+    {"a", "an", "and", "from", "in", "into", "it", "on", "onto", "some", "the", "them", "then", "to", "up", "with"}
+)
+"""Function words: they mark prose, and name nothing."""
+
+_FULL: dict[str, ActionName] = {action.casefold(): action for action in ARGUMENTS}
+_ACTIONS: dict[str, ActionName] = {
+    **_FULL,
+    **{name.removesuffix("object"): action for name, action in _FULL.items()},
+    "goto": "GotoLocation",
+    "navigation": "GotoLocation",
+}
+"""By full and by short name (``put``)."""
+
+
+class PlanError(ValueError):
+    """A text is not a plan; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of a plan. Names are kinds in lower case, without a number (``sinkbasin``). ``thing`` of a ``GotoLocation`` is a
+    receptacle or an object; only ``PutObject`` has a ``receptacle``."""
+
+    action: ActionName
+    thing: str
+    receptacle: str | None = None
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.action, self.thing, self.receptacle)))
+
+
+Plan = tuple[PlanStep, ...]
+
+
+def plan_text(plan: Plan) -> str:
+    """The plan as text, one subgoal a line; `read_plan` gives it back."""
+    return "\n".join(map(str, plan))
+
+
+def read_plan(text: str) -> Plan:
+    """Read a plan, one step a line, numbered or not. Raises ``PlanError`` naming the first bad line."""
+    plan: list[PlanStep] = []
+    for line in _bounded(text).splitlines():
+        if not line.strip():
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None:
+            raise PlanError(f"{shown(line)} is no subgoal; write one a line, as in 'PutObject apple fridge'.")
+        action, names = cast("str", match[1]), cast("str", match[2]).split()
+        if action != NOTHING:
+            plan.append(plan_step(action, names))
+    return _checked(plan)
+
+
+def read_loosely(text: str) -> Plan:
+    """Read the plan among the words of ``text``, ignoring punctuation, numbers and prose; short action names are accepted.
+    Raises ``PlanError`` if no step is found, or too many."""
+    words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
+    no_name = {*_ACTIONS, *_LITTLE, "\n"}
+    plan: list[PlanStep] = []
+    for place, word in enumerate(words, start=1):
+        action = _ACTIONS.get(word)
+        if action is None:
+            continue
+        names = words[place : place + ARGUMENTS[action]]
+        if len(names) == ARGUMENTS[action] and all(len(name) <= _LONGEST_NAME for name in names) and no_name.isdisjoint(names):
+            plan.append(PlanStep(action, *names))
+    return _checked(plan)
+
+
+def plan_step(action: str, names: list[str]) -> PlanStep:
+    """Make a step. Raises ``PlanError`` for an unknown action or a wrong number of names."""
+    known = _FULL.get(action.casefold())
+    if known is None:
+        raise PlanError(
+            f"There is no action {shown(action)}; known: {', '.join(ARGUMENTS)}.{nearest(action, tuple(ARGUMENTS))}"
+        )
+    if len(names) != ARGUMENTS[known]:
+        raise PlanError(f"{known} takes {ARGUMENTS[known]} name(s), and {shown(' '.join(names))} has {len(names)}.")
+    return PlanStep(known, *(name.casefold() for name in names))
+
+
+def _bounded(text: str) -> str:
+    if len(text) > LONGEST_TEXT:
+        raise PlanError(f"{len(text):,} characters are no plan; at most {LONGEST_TEXT:,} are read.")
+    return text
+
+
+def _checked(plan: list[PlanStep]) -> Plan:
+    if not plan:
+        raise PlanError("There is no subgoal in it.")
+    if len(plan) > LONGEST_PLAN:
+        raise PlanError(f"A plan of {len(plan):,} subgoals does not end; at most {LONGEST_PLAN} are read.")
+    return tuple(plan)
+
 
 Property = Literal["sliced", "clean", "hot", "cold", "on"]
 
@@ -31,8 +159,7 @@ _ROOMS = {0: "kitchen", 2: "livingroom", 3: "bedroom", 4: "bathroom"}
 @dataclass(frozen=True, slots=True)
 class Thing:
     """A movable thing or a lamp. ``place`` is the kind of receptacle it is in or on, None if unknown; ``inside`` is the index
-    of the movable receptacle that holds it.
-    """
+    of the movable receptacle that holds it."""
 
     kind: str
     place: str | None = None
@@ -42,11 +169,8 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class RoomState:
-    """A room at one moment. ``held`` is the index of the thing that the agent holds.
-
-    ``at`` is where the agent is: a kind of receptacle, the index of a thing whose place is unknown, or None before the first
-    ``GotoLocation``.
-    """
+    """A room at one moment. ``held`` is the index of the thing that the agent holds. ``at`` is where the agent is: a kind of
+    receptacle, the index of a thing whose place is unknown, or None before the first ``GotoLocation``."""
 
     things: tuple[Thing, ...]
     at: str | int | None = None
@@ -267,10 +391,8 @@ def _distinct(kind: str, state: RoomState) -> Iterator[int]:
 
 
 def _near(kind: str, state: RoomState, *, whole: bool = False) -> list[tuple[int, RoomState]]:
-    """The things of this kind within reach (``whole``: unsliced ones), each with the state in which it is.
-
-    A thing of unknown place is assumed to be here only if none is known to be.
-    """
+    """The things of this kind within reach (``whole``: unsliced ones), each with the state in which it is. A thing of unknown
+    place is assumed to be here only if none is known to be."""
     wanted = [index for index in _distinct(kind, state) if not (whole and "sliced" in state.things[index].marks)]
     reached = [(index, near) for index in wanted if (near := _beside(index, state)) is not None]
     certain = [(index, near) for index, near in reached if near is state]
@@ -292,10 +414,8 @@ def _beside(index: int, state: RoomState) -> RoomState | None:
 
 
 def _standing(receptacle: str, state: RoomState) -> RoomState | None:
-    """The state in which the agent is at ``receptacle``; None if that is impossible.
-
-    If it is beside a thing of unknown place, this decides the thing's place.
-    """
+    """The state in which the agent is at ``receptacle``; None if that is impossible. If it is beside a thing of unknown place,
+    this decides the thing's place."""
     if not isinstance(state.at, int):
         return state if state.at == receptacle else None
     lying = state.things[state.at]

@@ -1,26 +1,195 @@
-"""The scene of an annotated trajectory: the room of its floor plan, with its own things where they lay.
+"""The scenes of games and of annotated trajectories: rooms with AI2-THOR's ids, and what lies in them, for those who simulate
+them.
 
-A trajectory without a game beside it (slices, a movable receptacle) takes the room of another game of its floor plan.
+The scene of a trajectory is the room of its floor plan, with its own things where they lay; one without a game beside it
+(slices, a movable receptacle) takes the room of another game of its floor plan. Furniture is as a simulator may know it: its
+boxes are changed by where things lie, as those of no picture from belief are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
-from math import hypot
+from itertools import count, islice
+from math import hypot, prod
 from pathlib import Path
+from statistics import median
 
-from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, ENCLOSING, OPEN_AT_FIRST, OPENABLE, kind_in
-from housequest.worlds.alfred.simulator.base import FLOOR, Lying, Scene
-from housequest.worlds.alfred.simulator.placing import holder
-from housequest.worlds.alfred.simulator.reshaping import reshaped
-from housequest.worlds.alfred.simulator.scene import scene_of, written
+from housequest.worlds.alfred.model import KNIVES_LEFT
+from housequest.worlds.alfred.simulator.base import (
+    DIRTYABLE,
+    ENCLOSING,
+    FLOOR,
+    KNIVES,
+    MOVABLE,
+    OPEN_AT_FIRST,
+    OPENABLE,
+    SLICES,
+    Lying,
+    Scene,
+    kind_in,
+    kind_named,
+)
+from housequest.worlds.alfred.simulator.layout import box_at, holder
 from housequest.worlds.alfred.tasks import Trajectory
-from housequest.worlds.alfworld.engine.game import read_game
+from housequest.worlds.alfworld.engine.game import Game, State, numbered, read_game
+from housequest.worlds.alfworld.engine.pddl import parse_problem
+from housequest.worlds.alfworld.room import room_of, situation
+from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import GameError
-from housequest.worlds.rooms.room import Point, with_way
+from housequest.worlds.rooms.room import EYE, Box, Fixture, Point, Room, kind_of, read_point, with_way
+from housequest.worlds.rooms.stage import laid_in, pivot
+
+_METRES = re.compile(r"(?:_(?P<sign>plus|minus)_)?(?P<whole>\d+)_dot_(?P<rest>\d+)", re.ASCII)
+_STANDING = ("Fridge|", "GarbageCan|")
+_NEAR = 1.0
+_TAP = 0.17
+_HIDING = ("sink ", "bathtub ", "curtains ", "blinds ")
+
+
+def scene_of(problem: str, game: Game) -> Scene:
+    """The scene in which a game begins. Ids without coordinates, those of made-up houses, are made of the room's plan. Hidden:
+    it knows where things lie. Raises ``GameError`` for what is no problem."""
+    room = room_of(problem, game)
+    parsed = parse_problem(problem, game.origin)
+    objects, receptacles, _ = numbered(parsed)
+    # No fact of a game mentions its faucets.
+    faucets = sorted(raw for raw in parsed.things if raw.startswith("faucet_bar_"))
+    if room.made_up:
+        ids, points = _planned(room, game)
+    else:
+        names = (*game.objects, *game.receptacles)
+        ids = {name: thor_id(raw) for name, raw in zip(names, (*objects, *receptacles), strict=True)}
+        points = {name: read_point(raw) for name, raw in zip(names, (*objects, *receptacles), strict=True)}
+    for number, raw in enumerate(faucets, start=1):
+        ids[f"faucet {number}"], points[f"faucet {number}"] = thor_id(raw), read_point(raw)
+    room = _with_faucets(room, [(name, point) for name, point in points.items() if point and name.startswith("faucet ")])
+    # Worktops of a made-up plan are no things of the game.
+    built = {one.name for one in (*room.fixtures, *room.scenery) if " " in one.name}
+    things = tuple(_things(room, game, game.start, ids, points, built))
+    middles = {one.name: one.box.centre for one in (*room.scenery, *room.fixtures)}
+    # In one of AI2-THOR's rooms the floor is not at 0, by the points of what stands on it.
+    low = median([float(id.split("|")[2]) for id in ids.values() if id.startswith(_STANDING)] or [0.0])
+    scene = Scene(
+        room,
+        {name: ids.get(name) or written(_kind(name), middles[name]) for name in sorted(built)},
+        things,
+        accepted(),
+        frozenset(
+            {ids[game.receptacles[number]] for number in game.openable if game.receptacles[number] in ids}
+            | {one.id for one in things if one.id.partition("|")[0] in OPENABLE}
+        ),
+        room.start,
+        open=frozenset(
+            {ids[game.receptacles[number]] for number in game.start.opened if game.receptacles[number] in ids}
+            | {one.id for one in things if one.id.partition("|")[0] in OPEN_AT_FIRST}
+        ),
+        on=frozenset(ids[game.objects[number]] for number in game.start.lit if game.objects[number] in ids),
+        eye=EYE + (low if 0.1 < low < 0.5 else 0.0),
+    )
+    return reshaped(scene, things)
+
+
+def accepted() -> Mapping[str, frozenset[str]]:
+    """The kinds that each kind of receptacle takes, by AI2-THOR's names, slices among them."""
+    table: dict[str, frozenset[str]] = {}
+    for word, kinds in load_counts().accepts.items():
+        wholes = frozenset(map(kind_named, kinds))
+        table[kind_named(word)] = wholes | {SLICES[kind][0] for kind in wholes & SLICES.keys()}
+    knives = {kind: table[kind] | KNIVES for kind in map(kind_named, KNIVES_LEFT)}
+    return {**table, **knives, **MOVABLE}
+
+
+def thor_id(raw: str) -> str:
+    """AI2-THOR's id of what PDDL writes as ``mug_bar__plus_00_dot_10_bar_...``."""
+
+    def metres(found: re.Match[str]) -> str:
+        sign = {"plus": "+", "minus": "-"}.get(found["sign"], "")
+        return f"{sign}{found['whole']}.{found['rest']}"
+
+    stem, *parts = raw.split("_bar_")
+    return "|".join((kind_named(stem), *(_METRES.sub(metres, one) if _METRES.match(one) else kind_named(one) for one in parts)))
+
+
+def written(kind: str, point: Point) -> str:
+    """AI2-THOR's id of an object of a kind at a point; a basin is a part of its sink or tub."""
+    whole, basin, _ = kind.partition("Basin")
+    parts = [whole, *(f"{'+' if part > 0 else '-' if part else ''}{abs(part):05.2f}" for part in point)]
+    return "|".join([*parts, kind] if basin else parts)
+
+
+def _kind(name: str) -> str:
+    return kind_named(name.rpartition(" ")[0])
+
+
+def _planned(room: Room, game: Game) -> tuple[dict[str, str], dict[str, Point | None]]:
+    """Ids and points of a made-up house: those of its plan, and of the first free spots for what lies there."""
+    now = situation(game, game.start, room)
+    known = {holder.name: replace(holder, openness="open") for holder in now.holders}
+    points: dict[str, Point | None] = {}
+    ids: dict[str, str] = {}
+    for fixture in room.fixtures:
+        points[fixture.name] = fixture.box.centre
+        for name, box in laid_in(room, fixture, known[fixture.name], now):
+            points.setdefault(name, pivot(name, box.centre.x, box.y0, box.centre.z))
+    for name, point in points.items():
+        kind = _kind(name)
+        # What would have the id of another is a centimetre beside it.
+        beside = (written(kind, point._replace(x=point.x + 0.01 * number)) for number in count() if point)
+        ids[name] = next(id for id in beside if id not in ids.values())
+    return ids, points
+
+
+def _with_faucets(room: Room, faucets: list[tuple[str, Point]]) -> Room:
+    """The room with a faucet at each basin, that of the game or one at its back, and without scenery that would hide them."""
+    basins = [one for one in room.fixtures if one.name.startswith(("sinkbasin ", "bathtubbasin "))]
+    taps = [_faucet(name, point, room) for name, point in faucets]
+    for basin in basins:
+        middle = basin.box.centre
+        if not any(_apart(one.box.centre, middle) < _NEAR for one in taps):
+            back = basin.box.part(basin.front, 0.5, 1, 0, 0.5, 1, 0).centre
+            taps.append(_faucet(f"faucet {len(taps) + 1}", back._replace(y=back.y + _TAP), room))
+    barred = [one.box for one in (*basins, *taps)]
+    others = (one for one in room.scenery if not one.name.startswith("faucet "))
+    kept = [one for one in others if not (one.name.startswith(_HIDING) and any(one.box.meets(box) for box in barred))]
+    return replace(room, scenery=(*kept, *taps))
+
+
+def _faucet(name: str, point: Point, room: Room) -> Fixture:
+    """A faucet; its point is that of its handle, from which it reaches down to the basin."""
+    kind = kind_of(name)
+    nearest = min(room.fixtures, key=lambda one: _apart(one.box.centre, point), default=None)
+    low = point.y - _TAP
+    box = Box(point.x, low, point.z, point.x, low + kind.height, point.z).grown(kind.width / 2)
+    return Fixture(name, box, nearest.front if nearest else 0)
+
+
+def _apart(one: Point, other: Point) -> float:
+    return ((one.x - other.x) ** 2 + (one.z - other.z) ** 2) ** 0.5
+
+
+def _things(
+    room: Room, game: Game, state: State, ids: Mapping[str, str], points: Mapping[str, Point | None], built: set[str]
+) -> Iterator[Lying]:
+    """What lies in the room, lamps too; what stands in two receptacles belongs to the smaller one."""
+    holders: dict[int, str] = {}
+    areas = {one.name: prod(one.box.spans(0)) for one in room.fixtures}
+    standing = [(number, name) for number, name in enumerate(game.receptacles) if name in areas]
+    for number, name in sorted(standing, key=lambda one: -areas[one[1]]):
+        holders.update(dict.fromkeys(state.contents[number], ids[name]))
+    for outer, inner in game.inside.items():
+        takes = MOVABLE.get(_kind(game.objects[outer]), frozenset[str]())
+        for thing in inner:
+            if _kind(game.objects[thing]) in takes:
+                holders[thing] = ids[game.objects[outer]]
+    for number, name in enumerate(game.objects):
+        point = points.get(name)
+        if point and name not in built and not name.startswith(_HIDING) and (number in holders or not kind_of(name).scenery):
+            yield Lying(ids[name], name, holders.get(number, FLOOR), point, number in game.pickupable)
+
 
 GAME = "game.tw-pddl"
 _WITNESSES = 6
@@ -30,10 +199,8 @@ _CLOSE = 0.3
 
 
 def scene_at(path: Path, trajectory: Trajectory) -> Scene:
-    """The scene of the ``trajectory`` in the file ``path``.
-
-    Raises ``GameError`` if neither it nor any other of its floor plan in its data has a game beside it.
-    """
+    """The scene of the ``trajectory`` in the file ``path``. Raises ``GameError`` if neither it nor any other of its floor plan
+    in its data has a game beside it."""
     others = games_on(path.parents[2], trajectory.floor_plan)
     beside = path.with_name(GAME)
     if not beside.is_file() and not others:
@@ -61,10 +228,8 @@ def base_scene(path: Path) -> Scene:
 
 
 def arranged(base: Scene, given: Trajectory, witnesses: Sequence[Scene] = ()) -> Scene:
-    """``base`` with the things, the marks and the start of a trajectory.
-
-    The ``witnesses`` are scenes of the same room: what lies where something lay in one of them is in the same receptacle.
-    """
+    """``base`` with the things, the marks and the start of a trajectory. The ``witnesses`` are scenes of the same room: what
+    lies where something lay in one of them is in the same receptacle."""
     points = {written(kind, point): point for kind, point in given.things}
     known = {one.id: one.at for one in base.things}
     there = frozenset(base.ids.values()) | {FLOOR}
@@ -109,16 +274,97 @@ def _witnessed(base: Scene, seen: Mapping[Point, str], kind: str, point: Point) 
 
 def numbered_names(ids: Sequence[str]) -> dict[str, str]:
     """ALFWorld's name of each id: its kind in lower case, with a number that counts down from the lowest id."""
-    left: dict[str, int] = {}
-    for id in ids:
-        left[_stem(id)] = left.get(_stem(id), 0) + 1
-    names: dict[str, str] = {}
+    stems = {id: id.partition("|")[0].lower() for id in ids}
+    left, names = Counter(stems[id] for id in ids), dict[str, str]()
     # As PDDL writes them, minus comes before plus.
     for id in sorted(ids, key=lambda id: id.lower().replace("+", "plus").replace("-", "minus")):
-        names[id] = f"{_stem(id)} {left[_stem(id)]}"
-        left[_stem(id)] -= 1
+        names[id] = f"{stems[id]} {left[stems[id]]}"
+        left[stems[id]] -= 1
     return names
 
 
-def _stem(id: str) -> str:
-    return id.partition("|")[0].lower()
+_SUNK = 0.04
+
+
+_LEAST = 0.1
+
+
+_LOW = 1.0
+
+
+_LIP = 0.02
+
+
+_TINY = 1e-6
+
+
+_DEEPEST = 0.35
+
+
+_LOFT = 1.3
+
+
+_MATTRESS = 0.1
+
+
+_MOST = 400
+
+
+_SOLID = ("solid", "table")
+
+
+def reshaped(scene: Scene, lying: Iterable[Lying]) -> Scene:
+    """The scene with tops no higher than what lies on them, and counters that end above the doors below and beside tables."""
+    on: dict[str, list[Box]] = {}
+    for one in lying:
+        on.setdefault(one.at, []).append(box_at(one))
+    fixtures = [_lowered(_hung(one, scene.ids[one.name]), on.get(scene.ids[one.name], ())) for one in scene.room.fixtures]
+    doors = [one for one in fixtures if _low_door(one)]
+    standing = [one.box for one in fixtures if one.kind.stands == "floor" and one.kind.form != "counter"]
+    for number, one in enumerate(fixtures):
+        if one.kind.form == "counter":
+            pieces = [_over(piece, doors) for piece in one.boxes]
+            for box in standing:
+                pieces = [left for piece in pieces for left in (piece.without(box) if box.y1 < piece.y1 - _SUNK else (piece,))]
+            fixtures[number] = replace(one, pieces=tuple(pieces[:_MOST]))
+    return replace(scene, room=replace(scene.room, fixtures=tuple(fixtures)))
+
+
+def _low_door(one: Fixture) -> bool:
+    return one.name.startswith("cabinet ") and one.box.y1 < _LOW
+
+
+def _hung(one: Fixture, id: str) -> Fixture:
+    """A cabinet below a counter whose door is where its hinge is; a bed above a desk that is no thicker than a bed."""
+    x, y, z = (float(part) for part in id.split("|")[1:4])
+    box = one.box
+    if _low_door(one):
+        beyond = box.ahead(one.front) - Box(x, y, z, x, y, z).ahead(one.front) - _LIP
+        if _TINY < beyond < _DEEPEST:
+            return replace(one, box=box.extended(one.front, -beyond))
+    if one.name.startswith(("sofa ", "armchair ")) and one.place and one.front == one.place.quarter:
+        # Nobody sits down from behind.
+        return replace(one, front=(one.front + 2) % 4)
+    if one.name.startswith("bed ") and y > _LOFT:
+        return replace(one, box=box._replace(y0=y - _MATTRESS, y1=y + _MATTRESS))
+    return one
+
+
+def _lowered(one: Fixture, things: Sequence[Box]) -> Fixture:
+    """A piece of furniture with its top at the highest of what lies over it, where that is lower."""
+    box, surface = one.box, one.kind.surface
+    if one.kind.form not in _SOLID or one.kind.stands == "wall":
+        return one
+    highest = max((thing.y0 for thing in things if box.over(thing.centre.x, thing.centre.z)), default=box.y1)
+    top = box.y0 + surface * (box.y1 - box.y0)
+    if not box.y0 + _LEAST < highest < top - _SUNK:
+        return one
+    return replace(one, box=box._replace(y1=box.y0 + (highest - box.y0) / surface))
+
+
+def _over(piece: Box, doors: Sequence[Fixture]) -> Box:
+    for door in doors:
+        beyond = piece.ahead(door.front) - door.box.ahead(door.front) - _LIP
+        if piece.meets(door.box) and _TINY < beyond < _DEEPEST:
+            return _over(piece.extended(door.front, -beyond), doors)
+    return piece

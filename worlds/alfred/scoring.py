@@ -1,22 +1,26 @@
-"""ALFRED's seven task types, the conditions that complete each, and what a plan is worth.
+"""ALFRED's seven task types, the conditions that complete each, what a plan is worth, and the four metrics of episodes.
 
 Conditions are counted as in ALFRED's evaluation ("goal-condition success", Shridhar et al. 2020, section 5): a sliced object
 adds one, two objects count separately, and treating and placing count separately and once more together.
 
 *Exact* is the papers' high-level planning accuracy: the plan is the annotated one, subgoal by subgoal. *Goal-reaching* is a
-relaxed measure of our own: executed on the symbolic model, the plan is never refused and ends with every goal condition met.
-It is not the RelaxedHLP of the Socratic Planner, which accepts a fixed list of plans. *Wherever* is goal-reaching with all
-places unknown: what a plan is worth if the planner did not know where anything is.
+relaxed measure of our own: executed on the symbolic model, the plan is never refused and ends with every goal condition met. It
+is not the RelaxedHLP of the Socratic Planner, which accepts a fixed list of plans. *Wherever* is goal-reaching with all places
+unknown: what a plan is worth if the planner did not know where anything is.
+
+An episode's path weight is ``min(1, L / t)``: L is the number of low-level actions of the annotated demonstration, t that of
+the actions taken, failed ones included. Over the episodes, goal conditions are a ratio of sums, and what is weighted by path is
+weighted by L once more: a long task counts for more. OPEx and others write of "SR weighted by path" without that second weight;
+the plain means have names of their own here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from housequest.worlds.alfred.model import PlanRefusal, Property, RoomState, Scene, execute
-from housequest.worlds.alfred.plans import Plan
+from housequest.worlds.alfred.model import Plan, PlanRefusal, Property, RoomState, Scene, execute
 from housequest.worlds.household.goals import TASK_TYPES as HOUSEHOLD_TYPES
 from housequest.worlds.household.goals import TYPES
 
@@ -24,17 +28,16 @@ if TYPE_CHECKING:
     from housequest.worlds.alfred.simulator.base import Event, SimulatedObject
     from housequest.worlds.alfred.tasks import Demonstration
 
+from housequest.worlds.base import Metric, Played
+
 TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_recep")
 """The seven task types."""
 
 Level = Literal["easy", "normal", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
-_TREATED: dict[str, Property] = {
-    TYPES["clean"]: "clean",
-    TYPES["heat"]: "hot",
-    TYPES["cool"]: "cold",
-}
+_TREATED: dict[str, Property] = {TYPES["clean"]: "clean", TYPES["heat"]: "hot", TYPES["cool"]: "cold"}
+_EVER = {TYPES["clean"]: "cleaned", TYPES["heat"]: "heated", TYPES["cool"]: "cooled"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +61,53 @@ class AlfredGoal:
 
     def met(self, state: RoomState) -> int:
         """How many conditions hold in ``state``."""
-        mine = [index for index, thing in enumerate(state.things) if thing.kind == self.object]
-        mine = [index for index in mine if not self.sliced or "sliced" in state.things[index].marks]
-        count = min(len(mine), 2 if self.type == "pick_two_obj_and_place" else 1) if self.sliced else 0
-        placed = [index for index in mine if index != state.held and state.place(index) == self.receptacle is not None]
+        things = dict(enumerate(state.things))
+        mine = {n for n, one in things.items() if one.kind == self.object and (not self.sliced or "sliced" in one.marks)}
+        placed = {n for n in mine if n != state.held and state.place(n) == self.receptacle is not None}
         match self.type:
-            case "pick_and_place_simple":
-                return count + bool(placed)
-            case "pick_two_obj_and_place":
-                return count + min(len(placed), 2)
             case "look_at_obj_in_light":
-                lamps = [index for index, thing in enumerate(state.things) if thing.kind == self.lamp and "on" in thing.marks]
+                lamps = {n: one.place for n, one in things.items() if one.kind == self.lamp and "on" in one.marks}
                 # At the lamp, or where it stands.
-                lit = state.at is not None and any(state.at in (index, state.things[index].place) for index in lamps)
-                return count + (state.held in mine) + lit
+                lit = {n for n, place in lamps.items() if state.at is not None and state.at in (n, place)}
+                return self._count(mine, {state.held} & mine, lit)
             case "pick_and_place_with_movable_recep":
-                movables = {index for index, thing in enumerate(state.things) if thing.kind == self.movable}
-                filled = {state.things[index].inside for index in mine} & movables
-                there = {index for index in movables if index != state.held and state.place(index) == self.receptacle}
-                return count + bool(filled) + bool(there) + bool(filled & there)
+                movables = {n for n, one in things.items() if one.kind == self.movable}
+                there = {n for n in movables if n != state.held and state.place(n) == self.receptacle}
+                return self._count(mine, {things[n].inside for n in mine} & movables, there)
             case _:
-                treated = [index for index in mine if _TREATED[self.type] in state.things[index].marks]
-                return count + bool(placed) + bool(treated) + bool(set(placed) & set(treated))
+                wanted = _TREATED.get(self.type)
+                return self._count(mine, placed, {n for n in mine if wanted in things[n].marks}, together=len(placed))
+
+    def seen(self, event: Event) -> int:
+        """How many conditions hold after ``event``."""
+        objects = event.objects
+
+        def among(kind: str | None, fits: Callable[[SimulatedObject], bool]) -> dict[str, SimulatedObject]:
+            return {one.id: one for one in objects if one.kind.casefold() == kind and fits(one)}
+
+        mine = among(f"{self.object}sliced" if self.sliced else self.object, lambda one: one.pickupable)
+        receptacles = among(self.receptacle, lambda one: one.receptacle)
+        placed = {id for id, one in mine.items() if not receptacles.keys().isdisjoint(one.parents)}
+        match self.type:
+            case "look_at_obj_in_light":
+                lamps = among(self.lamp, lambda one: one.toggleable and one.on).keys()
+                return self._count(mine, {event.held} & mine.keys(), lamps & event.visible() if lamps else lamps)
+            case "pick_and_place_with_movable_recep":
+                movables = among(self.movable, lambda one: one.pickupable)
+                filled = {parent for one in mine.values() for parent in one.parents} & movables.keys()
+                there = {id for id, one in movables.items() if not receptacles.keys().isdisjoint(one.parents)}
+                return self._count(mine, filled, there)
+            case _:
+                field = _EVER.get(self.type)
+                together = max((sum(place in one.parents for one in mine.values()) for place in receptacles), default=0)
+                treated = mine.keys() & getattr(event.treated, field) if field else set[str]()
+                return self._count(mine, placed, treated, together=together)
+
+    def _count(self, mine: Collection[object], one: Set[object], other: Set[object], *, together: int = 0) -> int:
+        """Conditions met, if each of the two sets, and both together, are of a condition each; or two are ``together``."""
+        two = self.type == "pick_two_obj_and_place"
+        sliced = min(len(mine), 2 if two else 1) if self.sliced else 0
+        return sliced + (min(together, 2) if two else bool(one) + bool(other) + bool(one & other))
 
 
 def conditions(goal: AlfredGoal, event: Event) -> tuple[int, int]:
@@ -89,43 +117,7 @@ def conditions(goal: AlfredGoal, event: Event) -> tuple[int, int]:
     a butter knife a knife. Here kinds are equal or they are not, and a slice is no whole: the one difference, which makes no
     goal easier.
     """
-    return _met(goal, event), goal.total
-
-
-def _met(goal: AlfredGoal, event: Event) -> int:
-    objects = event.objects
-    mine = [one for one in _of_kind(f"{goal.object}sliced" if goal.sliced else goal.object, objects) if one.pickupable]
-    receptacles = [one for one in _of_kind(goal.receptacle, objects) if one.receptacle]
-    placed = {one.id for one in mine if any(_in(one, there) for there in receptacles)}
-    sliced = min(len(mine), 2 if goal.type == "pick_two_obj_and_place" else 1) if goal.sliced else 0
-    match goal.type:
-        case "pick_and_place_simple":
-            return sliced + bool(placed)
-        case "pick_two_obj_and_place":
-            together = max((sum(_in(one, there) for one in mine) for there in receptacles), default=0)
-            return sliced + min(together, 2)
-        case "look_at_obj_in_light":
-            lamps = [one for one in _of_kind(goal.lamp, objects) if one.toggleable and one.on]
-            seen = event.visible() if lamps else frozenset[str]()
-            return sliced + any(one.id == event.held for one in mine) + any(one.id in seen for one in lamps)
-        case "pick_and_place_with_movable_recep":
-            movables = [one for one in _of_kind(goal.movable, objects) if one.pickupable]
-            there = [one for one in movables if any(_in(one, place) for place in receptacles)]
-            filled = any(_in(one, movable) for one in mine for movable in movables)
-            return sliced + filled + bool(there) + any(_in(one, movable) for one in mine for movable in there)
-        case type:
-            cleaned, heated, cooled = event.treated.cleaned, event.treated.heated, event.treated.cooled
-            ever: dict[str, frozenset[str]] = {TYPES["clean"]: cleaned, TYPES["heat"]: heated, TYPES["cool"]: cooled}
-            treated = {one.id for one in mine} & ever[type]
-            return sliced + bool(placed) + bool(treated) + bool(placed & treated)
-
-
-def _of_kind(kind: str | None, objects: Iterable[SimulatedObject]) -> list[SimulatedObject]:
-    return [one for one in objects if one.kind.casefold() == kind]
-
-
-def _in(one: SimulatedObject, receptacle: SimulatedObject) -> bool:
-    return receptacle.id in one.parents
+    return goal.seen(event), goal.total
 
 
 def level(length: int) -> Level:
@@ -152,21 +144,79 @@ class PlanScore:
 
 def score(plan: Plan, demonstration: Demonstration) -> PlanScore:
     """Score ``plan`` against a demonstration's plan, goal and room; it may be empty."""
-    met, refusal = _outcome(plan, demonstration.goal, demonstration.scene)
-    total = demonstration.goal.total
-    reaches = refusal is None and met == total
-    wherever = reaches or _outcome(plan, demonstration.goal, demonstration.scene.opened()) == (total, None)
-    return PlanScore(
-        exact=plan == demonstration.plan,
-        reaches=reaches,
-        wherever=wherever,
-        met=met,
-        conditions=total,
-        refusal=refusal,
-    )
+    goal, scene = demonstration.goal, demonstration.scene
+
+    def outcome(scene: Scene) -> tuple[int, PlanRefusal | None]:
+        execution = execute(plan, scene)
+        return max(goal.met(state) for state in execution.states), execution.refusal
+
+    met, refusal = outcome(scene)
+    reaches = refusal is None and met == goal.total
+    wherever = reaches or outcome(scene.opened()) == (goal.total, None)
+    return PlanScore(plan == demonstration.plan, reaches, wherever, met, goal.total, refusal)
 
 
-def _outcome(plan: Plan, goal: AlfredGoal, scene: Scene) -> tuple[int, PlanRefusal | None]:
-    """The conditions met at the end of the best reading, and why the plan was refused."""
-    execution = execute(plan, scene)
-    return max(goal.met(state) for state in execution.states), execution.refusal
+def _mean(
+    share: Callable[[Played], float | None], *, by_path: bool = False, by_length: bool = False
+) -> Callable[[Played], tuple[float, float] | None]:
+    """The mean of tasks, of which each counts alike, or ``by_length`` of the annotation; ``by_path``: times the path weight."""
+
+    def terms(played: Played) -> tuple[float, float] | None:
+        value, length = share(played), played.annotated
+        if value is None or (length is None and (by_path or by_length)):
+            return None
+        weight = float(length or 0) if by_length else 1.0
+        path = min(1.0, (length or 0) / played.steps) if by_path and played.steps else 1.0
+        return value * path * weight, weight
+
+    return terms
+
+
+def _won(played: Played) -> float:
+    return float(played.won)
+
+
+def _share_met(played: Played) -> float | None:
+    return None if not played.conditions else played.met / played.conditions
+
+
+def _sums(played: Played) -> tuple[float, float] | None:
+    return None if not played.conditions else (float(played.met), float(played.conditions))
+
+
+UNWEIGHTED = (
+    Metric("sr", "SR", "SR: the share of tasks won.", _mean(_won)),
+    Metric("gc", "GC", "GC: all conditions met, over all conditions: a ratio of sums, as ALFRED computes it.", _sums),
+)
+"""What does not depend on how many actions were taken."""
+
+
+MEAN_CONDITIONS = Metric(
+    "mean_gc", "GC, mean of tasks", "GC, mean of tasks: each task counts alike.", _mean(_share_met), main=False
+)
+
+
+METRICS = (
+    *UNWEIGHTED,
+    Metric(
+        "plwsr",
+        "PLWSR",
+        "PLWSR: SR, each task times min(1, L/t) and weighted by L, the annotated demonstration's actions; t are those taken.",
+        _mean(_won, by_path=True, by_length=True),
+    ),
+    Metric(
+        "plwgc",
+        "PLWGC",
+        "PLWGC: the share of conditions met, weighted in the same way.",
+        _mean(_share_met, by_path=True, by_length=True),
+    ),
+    MEAN_CONDITIONS,
+    Metric(
+        "mean_sr_by_path",
+        "SR/path, mean of tasks",
+        "SR/path and GC/path, means of tasks: times min(1, L/t), and each task counts alike.",
+        _mean(_won, by_path=True),
+        main=False,
+    ),
+    Metric("mean_gc_by_path", "GC/path, mean of tasks", "", _mean(_share_met, by_path=True), main=False),
+)

@@ -12,9 +12,8 @@ from math import atan2, degrees, hypot
 from typing import cast
 
 from housequest.worlds.alfred.env import AlfredEnv
-from housequest.worlds.alfred.plans import TREATMENTS, Plan
-from housequest.worlds.alfred.simulator.affordances import ENCLOSING, whole
-from housequest.worlds.alfred.simulator.base import SimulatedObject
+from housequest.worlds.alfred.model import TREATMENTS, Plan
+from housequest.worlds.alfred.simulator.base import ENCLOSING, SimulatedObject, whole
 from housequest.worlds.base import Step
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
@@ -75,7 +74,6 @@ class SkillEnv(AlfredEnv):
         return ready and self.copy()._carry_out(skill) is None
 
     def _carry_out(self, skill: NamedSkill) -> str | None:
-        """Carry out ``skill``; why it failed, or None."""
         word, held = spoken(skill.kind), self._held()
         if skill.verb == "put down":
             return self._put_down(skill, held)
@@ -140,7 +138,6 @@ class SkillEnv(AlfredEnv):
         return min(alike, key=lambda one: (cost(one), one.id), default=None)
 
     def _shut_around(self, one: SimulatedObject) -> SimulatedObject | None:
-        """The closed receptacle in which something lies."""
         around = (self._now.object(id) for id in one.parents)
         return next((other for other in around if other and other.openable and not other.open), None)
 

@@ -22,8 +22,19 @@ from os import stat_result
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from housequest.worlds.alfred.model import Scene, Thing, able, receptacles_of, room_of
-from housequest.worlds.alfred.plans import LONGEST_PLAN, NOTHING, Plan, PlanError, PlanStep, plan_step
+from housequest.worlds.alfred.model import (
+    LONGEST_PLAN,
+    NOTHING,
+    Plan,
+    PlanError,
+    PlanStep,
+    Scene,
+    Thing,
+    able,
+    plan_step,
+    receptacles_of,
+    room_of,
+)
 from housequest.worlds.alfred.scoring import TASK_TYPES, AlfredGoal
 from housequest.worlds.alfworld.games import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
 from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
@@ -84,10 +95,8 @@ class Demonstration:
 
 
 def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...]:
-    """Every demonstration of ``split``, sorted by id. ``data`` holds ``json_2.1.1``.
-
-    Raises ``TaskNotFound`` for an unknown split and ``GameError`` for a damaged file.
-    """
+    """Every demonstration of ``split``, sorted by id. ``data`` holds ``json_2.1.1``. Raises ``TaskNotFound`` for an unknown
+    split and ``GameError`` for a damaged file."""
     root = (data or alfworld_data()) / LAYOUT
     there = splits(data)
     if split not in there:
@@ -111,10 +120,8 @@ def read_demonstration(path: Path) -> Demonstration:
 
 
 def read_annotated(path: Path, make: Callable[[Path, Any], T]) -> T:
-    """What ``make`` reads of the content of a ``traj_data.json``, which is untrusted.
-
-    Raises ``GameError`` naming the file and what is wrong with it.
-    """
+    """What ``make`` reads of the content of a ``traj_data.json``, which is untrusted. Raises ``GameError`` naming the file and
+    what is wrong with it."""
     try:
         if path.stat().st_size > MAX_TRAJECTORY:
             raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {MAX_TRAJECTORY:,} bytes are read.")
@@ -306,10 +313,8 @@ class ListedTrajectory:
 
 
 def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]:
-    """The trajectories in a split's ``folder``, sorted by trial; with ``steps``, instructions follow each goal.
-
-    Raises ``GameError`` naming a damaged file.
-    """
+    """The trajectories in a split's ``folder``, sorted by trial; with ``steps``, instructions follow each goal. Raises
+    ``GameError`` naming a damaged file."""
     key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
     file = cache_folder() / "alfred" / f"{key[:24]}{'-steps' if steps else ''}.json"
     known = _load(file)
@@ -321,7 +326,6 @@ def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]
 
 
 def _files(folder: Path) -> list[Path]:
-    """The annotations of a split, sorted by trial."""
     return sorted(folder.glob(f"*/*/{TRAJECTORY_FILE}"), key=lambda path: path.parts[-3:-1])
 
 

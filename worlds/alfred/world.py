@@ -10,12 +10,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from housequest.worlds.alfred.commands import MANUAL, demonstrated
-from housequest.worlds.alfred.env import AlfredEnv, Episode, opening
-from housequest.worlds.alfred.expert import AlfredExpert
-from housequest.worlds.alfred.metrics import MEAN_CONDITIONS, METRICS, UNWEIGHTED
+from housequest.worlds.alfred.env import MANUAL, AlfredEnv, Episode, demonstrated, opening
 from housequest.worlds.alfred.scenes import games_on, scene_at
-from housequest.worlds.alfred.scoring import AlfredGoal
+from housequest.worlds.alfred.scoring import MEAN_CONDITIONS, METRICS, UNWEIGHTED, AlfredGoal
 from housequest.worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.skills import SkillEnv, demonstrated_skills
 from housequest.worlds.alfred.tasks import ListedTrajectory, listed, read_demonstration, read_trajectory, splits
@@ -44,6 +41,46 @@ if TYPE_CHECKING:
     from housequest.worlds.alfworld.world import AlfworldWorld
     from housequest.worlds.base import Annotated, Metric
     from housequest.worlds.rooms.room import Room, Situation
+from housequest.worlds.base import Observation
+
+Demonstrations = Callable[[str], tuple[str, ...]]
+"""The commands of the annotated demonstration of the task that has this opening; none if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """The expert's memory: the opening of its task, how many commands were played, and whether all were the annotated ones."""
+
+    opening: str
+    played: int = 0
+    alone: bool = True
+
+
+class AlfredExpert:
+    """Plays the annotated low-level actions. Hidden knowledge: it is for people and benches, and no agent sees it. It gives up
+    where somebody else has acted, since people's actions lead nowhere from another place."""
+
+    def __init__(self, demonstrations: Demonstrations) -> None:
+        self._demonstrations = demonstrations
+
+    def begin(self, goal: str, observation: Observation) -> Playing:  # noqa: ARG002 (the opening has it)
+        return Playing(observation.text)
+
+    def observe(self, memory: Playing, command: str, observation: Observation) -> Playing:  # noqa: ARG002 (what failed is gone on from)
+        commands = self._demonstrations(memory.opening)
+        expected = commands[memory.played] if memory.played < len(commands) else None
+        return replace(memory, played=memory.played + 1, alone=memory.alone and command.strip() == expected)
+
+    def decide(self, memory: Playing) -> tuple[str | None, str, Playing]:
+        commands = self._demonstrations(memory.opening)
+        if not commands:
+            return None, "nobody showed how this task is done", memory
+        if not memory.alone:
+            return None, "somebody else has acted, and the demonstration does not go on from here", memory
+        if memory.played >= len(commands):
+            return None, "the demonstration is over", memory
+        return commands[memory.played], f"action {memory.played + 1} of {len(commands)} of the demonstration", memory
+
 
 _NAME = "alfred"
 PUBLISHED = {"train": 6574, "valid_seen": 251, "valid_unseen": 255}
@@ -239,7 +276,6 @@ class AlfredWorld(World):
         return _digest((self.engine, *lines, *self._furnishing(split)))
 
     def _furnishing(self, split: str) -> Iterator[str]:
-        """The games that say where furniture stands in the rooms of a split, with their sizes."""
         folder = self._data / LAYOUT / split
         for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in self.tasks(split)}):
             for game in games_on(folder, f"FloorPlan{number}"):
@@ -247,7 +283,6 @@ class AlfredWorld(World):
 
     @cached_property
     def _houses(self) -> AlfworldWorld:
-        """The world of the houses that have no trajectory."""
         from housequest.worlds.alfworld.world import AlfworldWorld
 
         return AlfworldWorld()
@@ -265,7 +300,6 @@ class AlfredWorld(World):
             yield Task(id, _NAME, split, 0, trajectory.type, sentence, self._goals.wording(annotator), source)
 
     def _episode(self, task: Task) -> Episode:
-        """Hidden: what ``task`` is. Raises ``GameError``."""
         if task.split in (EXAMPLE, GENERATED):
             return _of_house(self._houses, task)
         trajectory = self._read(_source(task))
@@ -278,7 +312,6 @@ class AlfredWorld(World):
         return demonstrated(episode.actions, episode.scene)
 
     def _demonstration(self, begun: str) -> tuple[str, ...]:
-        """The commands of the demonstration of the task that this world opened with this text."""
         task = self._opened.get(begun)
         return () if task is None else self._shown(task)
 
@@ -302,7 +335,7 @@ def _digest(lines: Iterable[str]) -> str:
 
 def _of_house(houses: AlfworldWorld, task: Task) -> Episode:
     """What a house without a trajectory asks for; nobody showed how it is done."""
-    from housequest.worlds.alfred.simulator.scene import scene_of
+    from housequest.worlds.alfred.scenes import scene_of
     from housequest.worlds.alfworld.text import HOUSEHOLD
 
     known = houses.task(task.id)
@@ -319,8 +352,6 @@ def _ours(task: Task) -> Task:
 
 
 class _Houses(Sequence[Task]):
-    """Tasks of ALFWorld as this world's."""
-
     def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
 

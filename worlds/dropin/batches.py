@@ -6,6 +6,7 @@ import operator
 import random
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from typing import Any, SupportsIndex, cast
 
 from housequest.worlds.dropin.core import CommandError, EnvInfos, Environment, Filter, Limit, Wrapper, answer, rendered
@@ -59,10 +60,12 @@ class SyncBatchEnv(Environment):
             raise OrderError("These games are not being played; call reset() first.")
         if not isinstance(cast("object", actions), list | tuple) or len(actions) != self.batch_size:
             raise CommandError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(actions)}.")
-        self.last = [
-            self._again(env, last) if last is not None and last[2] else env.step(action)
-            for env, last, action in zip(self.envs, self.last, actions, strict=True)
-        ]
+        for slot, (env, last, action) in enumerate(zip(self.envs, self.last, actions, strict=True)):
+            if last is None or not last[2]:
+                self.last[slot] = env.step(action)
+            elif self.auto_reset:
+                text, infos = env.reset()
+                self.last[slot] = text, 0.0, False, infos  # a float, as in textworld
         texts, scores, dones, infos = zip(*cast("list[_Answer]", self.last), strict=True)
         return texts, scores, dones, _by_key(infos)
 
@@ -72,12 +75,6 @@ class SyncBatchEnv(Environment):
     def close(self) -> None:
         for env in self.envs:
             env.close()
-
-    def _again(self, env: Any, last: _Answer) -> _Answer:
-        if not self.auto_reset:
-            return last
-        text, infos = env.reset()
-        return text, 0.0, False, infos  # a float, as in textworld
 
 
 class BatchEnv:
@@ -107,7 +104,7 @@ class BatchEnv:
         self.request_infos = request_infos or EnvInfos()
         self.last_commands: Sequence[str | None] = [None] * batch_size
         self.obs: tuple[str, ...] = ()
-        one = _Slot(self.request_infos, max_episode_steps or 0, tuple(wrappers))
+        one = partial(_slot, self.request_infos, max_episode_steps or 0, tuple(wrappers))
         self.batch_env: SyncBatchEnv | None = SyncBatchEnv([one] * batch_size, auto_reset)
         self.seed(1234)
 
@@ -180,24 +177,15 @@ def register_games(
     name: str = "",
     **settings: Any,
 ) -> str:
-    """Register games to play in turn under the id that is returned. Without ``batch_size``, values are plain.
-
-    Raises ``GameError`` for games of the older grammar.
-    """
+    """Register games to play in turn under the id that is returned. Without ``batch_size``, values are plain. Raises
+    ``GameError`` for games of the older grammar."""
     refuse_older(gamefiles)
     stem = f"tw-{name}" if name else "tw"
     versions = [int(id.rpartition("-v")[2]) for id in registry if id.rpartition("-v")[0] == stem]
-    id = f"{stem}-v{max(versions, default=-1) + 1}"
-    kwargs = {
-        "gamefiles": gamefiles,
-        "request_infos": request_infos,
-        "batch_size": 1 if batch_size is None else batch_size,
-        "asynchronous": asynchronous,
-        "auto_reset": auto_reset,
-        "max_episode_steps": max_episode_steps,
-        **settings,
-    }
-    registry[id] = {"id": id, "entry_point": SingleEnv if batch_size is None else BatchEnv, "kwargs": kwargs}
+    id, kind = f"{stem}-v{max(versions, default=-1) + 1}", SingleEnv if batch_size is None else BatchEnv
+    settings |= {"gamefiles": gamefiles, "request_infos": request_infos, "batch_size": 1 if batch_size is None else batch_size}
+    settings |= {"asynchronous": asynchronous, "auto_reset": auto_reset, "max_episode_steps": max_episode_steps}
+    registry[id] = {"id": id, "entry_point": kind, "kwargs": settings}
     return id
 
 
@@ -213,19 +201,14 @@ def make(id: str) -> Any:
     return registry[id]["entry_point"](**registry[id]["kwargs"])
 
 
-class _Slot:
-    """Makes the environment of a slot; each has its own copy of a wrapper that was given as an instance."""
-
-    def __init__(self, infos: EnvInfos, limit: int, wrappers: tuple[Callable[[Any], Any], ...]) -> None:
-        self._infos, self._limit, self._wrappers = infos, limit, wrappers
-
-    def __call__(self) -> Any:
-        env: Any = PddlEnv(self._infos)
-        if self._limit:
-            env = Limit(env, self._limit)
-        for wrapper in (*self._wrappers, Filter):
-            env = (copy(wrapper) if isinstance(wrapper, Wrapper) else wrapper)(env)
-        return env
+def _slot(infos: EnvInfos, limit: int, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
+    """The environment of a slot; each has its own copy of a wrapper that was given as an instance."""
+    env: Any = PddlEnv(infos)
+    if limit:
+        env = Limit(env, limit)
+    for wrapper in (*wrappers, Filter):
+        env = (copy(wrapper) if isinstance(wrapper, Wrapper) else wrapper)(env)
+    return env
 
 
 def _by_key(infos: Sequence[dict[str, Any]]) -> Infos:
@@ -234,10 +217,8 @@ def _by_key(infos: Sequence[dict[str, Any]]) -> Infos:
 
 
 class ShuffledCycle(Iterator[str]):
-    """Cycles through the games, shuffled before each round in textworld's order for ``seed`` (None: random).
-
-    Raises ``ConfigurationError`` for no games and for a seed outside 0 to 2**32 - 1.
-    """
+    """Cycles through the games, shuffled before each round in textworld's order for ``seed`` (None: random). Raises
+    ``ConfigurationError`` for no games and for a seed outside 0 to 2**32 - 1."""
 
     def __init__(self, games: Sequence[str], seed: SupportsIndex | None) -> None:
         import numpy as np

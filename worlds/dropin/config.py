@@ -84,7 +84,6 @@ def _set(config: dict[str, Any], param: str) -> None:
 
 
 def _known(place: object, name: str, key: str) -> dict[str, Any]:
-    """The settings at ``place``. Raises ``ConfigurationError`` if they lack ``name``."""
     settings = cast("dict[str, Any]", place) if isinstance(place, dict) else {}
     if name not in settings:
         hint = nearest(name, [str(other) for other in settings])

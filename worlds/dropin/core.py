@@ -6,6 +6,7 @@ import sys
 import textwrap
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -68,11 +69,7 @@ class EnvInfos:
     __hash__ = None  # type: ignore[assignment]  # it can be changed
 
     def __reduce__(self) -> Any:
-        return _infos, (dict.fromkeys(self.basics, True), self.extras)
-
-
-def _infos(requested: dict[str, bool], extras: list[str]) -> EnvInfos:
-    return EnvInfos(extras=extras, **requested)
+        return partial(EnvInfos, extras=self.extras, **dict.fromkeys(self.basics, True)), ()
 
 
 class GameState(dict[str, Any]):
@@ -253,10 +250,9 @@ class GymAgent:
 
 def answer(text: str, command: str | None, *, coloured: bool = False) -> str:
     """A game's answer with the command that it follows."""
-    if command is None:
-        return text.rstrip() + "\n"
-    asked = f"> {command}"
-    return f"\x1b[33m{asked}\x1b[0m\n{text.rstrip()}\n" if coloured and sys.stdout.isatty() else f"{asked}\n{text.rstrip()}\n"
+    asked = "" if command is None else f"> {command}"
+    asked = f"\x1b[33m{asked}\x1b[0m" if asked and coloured and sys.stdout.isatty() else asked
+    return f"{asked}\n{text.rstrip()}\n" if asked else f"{text.rstrip()}\n"
 
 
 def rendered(answers: list[str], mode: str) -> str | StringIO | None:
@@ -266,11 +262,7 @@ def rendered(answers: list[str], mode: str) -> str | StringIO | None:
     whole = "\n-----\n".join(answers) + "\n"
     if mode == "human":
         sys.stdout.write(whole)
-        return None
-    if mode == "text":
-        return whole
-    if mode == "ansi":
-        file = StringIO()
+    file = StringIO() if mode == "ansi" else None
+    if file is not None:
         file.write(whole)
-        return file
-    return None
+    return whole if mode == "text" else file

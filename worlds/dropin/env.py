@@ -194,10 +194,8 @@ class AlfredTWEnv:
         self.collect_game_files()
 
     def collect_game_files(self, verbose: bool = False) -> None:
-        """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system.
-
-        Nothing is printed, whatever ``verbose``; a warning names games that do not say whether they can be solved.
-        """
+        """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system. Nothing is printed,
+        whatever ``verbose``; a warning names games that do not say whether they can be solved."""
         del verbose
         types = self._task_types()
         key = "dataset.num_train_games" if self.train_eval == "train" else "dataset.num_eval_games"
@@ -214,10 +212,8 @@ class AlfredTWEnv:
         self.num_games = len(self.game_files)
 
     def init_env(self, batch_size: int | None) -> BatchEnv:
-        """A batch of ``batch_size`` games over ``game_files``, with the step limit of ``general.training_method``.
-
-        With None it is one game, whose values are plain.
-        """
+        """A batch of ``batch_size`` games over ``game_files``, with the step limit of ``general.training_method``. With None it
+        is one game, whose values are plain."""
         training = self.train_eval == "train"
         shuffle = training and setting(self.config, "env.domain_randomization", bool, False)
         wrappers: list[Any] = [AlfredDemangler(shuffle=shuffle), AlfredInfos]

@@ -94,14 +94,8 @@ class PddlEnv(Environment):
 
     def _told(self, play: NativeEnv, step: Step) -> GameState:
         text, asked = step.observation.text, self.request_infos
-        state = GameState(
-            feedback=text,
-            raw=text,
-            won=step.won,
-            lost=False,
-            last_action=None,
-            admissible_commands=list(play.admissible_commands()),
-        )
+        state = GameState(feedback=text, raw=text, won=step.won, lost=False, last_action=None)
+        state["admissible_commands"] = list(play.admissible_commands())
         if asked.moves:  # type: ignore[attr-defined]
             state["moves"] = self._moves
         if asked.policy_commands:  # type: ignore[attr-defined]
@@ -124,10 +118,8 @@ def start(path: str, request_infos: EnvInfos | None = None, wrappers: Sequence[C
 
 
 def refuse_older(games: Iterable[str]) -> None:
-    """Raise ``GameError`` if one of these files speaks the grammar of alfworld 0.2.2, before any is played.
-
-    A file that is not there is left to whoever plays it.
-    """
+    """Raise ``GameError`` if one of these files speaks the grammar of alfworld 0.2.2, before any is played. A file that is not
+    there is left to whoever plays it."""
     if older := [file for file in games if Path(file).is_file() and _OLDER in read_file(Path(file))]:
         raise GameError(
             f"{shown(older[0], 400)}: this game speaks the older grammar (`put X in/on Y`), as do {len(older) - 1} others. "
@@ -142,23 +134,19 @@ _EMPTY: frozenset[Any] = frozenset()
 def loaded(path: str) -> Game:
     """The game in a file, which is read once. Raises ``GameError``."""
     game: Game = pickle.loads(_pickled(path))
-    # Houses have their names in common: thousands of games at once take less memory, and less of a processor's cache.
+    # Houses have their names in common: thousands of games at once take less memory, and less of a processor's cache. And one
+    # empty set stands for the many that a game has, of 216 bytes each.
     share = _SHARED.setdefault
+    start = State._make(part or _EMPTY if isinstance(part, frozenset) else part for part in game.start)
     return replace(
         game,
-        objects=tuple([share(name, name) for name in game.objects]),
-        receptacles=tuple([share(name, name) for name in game.receptacles]),
-        object_types=tuple([share(name, name) for name in game.object_types]),
-        accepts=tuple([share(types, types) for types in game.accepts]),
+        **{
+            field: tuple([share(one, one) for one in getattr(game, field)])
+            for field in ("objects", "receptacles", "object_types", "accepts")
+        },
         always={share(command, command): share(action, action) for command, action in game.always.items()},
-        start=_shared_sets(game.start),
+        start=start._replace(lying=tuple([things or _EMPTY for things in start.lying])),
     )
-
-
-def _shared_sets(state: State) -> State:
-    """The same state with one empty set in place of the many that a game has, of 216 bytes each."""
-    state = State._make(part or _EMPTY if isinstance(part, frozenset) else part for part in state)
-    return state._replace(lying=tuple([things or _EMPTY for things in state.lying]))
 
 
 @lru_cache(_GAMES_KEPT)
@@ -168,10 +156,8 @@ def _pickled(path: str) -> bytes:
 
 
 def renumbered(game: Game, chance: random.Random) -> Game:
-    """The same game with the numbers of each kind of thing shuffled ("mug 2" may become "mug 1").
-
-    alfworld calls this domain randomisation: names change, the order of lists does not.
-    """
+    """The same game with the numbers of each kind of thing shuffled ("mug 2" may become "mug 1"). alfworld calls this domain
+    randomisation: names change, the order of lists does not."""
     names = [*game.objects, *game.receptacles]
     kinds: dict[str, list[int]] = {}
     for position, name in enumerate(names):

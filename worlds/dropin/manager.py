@@ -6,8 +6,10 @@ verl-agent's own managers take `AlfworldEnvs` as well; this one is for trainers 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,39 +25,11 @@ _GOAL = "Your task is to: "
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _COMMAND = re.compile(r"<action>(.*?)</action>", re.DOTALL)
 _TYPES = (
-    "pick_and_place",
-    "pick_two_obj_and_place",
-    "look_at_obj_in_light",
-    "pick_heat_then_place_in_recep",
-    "pick_cool_then_place_in_recep",
-    "pick_clean_then_place_in_recep",
+    *("pick_and_place", "pick_two_obj_and_place", "look_at_obj_in_light"),
+    *(f"pick_{treatment}_then_place_in_recep" for treatment in ("heat", "cool", "clean")),
 )
 """What files of games are named after, in verl-agent's words for its figures."""
-
-_FIRST = """\
-You are a robot in a house, and do a household task by text commands.
-
-{observation}
-
-Commands that are possible now:
-{commands}
-
-{request}"""
-_NEXT = """\
-You are a robot in a house, and do a household task by text commands. Your task is to: {task}
-
-Commands given so far: {taken}.{history}
-
-You now see: {observation}
-
-Commands that are possible now:
-{commands}
-
-{request}"""
-_REQUEST = (
-    "Think about what helps the task most, between <think> and </think>. Then give one of the commands above, word for word, "
-    "between <action> and </action>."
-)
+_PROMPTS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("prompts.toml").read_text("utf-8"))
 
 
 def alfworld_projection(actions: list[str], action_pools: Sequence[Sequence[str]]) -> tuple[list[str], list[int]]:
@@ -65,20 +39,14 @@ def alfworld_projection(actions: list[str], action_pools: Sequence[Sequence[str]
     makes no difference, as in verl-agent.
     """
     del action_pools
-    found = [_COMMAND.search(reply) for reply in actions]
-    commands = ["" if one is None else one[1].strip().lower() for one in found]
-    valid = [
-        int(one is not None and _THOUGHT.search(reply, 0, one.start()) is not None)
-        for reply, one in zip(actions, found, strict=True)
-    ]
-    return commands, valid
+    found = [(reply, _COMMAND.search(reply)) for reply in actions]
+    commands = ["" if one is None else one[1].strip().lower() for _, one in found]
+    return commands, [int(one is not None and _THOUGHT.search(reply, 0, one.start()) is not None) for reply, one in found]
 
 
 class AlfWorldEnvironmentManager:
     """Plays groups of games by a model's replies; each prompt tells the last steps, as many as ``config.env.history_length``.
-
-    ``memory`` has the steps of each game: what was seen (``text_obs``) and the command given then (``action``).
-    """
+    ``memory`` has the steps of each game: what was seen (``text_obs``) and the command given then (``action``)."""
 
     def __init__(self, envs: AlfworldEnvs, projection_f: Projection, config: Any) -> None:
         length = getattr(getattr(config, "env", None), "history_length", None)
@@ -94,10 +62,8 @@ class AlfWorldEnvironmentManager:
     def reset(
         self, kwargs: Iterable[Mapping[str, Any] | None] | None = None
     ) -> tuple[dict[str, list[str] | None], list[dict[str, Any]]]:
-        """Start the next games, or those that ``kwargs`` names (see `AlfworldEnvs.reset`): observations and infos.
-
-        Observations are ``text``, the prompts; ``anchor``, what the games said; and ``image``, None.
-        """
+        """Start the next games, or those that ``kwargs`` names (see `AlfworldEnvs.reset`): observations and infos. Observations
+        are ``text``, the prompts; ``anchor``, what the games said; and ``image``, None."""
         texts, images, infos = self.envs.reset(kwargs)
         self.memory = [[] for _ in texts]
         self.tasks = [text.rpartition(_GOAL)[2].strip() for text in texts]
@@ -108,10 +74,8 @@ class AlfWorldEnvironmentManager:
     def step(
         self, text_actions: Sequence[str]
     ) -> tuple[dict[str, list[str] | None], npt.NDArray[np.float64], npt.NDArray[np.bool_], list[dict[str, Any]]]:
-        """Play the command in each reply: observations, rewards, whether each game is over, and infos.
-
-        Each info also has ``extra.gamefile`` and ``is_action_valid``: whether the reply was written as asked.
-        """
+        """Play the command in each reply: observations, rewards, whether each game is over, and infos. Each info also has
+        ``extra.gamefile`` and ``is_action_valid``: whether the reply was written as asked."""
         if not self.memory:
             raise OrderError("These games are not being played; call reset() first.")
         commands, valid = self.projection_f(list(text_actions), self._possible())
@@ -129,17 +93,10 @@ class AlfWorldEnvironmentManager:
         self, text_obs: Sequence[str], admissible_actions: Sequence[Sequence[str]], init: bool = False
     ) -> list[str]:
         """The prompt of each game; ``init`` at a reset, when there are no steps to tell of."""
-        first = init or not self._history
-        listed = ["\n".join(command for command in possible if command != "help") for possible in admissible_actions]
-        if first:
-            return [
-                _FIRST.format(observation=seen, commands=commands, request=_REQUEST)
-                for seen, commands in zip(text_obs, listed, strict=True)
-            ]
+        prompt = _PROMPTS["first" if init or not self._history else "next"]
+        listed = ("\n".join(command for command in possible if command != "help") for possible in admissible_actions)
         return [
-            _NEXT.format(
-                task=task, taken=len(steps), history=self._told(steps), observation=seen, commands=commands, request=_REQUEST
-            )
+            prompt.format(task=task, taken=len(steps), history=self._told(steps), observation=seen, commands=commands)
             for task, steps, seen, commands in zip(self.tasks, self.memory, text_obs, listed, strict=True)
         ]
 
@@ -150,10 +107,8 @@ class AlfWorldEnvironmentManager:
         total_batch_list: Sequence[Sequence[Mapping[str, Any]]],
         **_: object,
     ) -> dict[str, npt.NDArray[np.float64]]:
-        """``success_rate``, 1 for each game that was won at its last step, and the same for the games of each task type.
-
-        For each game and step, ``total_infos`` has the info and ``total_batch_list`` whether it counts (``active_masks``).
-        """
+        """``success_rate``, 1 for each game that was won at its last step, and the same for the games of each task type. For
+        each game and step, ``total_infos`` has the info and ``total_batch_list`` whether it counts (``active_masks``)."""
         success: defaultdict[str, list[float]] = defaultdict(list)
         for number, (infos, steps) in enumerate(zip(total_infos, total_batch_list, strict=True)):
             played = [info for info, step in zip(infos, steps, strict=True) if step["active_masks"]]
@@ -175,7 +130,6 @@ class AlfWorldEnvironmentManager:
         return [list(commands or ()) for commands in self.envs.get_admissible_commands]
 
     def _told(self, steps: Sequence[Mapping[str, str]]) -> str:
-        """The last steps, numbered from the game's first."""
         last = list(enumerate(steps, 1))[-self._history :]
         lines = [f"{number}. You saw: {step['text_obs']}\n   You did: {step['action']}" for number, step in last]
         return "\n".join([f" The last {len(last)}, each after what you saw then:" if lines else "", *lines])

@@ -21,64 +21,50 @@ ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"
 """The versions that are stood in for."""
 
 
+_CORE = "EnvInfos Environment EnvInfoMissingError GameState Agent"
+_REGISTERED = "register_game register_games make registry"
+_CONTENTS: tuple[tuple[str, ModuleType, str], ...] = (
+    ("alfworld", env, ""),
+    ("alfworld.info", env, ""),
+    ("alfworld.agents", env, ""),
+    ("alfworld.agents.environment", env, "get_environment AlfredTWEnv"),
+    (
+        "alfworld.agents.environment.alfred_tw_env",
+        env,
+        "AlfredTWEnv AlfredDemangler AlfredInfos AlfredExpert AlfredExpertType TASK_TYPES=NUMBERED_TYPES",
+    ),
+    ("alfworld.agents.modules", env, ""),
+    ("alfworld.agents.modules.generic", config, "load_config"),
+    ("textworld", core, _CORE),
+    ("textworld", games, "start"),
+    ("textworld.core", core, f"{_CORE} Wrapper"),
+    ("textworld.envs", games, "PddlEnv"),
+    ("textworld.envs.pddl", games, "PddlEnv"),
+    ("textworld.envs.wrappers", core, "Filter Limit"),
+    ("textworld.envs.wrappers", games, "GenericEnvironment=PddlEnv"),
+    ("textworld.envs.batch", batches, "SyncBatchEnv AsyncBatchEnv=SyncBatchEnv"),
+    ("textworld.gym", core, "Agent=GymAgent"),
+    ("textworld.gym", batches, _REGISTERED),
+    ("textworld.gym.core", core, "Agent=GymAgent"),
+    ("textworld.gym.envs", batches, "TextworldGymEnv=SingleEnv TextworldBatchGymEnv=BatchEnv"),
+    ("textworld.gym.utils", batches, _REGISTERED),
+)
+"""What each module of the two has: names of ours, or theirs with ours."""
+
+
 def _modules() -> Mapping[str, Mapping[str, object]]:
-    """What each module of the two has, by its name."""
-    info = {
-        "ALFWORLD_DATA": str(alfworld_data()),
-        "ALFRED_PDDL_PATH": str(_logic("alfred.pddl")),
-        "ALFRED_TWL2_PATH": str(_logic("alfred.twl2")),
-        "__version__": ALFWORLD,
-    }
-    environment = {
-        "AlfredTWEnv": env.AlfredTWEnv,
-        "AlfredDemangler": env.AlfredDemangler,
-        "AlfredInfos": env.AlfredInfos,
-        "AlfredExpert": env.AlfredExpert,
-        "AlfredExpertType": env.AlfredExpertType,
-        "TASK_TYPES": env.NUMBERED_TYPES,
-    }
-    contracts = {
-        "EnvInfos": core.EnvInfos,
-        "Environment": core.Environment,
-        "EnvInfoMissingError": core.EnvInfoMissingError,
-        "GameState": core.GameState,
-        "Agent": core.Agent,
-    }
-    wrappers = {"Filter": core.Filter, "Limit": core.Limit, "GenericEnvironment": games.PddlEnv}
-    batch = {"SyncBatchEnv": batches.SyncBatchEnv, "AsyncBatchEnv": batches.SyncBatchEnv}
-    gym_envs = {"TextworldGymEnv": batches.SingleEnv, "TextworldBatchGymEnv": batches.BatchEnv}
-    registered = {
-        "register_game": batches.register_game,
-        "register_games": batches.register_games,
-        "make": batches.make,
-        "registry": batches.registry,
-    }
-    return {
-        "alfworld": info,
-        "alfworld.info": info,
-        "alfworld.agents": {},
-        "alfworld.agents.environment": {"get_environment": env.get_environment, "AlfredTWEnv": env.AlfredTWEnv},
-        "alfworld.agents.environment.alfred_tw_env": environment,
-        "alfworld.agents.modules": {},
-        "alfworld.agents.modules.generic": {"load_config": config.load_config},
-        "textworld": {**contracts, "start": games.start, "__version__": TEXTWORLD},
-        "textworld.core": {**contracts, "Wrapper": core.Wrapper},
-        "textworld.envs": {"PddlEnv": games.PddlEnv},
-        "textworld.envs.pddl": {"PddlEnv": games.PddlEnv},
-        "textworld.envs.wrappers": wrappers,
-        "textworld.envs.batch": batch,
-        "textworld.gym": {**registered, "Agent": core.GymAgent},
-        "textworld.gym.core": {"Agent": core.GymAgent},
-        "textworld.gym.envs": gym_envs,
-        "textworld.gym.utils": registered,
-    }
+    found: dict[str, dict[str, object]] = {}
+    for name, ours, contents in _CONTENTS:
+        pairs = (one.partition("=") for one in contents.split())
+        found.setdefault(name, {}).update({theirs: getattr(ours, other or theirs) for theirs, _, other in pairs})
+    paths = {"ALFRED_PDDL_PATH": str(_logic("alfred.pddl")), "ALFRED_TWL2_PATH": str(_logic("alfred.twl2"))}
+    info = {"ALFWORLD_DATA": str(alfworld_data()), **paths, "__version__": ALFWORLD}
+    return {**found, "alfworld": info, "alfworld.info": info, "textworld": {**found["textworld"], "__version__": TEXTWORLD}}
 
 
 def _logic(name: str) -> Path:
     """Where ALFWorld's domain or grammar is: with the games, as ``alfworld-download`` puts it, or in an installed alfworld.
-
-    Where there is neither, the first of these, so that whoever opens it reads what is missing.
-    """
+    Where there is neither, the first of these, so that whoever opens it reads what is missing."""
     installed = PathFinder.find_spec("alfworld")  # looks at no module that is loaded, so not at what stands in for it
     folders = (installed and installed.submodule_search_locations) or []
     paths = [alfworld_data() / "logic" / name, *(Path(folder, "data", name) for folder in folders)]
@@ -92,17 +78,11 @@ def stand_in() -> None:
             raise ConfigurationError(f"{name} is imported already; import housequest.as_alfworld before it.")
     os.environ.setdefault("ALFWORLD_DATA", str(alfworld_data()))
     for name, contents in _modules().items():
-        sys.modules[name] = _module(name, contents)
+        module = sys.modules[name] = ModuleType(name, "Stands in for the real one; see housequest.as_alfworld.")
+        vars(module).update(contents, __path__=[], __stands_in__=True)
         parent, _, last = name.rpartition(".")
         if parent:
-            setattr(sys.modules[parent], last, sys.modules[name])
-
-
-def _module(name: str, contents: Mapping[str, object]) -> ModuleType:
-    module = ModuleType(name, "Stands in for the real one; see housequest.as_alfworld.")
-    vars(module).update(contents)
-    vars(module).update(__path__=[], __stands_in__=True)
-    return module
+            setattr(sys.modules[parent], last, module)
 
 
 def main(arguments: list[str]) -> None:

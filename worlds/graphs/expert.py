@@ -1,23 +1,25 @@
-"""The expert: plays from the goal sentence and the texts alone, two things at a time, and searches where things likely are."""
+"""The experts: one plays from the goal sentence and the texts alone, two things at a time, and searches where things likely
+are; that of LoTa-Bench's skills can find what it can name, so it fetches one thing after the other.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from housequest.worlds.base import Observation
+from housequest.worlds.graphs.env import skills_in
+from housequest.worlds.graphs.goals import Wanted, modern, read_sentence, spoken
 from housequest.worlds.graphs.household import GraphHousehold
-from housequest.worlds.graphs.houses import LYING, STANDING, written_counts
-from housequest.worlds.graphs.sentences import Wanted, modern, read_sentence, spoken
+from housequest.worlds.graphs.houses import APARTMENT, LYING, ROOM_OF, written_counts
 from housequest.worlds.household.belief import Receptacle, by_name, kind
 from housequest.worlds.household.counts import SearchPrior, drawn
 from housequest.worlds.household.expert import Expert, ExpertMemory, Move
+from housequest.worlds.household.skills import skill_words
 from housequest.worlds.text import with_article
-
-ROOM = "apartment"
-_ROOMS = {one.kind: room for room, standing in STANDING.items() for one in standing}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,12 @@ class _Decision:
         self.target = max(targets, key=lambda one: (self._settled(one).total(), one.name == self.belief.at), default=None)
         there = self._settled(self.target) if self.target else Counter[str]()
         self.missing = Counter(wanted.things) - there
-        self.useful = self._useful()
+        left, useful = Counter(self.missing), list[str]()
+        for name in self.belief.carried:
+            if left[kind(name)] > 0:
+                left[kind(name)] -= 1
+                useful.append(name)
+        self.useful = tuple(useful)
 
     def moves(self) -> Iterator[Move]:
         target, carried = self.target, self.belief.carried
@@ -90,16 +97,7 @@ class _Decision:
             yield from self._deliver(target)
 
     def _settled(self, one: Receptacle) -> Counter[str]:
-        """What lies at a place that is wanted there."""
         return Counter(kind(name) for name in one.contents or () if kind(name) in self.wanted.things)
-
-    def _useful(self) -> tuple[str, ...]:
-        left, useful = Counter(self.missing), list[str]()
-        for name in self.belief.carried:
-            if left[kind(name)] > 0:
-                left[kind(name)] -= 1
-                useful.append(name)
-        return tuple(useful)
 
     def _finish(self) -> Iterator[Move]:
         if self.wanted.switched and self.target:
@@ -145,14 +143,14 @@ class _Decision:
             thought = f"take the {name}"
             if one.openness == "closed":
                 yield from self._at(one, f"open {one.name}", thought)
-            elif one.name in self.belief.rooms or name not in self.belief.inside(one):
-                yield from self._near(name, f"grab {name}", thought)
-            else:
+                continue
+            if one.name not in self.belief.rooms and name in self.belief.inside(one):
                 yield from self._at(one, f"grab {name}", thought)
-                yield from self._near(name, f"grab {name}", thought)
+            # It is refused once from too far away.
+            yield Move(f"grab {name}", thought)
+            yield Move(f"walk to {name}", thought)
 
     def _seek(self, kinds: list[str], thought: str) -> Iterator[Move]:
-        """Look into rooms and closed furniture that were not looked into yet."""
         unseen = [one for one in self.belief.receptacles if one.contents is None]
         for one in sorted(unseen, key=lambda one: self._promise(one, kinds)):
             if one.name in self.belief.rooms:
@@ -165,12 +163,10 @@ class _Decision:
         if self.search != "counts":
             return 0.0 if self.search == "name" else float(int(drawn(self.memory.salt, one.name)[:12], 16)), by_name(one.name)
         counts, place, known = written_counts(), modern(one.kind), [modern(each) for each in kinds]
-        chance = sum(float(_ROOMS.get(each) == place) + 0.01 for each in known if each not in LYING)
-        chance += sum(counts.chance(each, place, ROOM) for each in known if each in LYING)
-        return self._cost(one) / chance, by_name(one.name)
-
-    def _cost(self, one: Receptacle) -> float:
-        return float(self.belief.at != one.name) + float(one.name not in self.belief.rooms)
+        chance = sum(float(ROOM_OF.get(each) == place) + 0.01 for each in known if each not in LYING)
+        chance += sum(counts.chance(each, place, APARTMENT) for each in known if each in LYING)
+        cost = float(self.belief.at != one.name) + float(one.name not in self.belief.rooms)
+        return cost / chance, by_name(one.name)
 
     def _nearness(self, one: Receptacle) -> tuple[bool, bool, bool, tuple[str, int]]:
         here = self.belief.room_of(self.belief.at)
@@ -178,12 +174,65 @@ class _Decision:
         return away, self.belief.room_of(one.name) != here, one.openness == "closed", by_name(one.name)
 
     def _at(self, one: Receptacle, command: str, thought: str) -> Iterator[Move]:
-        """The next step towards a command at a place."""
         if command in self.memory.failed:
             return
         yield Move(command if self.belief.at == one.name else f"walk to {one.name}", thought)
 
-    def _near(self, name: str, command: str, thought: str) -> Iterator[Move]:
-        """The next step towards a command with a thing that was seen: it is refused once from too far away."""
-        yield Move(command, thought)
-        yield Move(f"walk to {name}", thought)
+
+_SHUT = re.compile(r"The (?P<thing>.+) \d+ is (?:in the (?P<where>.+) \d+, which is )?closed; open (?:that|it) first\.")
+
+
+_FAR = re.compile(r"You are not close to the (?P<thing>.+) \d+; go to it first\.")
+
+
+_SO_ALREADY = re.compile(r"The .+ \d+ is (?:open|closed|on) already\.|You hold the .+ \d+ already\.")
+
+
+@dataclass(frozen=True, slots=True)
+class SkillExpertMemory:
+    """The skills that are left, the ``names`` of things in skills, which were gone to ``again``, and why it gives up, if it
+    does."""
+
+    todo: tuple[str, ...]
+    names: frozenset[str] = frozenset()
+    again: frozenset[str] = frozenset()
+    lost: str = "as far as the expert can tell the goal is reached"
+
+
+class SkillExpert:
+    """A ``Policy`` without a model."""
+
+    def begin(self, goal: str, observation: Observation) -> SkillExpertMemory:
+        found = (skill.partition(" a ")[2] or skill.partition(" an ")[2] for skill in skills_in(observation.text))
+        names = frozenset(filter(None, found))
+        wanted = read_sentence(goal, names)
+        if wanted is None:
+            return SkillExpertMemory((), names, lost="this goal is in words that the expert cannot read")
+        place = wanted.place
+        todo: list[tuple[str, str]] = []
+        for thing, count in wanted.things.items():
+            todo += [("find", thing), ("pick up", thing), ("find", place), ("put down", thing)] * count
+        todo += [("close", place), ("switch on", place)] if wanted.switched else []
+        return SkillExpertMemory(tuple(skill_words(*one) for one in todo), names)
+
+    def observe(self, memory: SkillExpertMemory, command: str, observation: Observation) -> SkillExpertMemory:
+        if not memory.todo or command.strip() != memory.todo[0]:
+            return memory
+        text = observation.text
+        if observation.accepted or _SO_ALREADY.fullmatch(text):
+            return replace(memory, todo=memory.todo[1:])
+        found = _SHUT.fullmatch(text) or _FAR.fullmatch(text)
+        if found is not None:
+            kind = found.groupdict().get("where") or found["thing"]
+            # Classes that are called alike have themselves for a name.
+            name = kind if kind in memory.names else spoken(kind)
+            opening = skill_words("open", name)
+            if found.re is _SHUT and opening not in memory.todo[:2]:
+                return replace(memory, todo=(opening, *memory.todo))
+            if found.re is _FAR and name not in memory.again:
+                # The door of a closet is not where a box in it is.
+                return replace(memory, todo=(skill_words("find", name), *memory.todo), again=memory.again | {name})
+        return replace(memory, todo=(), lost=f"{memory.todo[0]} is refused: {text}")
+
+    def decide(self, memory: SkillExpertMemory) -> tuple[str | None, str, SkillExpertMemory]:
+        return (memory.todo[0], "", memory) if memory.todo else (None, memory.lost, memory)

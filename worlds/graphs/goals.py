@@ -1,14 +1,20 @@
-"""What tasks ask for: counts of things on or in something, and what is switched on; counted as LoTa-Bench does.
+"""Goals: counts of things on or in something, and what is switched on; and as sentences, our own and people's.
 
-All is measured at one instance of what the first condition names, such as one of two kitchen tables: the one at which the
-conditions are met best, by the mean of ``min(n, wanted) / wanted``.
+They are counted as LoTa-Bench does: all is measured at one instance of what the first condition names, such as one of two
+kitchen tables, the one at which the conditions are met best, by the mean of ``min(n, wanted) / wanted``. Our own sentences are
+read exactly, and people's by the words in them.
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import lcm
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from housequest.worlds.graphs.graph import Graph
 
@@ -49,20 +55,15 @@ class GraphGoal:
 
 
 def met(goal: GraphGoal, graph: Graph) -> tuple[int, int]:
-    """How much of a goal is met, and how much there is: sums of ``min(n, wanted)`` and of ``wanted``.
-
-    Of places that are as good by the mean the one counts at which more is met, so that no ids decide.
-    """
-    whole = lcm(*(one.count for one in goal.conditions))
-    there = (_met_at(goal, graph, id) for id in graph.apartment.classes.get(goal.at.at, ()))
-    # The mean in whole numbers: rounding would decide between equal ones.
-    means = ((sum(n * (whole // one.count) for n, one in zip(at, goal.conditions, strict=True)), sum(at)) for at in there)
-    return max(means, default=(0, 0))[1], goal.total
-
-
-def _met_at(goal: GraphGoal, graph: Graph, id: int) -> tuple[int, ...]:
-    """How much of each condition is met, up to what is wanted, where the first is measured at ``id``."""
-    return tuple(min(one.count, _count(one, graph, id if one.at == goal.at.at else None)) for one in goal.conditions)
+    """How much of a goal is met, and how much there is: sums of ``min(n, wanted)`` and of ``wanted``. Of places that are as
+    good by the mean the one counts at which more is met, so that no ids decide."""
+    at, whole, best = goal.at.at, lcm(*(one.count for one in goal.conditions)), (0, 0)
+    for id in graph.apartment.classes.get(at, ()):
+        there = [min(one.count, _count(one, graph, id if one.at == at else None)) for one in goal.conditions]
+        # The mean in whole numbers: rounding would decide between equal ones.
+        mean = sum(n * (whole // one.count) for n, one in zip(there, goal.conditions, strict=True))
+        best = max(best, (mean, sum(there)))
+    return best[1], goal.total
 
 
 def _count(condition: Condition, graph: Graph, id: int | None) -> int:
@@ -72,3 +73,116 @@ def _count(condition: Condition, graph: Graph, id: int | None) -> int:
         return int("ON" in graph.state(id))
     inside = graph.children(id, "ON" if condition.how == "on" else "INSIDE")
     return sum(graph.node(one).kind == condition.kind for one in inside)
+
+
+_WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+_SPOKEN = {word.replace("-of-", "").replace("-", ""): word.replace("-", " ") for word in _WORDS["compounds"].split()}
+_ALSO: Mapping[str, str] = _WORDS["also"]
+_OLDER: Mapping[str, str] = _WORDS["older"]
+_CLASSES = {words: kind for kind, words in _SPOKEN.items()}
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_SWITCHING = re.compile(r"\b(?:switch|turn)\w*\b[^.]*\bon\b|\b(?:run|start)\b")
+_INSIDE = frozenset({"dishwasher", "fridge", "microwave", "stove", "washingmachine"})
+_RUN = _INSIDE - {"fridge"}
+"""What is filled and then switched on; a fridge is on."""
+_MAX_SENTENCE = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A goal as a sentence tells it: how many of what, where, and whether that is switched on in the end."""
+
+    things: Mapping[str, int]
+    how: How
+    place: str
+    switched: bool = False
+
+    def __str__(self) -> str:
+        things = listed([_several(count, kind) for kind, count in self.things.items()])
+        where = f"{'in' if self.how == 'inside' else 'on'} the {spoken(self.place)}"
+        return f"put {things} {where}{' and switch it on' if self.switched else ''}"
+
+
+def spoken(kind: str) -> str:
+    """A class in words: "wine glass"."""
+    return _SPOKEN.get(kind, kind.replace("_", " "))
+
+
+def modern(kind: str) -> str:
+    """What a class of VirtualHome's older graphs, such as ``coffee_table`` or ``freezer``, is called in WAH-NL's."""
+    return _OLDER.get(kind, kind.replace("_", ""))
+
+
+def sentence(goal: GraphGoal) -> str:
+    """A goal in our own words."""
+    groups: dict[tuple[How, str], list[Condition]] = {}
+    for one in goal.conditions:
+        groups.setdefault((one.how, one.at), []).append(one)
+    parts: list[str] = []
+    for (how, place), conditions in groups.items():
+        if how == "turnOn":
+            it = "it" if len(groups) == 2 and parts and all(at == place for _, at in groups) else f"the {spoken(place)}"
+            parts.append(f"switch {it} on")
+        else:
+            things = listed([_several(one.count, one.kind) for one in conditions])
+            parts.append(f"put {things} {'in' if how == 'inside' else 'on'} the {spoken(place)}")
+    return f"{listed(parts)}."
+
+
+def read_sentence(said: str, kinds: Collection[str]) -> Wanted | None:
+    """What a sentence wants, of things that are among ``kinds``; None if no one place and no thing can be made out.
+
+    Kinds are classes or what these are called: "wineglass" or "wine glass".
+
+    Our own are read as they are meant. In others each thing that is named is wanted as often as a number before it says, at the
+    last place that is named after ``on``, ``in`` or ``into``.
+    """
+    words = said[:_MAX_SENTENCE].lower()
+    names = {form: kind for kind in kinds for form in _forms(kind)}
+    called = {_CLASSES.get(kind, kind): kind for kind in kinds}
+    names |= {form: called[kind] for other, kind in _ALSO.items() if kind in called for form in (other, _plural(other))}
+    if not names:
+        return None
+    longest = "|".join(re.escape(name) for name in sorted(names, key=lambda name: (-len(name), name)))
+    number = rf"(?:(?P<number>\d{{1,2}}|{'|'.join(_NUMBERS)}|an?)\s+)?"
+    place, things = "", dict[str, int]()
+    for found in re.finditer(
+        rf"(?P<to>\b(?:on|in|into|onto|inside)\s+(?:the|a|my|your)?\s*)?{number}\b(?P<name>{longest})\b", words
+    ):
+        kind = names[found["name"]]
+        if found["to"]:
+            place = kind
+        elif found["number"] or kind not in things:
+            word = found["number"] or "one"
+            things[kind] = int(word) if word.isdecimal() else 1 if word in ("a", "an") else _NUMBERS.index(word)
+    things.pop(place, None)
+    if not place or not things:
+        return None
+    at = modern(_CLASSES.get(place, place))
+    switched = at in _RUN and _SWITCHING.search(words) is not None
+    return Wanted(things, "inside" if at in _INSIDE else "on", place, switched)
+
+
+@cache
+def _forms(kind: str) -> tuple[str, ...]:
+    return tuple({form: None for name in (spoken(kind), kind) for form in (name, _plural(name))})
+
+
+def _plural(name: str) -> str:
+    head, of, rest = name.partition(" of ")
+    if head.endswith("fe"):
+        head = f"{head[:-2]}ves"
+    elif not head.endswith("chips"):
+        head = f"{head}{'es' if head.endswith(('s', 'sh', 'ch', 'x')) else 's'}"
+    return head + of + rest
+
+
+def _several(count: int, kind: str) -> str:
+    name = spoken(kind)
+    return f"{_NUMBERS[count] if count < len(_NUMBERS) else count} {name if count == 1 else _plural(name)}"
+
+
+def listed(things: Sequence[str]) -> str:
+    """What there is, in words."""
+    *most, last = things or ("nothing",)
+    return f"{', '.join(most)} and {last}" if most else last

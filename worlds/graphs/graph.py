@@ -1,16 +1,18 @@
-"""An apartment as a graph: what is there, and how it stands now.
+"""An apartment as a graph: what is there, how it stands now, and what a robot with two hands can do in it.
 
-Nodes have a class, properties and states; edges say what is ON or INSIDE what, what is CLOSE to what, and what the robot
-HOLDS, as in VirtualHome (Puig et al., CVPR 2018). All of it is immutable: a step makes a new graph, which shares what did not
-change.
+Nodes have a class, properties and states; edges say what is ON or INSIDE what, what is CLOSE to what, and what the robot HOLDS,
+as in VirtualHome (Puig et al., CVPR 2018). All of it is immutable: a step makes a new graph, which shares what did not change.
+When an action is possible is what LoTa-Bench's wrapper checks (its ``check_step``), and what comes of it is what VirtualHome's
+own ``evolving_graph`` does; `tests/worlds/graphs/test_evolving_graph.py` lists where the two and this differ, and why.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Placing = Literal["ON", "INSIDE"]
 """How one thing can be at another."""
@@ -67,11 +69,10 @@ class Apartment:
     @cached_property
     def names(self) -> Mapping[int, str]:
         """What can be named, by id: a class and a number, counted from 1 in the order of the ids."""
-        counted: dict[str, int] = {}
-        names: dict[int, str] = {}
+        counted, names = Counter[str](), dict[int, str]()
         for id in sorted(self.nodes):
             if id != self.robot and (node := self.nodes[id]).used:
-                counted[node.kind] = counted.get(node.kind, 0) + 1
+                counted[node.kind] += 1
                 names[id] = f"{node.kind} {counted[node.kind]}"
         return names
 
@@ -177,13 +178,11 @@ class Graph:
 
     def load(self, id: int) -> frozenset[int]:
         """What goes along when something is carried: all that lies on or in it."""
-        found: set[int] = set()
-        waiting = list(self.holds.get(id, ()))
-        while waiting:
-            one = waiting.pop()
-            if one not in found:
-                found.add(one)
-                waiting.extend(self.holds.get(one, ()))
+        waiting, found = [id], set[int]()
+        for one in waiting:
+            more = self.holds.get(one, frozenset()) - found
+            found |= more
+            waiting += more
         return frozenset(found)
 
     def reached(self, id: int) -> bool:
@@ -248,3 +247,147 @@ class Changes:
     def graph(self) -> Graph:
         """The graph with all changes."""
         return Graph(self.before.apartment, self.placed, self.holds, self.close, self.before.states, self.hands)
+
+
+Verb = Literal["walk to", "grab", "open", "close", "switch on", "switch off", "put in", "put on"]
+
+
+_STATE = {"open": "OPEN", "close": "CLOSED", "switch on": "ON", "switch off": "OFF"}
+
+
+_OPPOSITE = {"OPEN": "CLOSED", "CLOSED": "OPEN", "ON": "OFF", "OFF": "ON"}
+
+
+class Action(NamedTuple):
+    """A verb, the thing that it is done with, and for ``put in`` and ``put on`` the thing that this is put in or on."""
+
+    verb: Verb
+    thing: int
+    where: int | None = None
+
+
+def problem(graph: Graph, action: Action) -> str | None:
+    """Why an action is not possible now, in words without its end mark; None if it is."""
+    verb, id, where = action
+    the, node = _the(graph, id), graph.node(id)
+    match verb:
+        case "walk to":
+            return None if graph.room_of(id) is not None else f"There is no way to {the}"
+        case "put in" | "put on":
+            assert where is not None
+            return _putting(graph, id, where, verb)
+        case "grab" if not node.carried:
+            return f"{the.capitalize()} cannot be carried"
+        case "grab" if id in graph.held:
+            return f"You hold {the} already"
+        case "open" | "close" if "CAN_OPEN" not in node.properties:
+            return f"{the.capitalize()} cannot be opened or closed"
+        case "switch on" | "switch off" if "HAS_SWITCH" not in node.properties:
+            return f"{the.capitalize()} has no switch"
+        case _:
+            pass
+    if (wrong := _out_of_reach(graph, id)) is not None:
+        return wrong
+    if None not in graph.hands:
+        return f"You have no free hand: you hold {' and '.join(_the(graph, id) for id in graph.held)}"
+    if verb == "grab":
+        return None
+    wanted, states = _STATE[verb], graph.state(id)
+    if _OPPOSITE[wanted] not in states:
+        return f"{the.capitalize()} is {wanted.lower()} already"
+    if wanted == "ON" and "PLUGGED_OUT" in states:
+        return f"{the.capitalize()} is not plugged in"
+    if wanted == "ON" and "CAN_OPEN" in node.properties and "CLOSED" not in states:
+        return f"{the.capitalize()} is open; close it first"
+    return None
+
+
+def _the(graph: Graph, id: int) -> str:
+    return f"the {graph.apartment.names.get(id, graph.node(id).kind)}"
+
+
+def _out_of_reach(graph: Graph, id: int) -> str | None:
+    the = _the(graph, id)
+    if not graph.reached(id):
+        return f"You are not close to {the}; go to it first"
+    door = graph.door(id)
+    return None if door is None else f"{the.capitalize()} is in {_the(graph, door)}, which is closed; open that first"
+
+
+def _putting(graph: Graph, id: int, where: int, verb: Literal["put in", "put on"]) -> str | None:
+    the, there, properties = _the(graph, id), _the(graph, where), graph.node(where).properties
+    if id not in graph.held:
+        return f"You do not hold {the}"
+    if where == id or where in graph.load(id):
+        return f"{there.capitalize()} is in your hand with {the}"
+    if (wrong := _out_of_reach(graph, where)) is not None:
+        return wrong
+    if verb == "put on":
+        return None if "SURFACES" in properties else f"Nothing can be put on {there}"
+    if "CONTAINERS" not in properties:
+        return f"Nothing can be put in {there}"
+    shut = "CAN_OPEN" in properties and "OPEN" not in graph.state(where)
+    return f"{there.capitalize()} is closed; open it first" if shut else None
+
+
+def after(graph: Graph, action: Action) -> Graph:
+    """The graph after an action that is possible."""
+    verb, id, where = action
+    match verb:
+        case "walk to":
+            return _walked(graph, id)
+        case "grab":
+            return _grabbed(graph, id)
+        case "put in" | "put on":
+            assert where is not None
+            return _put(graph, id, where, "INSIDE" if verb == "put in" else "ON")
+        case _:
+            wanted = _STATE[verb]
+            return replace(graph, states={**graph.states, id: graph.state(id) - {_OPPOSITE[wanted]} | {wanted}})
+
+
+def _walked(graph: Graph, id: int) -> Graph:
+    """Close to the thing, to what it is in or on, to what is in it, and to what is held; to nothing else any more."""
+    node, robot, changes = graph.node(id), graph.robot, Changes(graph)
+    room = graph.room_of(id)
+    assert room is not None
+    changes.part(robot)
+    changes.place(robot, within(room))
+    if not node.room:
+        inside = graph.children(id, "INSIDE") if "CAN_OPEN" in node.properties else ()
+        around = (other for other in graph.parents(id) if not graph.node(other).room)
+        changes.join(robot, (id, *around, *inside))
+    for one in graph.held:
+        load = graph.load(one)
+        changes.part(one, load)
+        for each in (one, *load):
+            changes.carry_into(each, room)
+        changes.join(robot, (one,))
+    return changes.graph()
+
+
+def _grabbed(graph: Graph, id: int) -> Graph:
+    """The thing, and what lies on or in it, is nowhere but in the hand; what it was on or in stays within reach."""
+    robot, changes, right_is_free = graph.robot, Changes(graph), graph.hands[0] is None
+    room = graph.room_of(robot)
+    assert room is not None
+    load = graph.load(id)
+    left = [other for how in ("ON", "INSIDE") for other in graph.parents(id, how) if not graph.node(other).room]
+    changes.part(id, load)
+    changes.place(id, within(room))
+    for one in load:
+        changes.carry_into(one, room)
+    changes.join(robot, (id, *left[:1]))
+    changes.hands = (id, graph.hands[1]) if right_is_free else (graph.hands[0], id)
+    return changes.graph()
+
+
+def _put(graph: Graph, id: int, where: int, how: Placing) -> Graph:
+    robot, changes = graph.robot, Changes(graph)
+    right, left = graph.hands
+    changes.hands = (None if right == id else right, None if left == id else left)
+    there: Placed = frozenset({(how, where)})
+    changes.place(id, graph.placed[id] | there)
+    changes.join(robot, (where,))
+    changes.join(id, (where,))
+    return changes.graph()

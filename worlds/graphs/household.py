@@ -1,18 +1,213 @@
-"""The world's texts as a `housequest.worlds.household.base.Household`."""
+"""The world's texts, and what they tell: a belief in which rooms are receptacles that hold their furniture and what lies in
+none.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from housequest.worlds.base import Observation
 from housequest.worlds.errors import KnowledgeError, shown
-from housequest.worlds.graphs import reader
+from housequest.worlds.graphs.goals import modern, read_sentence
 from housequest.worlds.graphs.graph import Classes
 from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
-from housequest.worlds.graphs.sentences import Wanted, modern, read_sentence
+from housequest.worlds.graphs.text import NAME
 from housequest.worlds.household.base import CommandForm, Commands, Household, Terms
+from housequest.worlds.household.belief import Belief, Openness, Receptacle
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import Goal, GoalStep, Topic
+from housequest.worlds.household.reading import MAX_TEXT, Reading
+
+MAX_NAMES = 3_000
+HANDS = 2
+_ENTRY = re.compile(rf"\b(?:a|an) (?P<name>{NAME})(?: \((?P<states>[a-z, ]{{1,30}})\))?", re.ASCII)
+_FORMS = {
+    word: re.compile(pattern, re.ASCII)
+    for word, pattern in {
+        "apartment": r"You are in an apartment with (?P<list>.*)",
+        "room": rf"You are in the (?P<one>{NAME})",
+        "furniture": r"Its furniture: (?P<list>.*)",
+        "loose": r"Also in it: (?P<list>.*)",
+        "contents": rf"(?P<how>On|In) the (?P<one>{NAME}), you see (?P<list>.*)",
+        "walked": rf"You walk to the (?P<one>{NAME})",
+        "opened": rf"You (?P<how>open|close) the (?P<one>{NAME})",
+        "switched": rf"You switch (?P<how>on|off) the (?P<one>{NAME})",
+        "grabbed": rf"You grab the (?P<one>{NAME})(?: from the (?P<where>{NAME}))?",
+        "put": rf"You put the (?P<one>{NAME}) (?P<how>in|on) the (?P<where>{NAME})",
+        "state": rf"The (?P<one>{NAME}) is (?P<list>(?:open|closed|on|off)(?: and (?:on|off))?)",
+        "hold": r"You hold (?P<list>.*)",
+    }.items()
+}
+
+
+def begin(opening: Observation) -> Belief:
+    """The belief after the opening text; the goal sentence is not read."""
+    return _Reading(Belief(hands=HANDS, in_one_place=True)).read(opening.text.partition("Your task is to:")[0])
+
+
+def update(belief: Belief, command: str, observation: Observation) -> Belief:
+    """The belief after ``command`` was answered; any text at all gives a belief."""
+    del command
+    return _Reading(belief).read(observation.text) if observation.accepted else belief
+
+
+class _Reading(Reading):
+    """A belief in the making, which takes in sentence after sentence."""
+
+    def __init__(self, belief: Belief) -> None:
+        super().__init__(belief)
+        self._carried = list(belief.carried)
+        self._rooms = list(belief.rooms)
+        self._told = set[str]()
+        self._room: str | None = None
+        self._shown: list[str] | None = None
+        self._walked = False
+
+    def read(self, text: str) -> Belief:
+        """The belief after a text."""
+        for sentence in (one.strip().rstrip(".") for one in text[:MAX_TEXT].replace("\n", " ").split(". ")):
+            found = ((word, form.fullmatch(sentence)) for word, form in _FORMS.items())
+            if (said := next(((word, one) for word, one in found if one is not None), None)) is not None:
+                self._take(*said)
+        at = self.at
+        if at is not None and at not in self.places:
+            item = self.items.get(at)
+            at = item.where if item and item.where in self.places else self._room or self.before.at
+        for name in filter(None, (at, self._room)):
+            self.change(name, visited=True)
+        self.at = at if at is not None else self._room
+        return self.whole(
+            apart=self._apart(self.at) if self._walked and self.at is not None else self.before.apart,
+            held=self._carried[0] if self._carried else None,
+            also=tuple(self._carried[1:]),
+            beside=self.before.beside if self._shown is None else tuple(self._shown),
+            rooms=tuple(self._rooms),
+        )
+
+    def _apart(self, at: str) -> frozenset[tuple[str, str]]:
+        """The receptacles that are elsewhere: all but what ``at`` is in or on, and furniture that is in or on that."""
+        there = self.places.get(at)
+        inside = there.contents or () if there and at not in self._rooms else ()
+        near = {at, *inside, *(one.name for one in self.places.values() if at in (one.contents or ()))}
+        return frozenset((name, at) for name in self.places if name not in near)
+
+    def _take(self, word: str, found: re.Match[str]) -> None:
+        said = found.groupdict()
+        one, listed = said.get("one") or "", list(_ENTRY.finditer(said.get("list") or ""))[:MAX_NAMES]
+        entries = [(each["name"], (each["states"] or "").split(", ")) for each in listed]
+        match word:
+            case "apartment":
+                for name, _ in entries:
+                    self._enter(name)
+            case "room":
+                self._room, self._shown = one, []
+                self._enter(one)
+                self.places[one] = replace(self.places[one], contents=())
+            case "furniture":
+                for name, states in entries:
+                    self._stands(name, states)
+            case "loose":
+                for name, states in entries:
+                    self._lies(name, self._room, states)
+            case "contents":
+                self._contents(one, entries)
+            case "walked":
+                self.at, self._walked = one, True
+            case "opened" if said["how"] == "open":
+                # What is on and in it is told next, if anything is.
+                self.change(one, openness="open", contents=())
+                self._told.add(one)
+            case "opened":
+                self.change(one, openness="closed")
+            case "switched":
+                self.learn(one, lit=said["how"] == "on")
+            case "put":
+                self._carried = [name for name in self._carried if name != one]
+                self._lies(one, said["where"], ())
+            case "state":
+                states = said["list"].split(" and ")
+                if one in self.places and not {"open", "closed"}.isdisjoint(states):
+                    self.change(one, openness="open" if "open" in states else "closed")
+                self._lit(one, states)
+            case _:
+                grabbed = [one, *self._carried] if word == "grabbed" else [name for name, _ in entries]
+                self._carried = grabbed[:HANDS]
+                for name in [one] if word == "grabbed" else self._carried:
+                    self._leave(name)
+                    self.learn(name, where=None)
+
+    def _lit(self, name: str, states: Sequence[str]) -> None:
+        if not {"on", "off"}.isdisjoint(states):
+            self.learn(name, lit="on" in states)
+
+    def _enter(self, room: str) -> None:
+        self.places.setdefault(room, Receptacle(room, place=room))
+        if room not in self._rooms:
+            self._rooms.append(room)
+
+    def _stands(self, name: str, states: Sequence[str]) -> None:
+        """Furniture of the room: all that lies on it or in it is told after it, unless it is closed."""
+        openness: Openness = "closed" if "closed" in states else "open" if "open" in states else "surface"
+        known = self.places.get(name) or Receptacle(name, place=name)
+        contents = known.contents if openness == "closed" else ()
+        self.places[name] = replace(known, openness=openness, contents=contents)
+        self._told.add(name)
+        for room in self._rooms:  # who carries a rug carries what stands on it
+            if room != self._room and name in (there := self.places[room].contents or ()):
+                self.change(room, contents=_without(there, name))
+        self._add(self._room, name)
+        if not {"on", "off"}.isdisjoint(states):
+            self.learn(name, lit="on" in states, where=self._room)
+
+    def _contents(self, name: str, entries: Sequence[tuple[str, Sequence[str]]]) -> None:
+        if name in self.places and not self._unknown(name):
+            # What lies on a thing and what lies in it are told apart, one after the other.
+            self.change(name, contents=() if name not in self._told else self.places[name].contents)
+            self._told.add(name)
+        elif name not in self.places and name in self.items:
+            self.learn(name, inside=() if name not in self._told else self.items[name].inside)
+            self._told.add(name)
+        for one, states in entries:
+            self._lies(one, name, states)
+
+    def _lies(self, name: str, where: str | None, states: Sequence[str]) -> None:
+        self._leave(name)
+        self._add(where, name)
+        if self._shown is not None:
+            self._shown.append(name)
+        item = self.items.get(where or "")
+        self.learn(name, where=where if where in self.places else item and item.where)
+        self._lit(name, states)
+
+    def _leave(self, name: str) -> None:
+        """A thing is no longer where it was; furniture that stands on something stays in its room."""
+        for place, one in self.places.items():
+            if name in (one.contents or ()) and not (name in self.places and place in self._rooms):
+                self.places[place] = replace(one, contents=_without(one.contents, name))
+        for holder, item in self.items.items():
+            if name in (item.inside or ()):
+                self.items[holder] = replace(item, inside=_without(item.inside, name))
+
+    def _add(self, where: str | None, name: str) -> None:
+        place, item = self.places.get(where or ""), self.items.get(where or "")
+        if place is None and item is not None and len(item.inside or ()) < MAX_NAMES:
+            self.items[item.name] = replace(item, inside=(*(item.inside or ()), name))
+        if place is None or self._unknown(place.name):
+            return
+        if name not in (place.contents or ()) and len(place.contents or ()) < MAX_NAMES:
+            self.change(place.name, contents=(*(place.contents or ()), name))
+
+    def _unknown(self, name: str) -> bool:
+        """Whether nobody has looked into what is closed; what lies on top of it says nothing of that."""
+        place = self.places[name]
+        return place.openness == "closed" and place.contents is None
+
+
+def _without(names: Sequence[str] | None, gone: str) -> tuple[str, ...]:
+    return tuple(name for name in names or () if name != gone)
 
 
 class GraphHousehold:
@@ -46,7 +241,7 @@ class GraphHousehold:
         reach="walk to {thing}",
     )
     terms = Terms(
-        hands=reader.HANDS,
+        hands=HANDS,
         explains=True,
         kinds={
             "setup_table": "set the table: put dishes on it",
@@ -61,9 +256,13 @@ class GraphHousehold:
             "There are several rooms, and what is in a room is seen once one is there.",
         ),
     )
-    begin = staticmethod(reader.begin)
-    update = staticmethod(reader.update)
-    refused = staticmethod(reader.refused)
+    begin = staticmethod(begin)
+    update = staticmethod(update)
+
+    @staticmethod
+    def refused(observation: Observation, /) -> bool:
+        """The world's answers are in words, so the observation says it."""
+        return not observation.accepted
 
     @staticmethod
     def canonical(command: str, /) -> str:
@@ -93,7 +292,11 @@ class GraphHousehold:
 
     def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
         wanted = read_sentence(sentence, self.vocabulary.union(receptacles or ()))
-        return None if wanted is None else Topic(_family(wanted), frozenset({*wanted.things, wanted.place}))
+        if wanted is None:
+            return None
+        things, place = set(map(modern, wanted.things)), modern(wanted.place)
+        at = [name for name, one in FAMILIES.items() if one.place == place and things <= set(one.things)]
+        return Topic(at[0] if len(at) == 1 else None, frozenset({*wanted.things, wanted.place}))
 
     def counts(self, path: Path | None = None, /) -> Counts:
         if path is not None:
@@ -108,13 +311,6 @@ class GraphHousehold:
         return VOCABULARY if self._classes is None else frozenset(self.counts().objects())
 
     _counts: Counts | None = None
-
-
-def _family(wanted: Wanted) -> str | None:
-    """The family of tasks in which these things are wanted at this place; None if none or several are."""
-    things, place = set(map(modern, wanted.things)), modern(wanted.place)
-    at = [name for name, one in FAMILIES.items() if one.place == place and things <= set(one.things)]
-    return at[0] if len(at) == 1 else None
 
 
 HOUSEHOLD: Household = GraphHousehold()

@@ -1,22 +1,23 @@
 """Made-up apartments without end, and the tasks in them: five families, as Watch-And-Help and LoTa-Bench have them.
 
-The habits here, what stands in which room and where things lie, were counted nowhere: they are written below. The families and
-what each is about are those of Watch-And-Help (Puig et al., ICLR 2021) in LoTa-Bench's reading (Choi et al., ICLR 2024, table
-5), with "wash dishes" ending in a dishwasher that runs, and without what only a second person can do.
+The habits, what stands in which room and where things lie, were counted nowhere: they are written in ``habits.toml``. The
+families and what each is about are those of Watch-And-Help (Puig et al., ICLR 2021) in LoTa-Bench's reading (Choi et al., ICLR
+2024, table 5), with "wash dishes" ending in a dishwasher that runs, and without what only a second person can do.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from housequest.worlds.errors import ConfigurationError
-from housequest.worlds.graphs.goals import Condition, GraphGoal, How, met
+from housequest.worlds.graphs.goals import Condition, GraphGoal, How, met, modern
 from housequest.worlds.graphs.graph import HOLDING, ROOMS, Apartment, Classes, Graph, Node, Placing
-from housequest.worlds.graphs.sentences import modern
 from housequest.worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount
 
 VERSION = "1"
@@ -36,14 +37,9 @@ class Family(NamedTuple):
     switched: bool = False
 
 
-_DISHES = ("cutleryfork", "plate", "waterglass", "wineglass")
-_FOOD = ("apple", "cupcake", "juice", "pancake", "poundcake", "pudding", "wine")
+_HABITS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("habits.toml").read_text("utf-8"))
 FAMILIES: Mapping[str, Family] = {
-    "setup_table": Family("on", "kitchentable", _DISHES),
-    "put_dishwasher": Family("inside", "dishwasher", _DISHES, switched=True),
-    "put_fridge": Family("inside", "fridge", _FOOD),
-    "prepare_food": Family("on", "kitchentable", ("coffeepot", *_FOOD)),
-    "prepare_snack": Family("on", "coffeetable", ("apple", "chips", "cupcake", "juice", "pudding", "wine"), most=3),
+    name: Family(**one)._replace(things=tuple(one["things"].split())) for name, one in _HABITS["families"].items()
 }
 """The families of tasks by name."""
 
@@ -57,82 +53,17 @@ class Furniture(NamedTuple):
     most: int = 1
 
 
-_IN, _ON, _BOTH = ("CAN_OPEN", "CONTAINERS"), ("SURFACES",), ("CONTAINERS", "SURFACES")
-_MACHINE = ("CAN_OPEN", "CONTAINERS", "HAS_SWITCH")
 STANDING: Mapping[str, tuple[Furniture, ...]] = {
-    "bathroom": (
-        Furniture("bathroomcabinet", _IN),
-        Furniture("bathroomcounter", _ON),
-        Furniture("sink", _BOTH),
-        Furniture("toilet", ("CAN_OPEN",)),
-        Furniture("washingmachine", _MACHINE, 0, 1),
-    ),
-    "bedroom": (
-        Furniture("bed", _ON),
-        Furniture("closet", _IN, 0, 1),
-        Furniture("desk", _ON),
-        Furniture("computer", ("HAS_SWITCH",)),
-        Furniture("nightstand", _IN, 1, 2),
-    ),
-    "kitchen": (
-        Furniture("dishwasher", _MACHINE),
-        Furniture("fridge", _MACHINE),
-        Furniture("kitchencabinet", _IN, 2, 5),
-        Furniture("kitchencounter", _ON, 1, 2),
-        Furniture("kitchentable", _ON),
-        Furniture("microwave", _MACHINE),
-        Furniture("sink", _BOTH),
-        Furniture("stove", (*_MACHINE, "SURFACES")),
-    ),
-    "livingroom": (
-        Furniture("bookshelf", _BOTH, 1, 2),
-        Furniture("coffeetable", _ON),
-        Furniture("desk", _ON, 0, 1),
-        Furniture("sofa", _ON, 1, 2),
-        Furniture("tv", ("HAS_SWITCH",)),
-        Furniture("tvstand", _BOTH),
-    ),
+    room: tuple(Furniture(kind, **one)._replace(properties=tuple(one["properties"].split())) for kind, one in standing.items())
+    for room, standing in _HABITS["standing"].items()
 }
 """What stands in each room."""
-_DISH = {"kitchencabinet": 8, "kitchencounter": 4, "kitchentable": 2, "dishwasher": 1, "sink": 1, "coffeetable": 1}
-_COLD = {"fridge": 8, "kitchencounter": 3, "kitchentable": 2, "coffeetable": 1, "desk": 1}
-_SWEET = {
-    "kitchencabinet": 4,
-    "kitchencounter": 4,
-    "fridge": 4,
-    "kitchentable": 2,
-    "coffeetable": 1,
-    "stove": 1,
-    "microwave": 1,
-}
-LYING: Mapping[str, Mapping[str, int]] = {
-    "apple": {**_COLD, "bookshelf": 1},
-    "barsoap": {"sink": 3, "bathroomcabinet": 3, "bathroomcounter": 3},
-    "book": {"bookshelf": 8, "nightstand": 3, "desk": 3, "coffeetable": 2, "bed": 1, "sofa": 1},
-    "cellphone": {"desk": 3, "nightstand": 3, "coffeetable": 2, "sofa": 1, "kitchencounter": 1},
-    "chips": {"kitchencabinet": 5, "kitchencounter": 3, "tvstand": 1, "desk": 1},
-    "coffeepot": {"kitchencounter": 6, "kitchencabinet": 3, "stove": 1},
-    "cupcake": _SWEET,
-    "cutleryfork": _DISH,
-    "folder": {"desk": 4, "bookshelf": 3},
-    "hairproduct": {"bathroomcabinet": 5, "bathroomcounter": 4, "closet": 1},
-    "juice": _COLD,
-    "magazine": {"coffeetable": 4, "sofa": 2, "nightstand": 2, "bookshelf": 2},
-    "mug": {**_DISH, "desk": 2},
-    "pancake": _SWEET,
-    "pillow": {"bed": 6, "sofa": 5, "closet": 1},
-    "plate": _DISH,
-    "poundcake": _SWEET,
-    "pudding": {**_COLD, "kitchencabinet": 3},
-    "remotecontrol": {"tvstand": 4, "sofa": 3, "coffeetable": 4},
-    "toothpaste": {"bathroomcabinet": 5, "bathroomcounter": 3, "sink": 2},
-    "towel": {"bathroomcabinet": 4, "closet": 3, "bathroomcounter": 2},
-    "waterglass": {**_DISH, "nightstand": 1},
-    "wine": {"fridge": 4, "kitchencabinet": 4, "kitchencounter": 3, "coffeetable": 1},
-    "wineglass": _DISH,
-}
+LYING: Mapping[str, Mapping[str, int]] = _HABITS["lying"]
 """Where each kind of thing lies, by weight."""
-VOCABULARY = frozenset(LYING) | {one.kind for standing in STANDING.values() for one in standing}
+APARTMENT = "apartment"
+_FURNITURE = {one.kind: one for standing in STANDING.values() for one in standing}
+ROOM_OF = {one.kind: room for room, standing in STANDING.items() for one in standing}
+VOCABULARY = frozenset(LYING) | _FURNITURE.keys()
 """The kinds that made-up apartments have; those of others are known once they were seen."""
 _NUMBERS = {0: 2, 1: 5, 2: 3}
 """How many of a kind of thing there are, by weight; at least what the goal wants."""
@@ -160,8 +91,7 @@ def make_apartment(seed: int) -> House:
 
 def make_task(graph: Graph, seed: int) -> House:
     """A task of one of the families in somebody's own apartment, where classes may have the names of older graphs; food and
-    dishes are laid out if there are too few. Raises ``ConfigurationError`` if the furniture allows of no task.
-    """
+    dishes are laid out if there are too few. Raises ``ConfigurationError`` if the furniture allows of no task."""
     dice = Random(f"household-graph {VERSION} {seed}")
     kinds = graph.apartment.kinds
     for type in dice.sample(list(FAMILIES), len(FAMILIES)):
@@ -234,18 +164,15 @@ class _Builder:
 
     def __init__(self, dice: Random, before: Graph | None = None) -> None:
         self.dice = dice
-        self.robot = 1 if before is None else before.robot
-        self.hands = (None, None) if before is None else before.hands
-        self.nodes: dict[int, Node] = {} if before is None else dict(before.apartment.nodes)
-        self.placed: dict[int, frozenset[tuple[Placing, int]]] = {} if before is None else dict(before.placed)
-        self.close: dict[int, frozenset[int]] = {} if before is None else dict(before.close)
-        self.states: dict[int, frozenset[str]] = {} if before is None else dict(before.states)
+        before = before or Graph(Apartment({}, 1), {}, {}, {}, {})
+        self.robot, self.hands = before.robot, before.hands
+        self.nodes, self.placed = dict(before.apartment.nodes), dict(before.placed)
+        self.close, self.states = dict(before.close), dict(before.states)
         self.holding: dict[int, int] = {}
         """The furniture that things can be laid in or on, each with its room."""
-        if before is not None:
-            for id in sorted(self.nodes):
-                if self.nodes[id].furniture and (room := before.room_of(id)) is not None:
-                    self._stands(id, room)
+        for id in sorted(self.nodes):
+            if self.nodes[id].furniture and (room := before.room_of(id)) is not None:
+                self._stands(id, room)
 
     def add(self, kind: str, category: str, properties: Sequence[str] = (), *placed: tuple[Placing, int]) -> int:
         """A new node, with its id."""
@@ -274,11 +201,8 @@ class _Builder:
             self.holding[id] = room
 
     def strew(self, goal: GraphGoal, kinds: Iterable[str] = LYING) -> None:
-        """What lies about of ``kinds``: at least what the goal wants, and none of that where it is wanted.
-
-        Where an apartment has none of the furniture that the habits name, things lie at any other, and without any on the
-        floor.
-        """
+        """What lies about of ``kinds``: at least what the goal wants, and none of that where it is wanted. Where an apartment
+        has none of the furniture that the habits name, things lie at any other, and without any on the floor."""
         wanted = {one.kind: one.count for one in goal.conditions if one.where}
         for kind in kinds:
             habits = LYING[kind]
@@ -311,51 +235,42 @@ class _Builder:
 
 def counts_of(classes: Classes) -> Counts:
     """The written habits for apartments that have these ``classes``: of others than made-up ones have, nothing is known."""
-    written = written_counts()
-    room = written.rooms["apartment"]
+    written, unknown = written_counts(), ObjectCount(1, 1, {})
+    room = written.rooms[APARTMENT]
     standing = {kind: has for kind, has in classes.items() if "GRABBABLE" not in has}
     holding = {kind: has for kind, has in standing.items() if not HOLDING.isdisjoint(has)}
     places = {kind: one for kind, one in room.receptacles.items() if kind in holding or kind in STANDING}
     places |= {kind: ReceptacleCount(1, 1, int("CAN_OPEN" in has), 1, 1) for kind, has in holding.items()}
-    unknown = ObjectCount(1, 1, {})
     objects: dict[str, ObjectCount] = {}
     for kind in classes:
         known = room.objects.get(modern(kind), unknown)
         called = {place: known.places[modern(place)] for place in standing if modern(place) in known.places}
         objects[kind] = replace(known, places={**known.places, **called})
-    can: dict[str, tuple[str, ...]] = {}
-    for kind, has in classes.items():
-        able = ("pickupable",) if "GRABBABLE" in has else ("toggleable",) if "HAS_SWITCH" in has else ()
-        can |= {kind: able} if able else {}
-    return replace(written, rooms={"apartment": RoomCount(1, 1, places, objects)}, can=can)
+    can = {kind: ("toggleable",) for kind, has in standing.items() if "HAS_SWITCH" in has}
+    can |= {kind: ("pickupable",) for kind in classes if kind not in standing}
+    return replace(
+        written, rooms={APARTMENT: RoomCount(1, 1, places, objects)}, can={kind: can[kind] for kind in classes if kind in can}
+    )
 
 
 @cache
 def written_counts() -> Counts:
     """The habits as a table: what a search by likelihood takes for the chance that a thing is at a place, or in a room."""
-    number = {one.kind: (one.least + one.most) / 2 for standing in STANDING.values() for one in standing}
-    opened = {one.kind: "CAN_OPEN" in one.properties for standing in STANDING.values() for one in standing}
-    room_of = {one.kind: room for room, standing in STANDING.items() for one in standing}
+    opened = {kind: "CAN_OPEN" in one.properties for kind, one in _FURNITURE.items()}
+    number = {kind: max(1.0, (one.least + one.most) / 2) for kind, one in _FURNITURE.items()}
     objects: dict[str, ObjectCount] = {}
     for kind, places in LYING.items():
         total = sum(places.values())
-        found = {place: Placement(weight, weight, round(total * max(1.0, number[place]))) for place, weight in places.items()}
+        found = {place: Placement(weight, weight, round(total * number[place])) for place, weight in places.items()}
         for room in STANDING:
             # What an unseen room shows at once.
-            weight = sum(weight for place, weight in places.items() if room_of[place] == room and not opened[place])
+            weight = sum(weight for place, weight in places.items() if ROOM_OF[place] == room and not opened[place])
             found[room] = Placement(weight, weight, total)
         objects[kind] = ObjectCount(total, total, found)
-    switched = [one.kind for standing in STANDING.values() for one in standing if "HAS_SWITCH" in one.properties]
     # Furniture of rooms that were not seen yet is looked for as well.
-    objects |= {kind: ObjectCount(1, 1, {room: Placement(1, 1, 1)}) for kind, room in room_of.items()}
-    places = {kind: ReceptacleCount(1, 1, int(opened[kind]), 1, 1) for kind in number}
+    objects |= {kind: ObjectCount(1, 1, {room: Placement(1, 1, 1)}) for kind, room in ROOM_OF.items()}
+    places = {kind: ReceptacleCount(1, 1, int(opens), 1, 1) for kind, opens in opened.items()}
     places |= {room: ReceptacleCount(1, 1, 0, 1, 1) for room in STANDING}
     can = dict.fromkeys(LYING, ("pickupable",))
-    can |= dict.fromkeys(switched, ("toggleable",))
-    return Counts(
-        "generated",
-        0,
-        "worlds/graphs/houses.py",
-        {"apartment": RoomCount(1, 1, places, objects)},
-        can,
-    )
+    can |= {kind: ("toggleable",) for kind, one in _FURNITURE.items() if "HAS_SWITCH" in one.properties}
+    return Counts("generated", 0, "worlds/graphs/houses.py", {APARTMENT: RoomCount(1, 1, places, objects)}, can)

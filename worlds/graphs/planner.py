@@ -14,10 +14,9 @@ from functools import lru_cache
 from itertools import chain
 from typing import cast
 
-from housequest.worlds.graphs.actions import Action, problem
 from housequest.worlds.graphs.env import Moment, advance, begun
 from housequest.worlds.graphs.goals import GraphGoal, met
-from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.graphs.graph import Action, Graph, problem
 from housequest.worlds.household.planner import Problem, shortest_way
 
 MOST_STATES = 8_000
@@ -32,8 +31,6 @@ def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: 
 
 
 class _Search(Problem[Moment, Action]):
-    """What is worth trying for one goal."""
-
     def __init__(self, graph: Graph, goal: GraphGoal) -> None:
         self.start = begun(graph)
         classes = graph.apartment.classes
@@ -42,7 +39,10 @@ class _Search(Problem[Moment, Action]):
         self.things = tuple(id for kind in sorted(self.wanted) for id in classes.get(kind, ()) if graph.node(id).carried)
         self.switched = tuple(id for one in goal.conditions if one.how == "turnOn" for id in classes.get(one.kind, ()))
         self.targets = tuple(dict.fromkeys(id for one in goal.conditions for id in classes.get(one.at, ())))
-        near = self._ever_near(graph)
+        walked = {*self.targets, *self.things, *(place for id in self.things for place in _places(graph, id))}
+        around = {other for id in walked for other in (*_places(graph, id), *graph.children(id, "INSIDE"))}
+        # All that the robot can come close to by the actions that are tried.
+        near = walked | around | graph.close.get(graph.robot, frozenset())
         self.apart = not any(graph.node(place).carried for id in self.things for place in _places(graph, id)) and all(
             graph.node(id).carried
             or all(
@@ -56,12 +56,6 @@ class _Search(Problem[Moment, Action]):
         self.closing = all("CAN_OPEN" in graph.node(id).properties for id in self.switched)
         rooms = {graph.room_of(id) for id in self.targets}
         self.at_room = next(iter(rooms)) if len(rooms) == 1 else None
-
-    def _ever_near(self, graph: Graph) -> frozenset[int]:
-        """All that the robot can come close to by the actions that are tried."""
-        walked = {*self.targets, *self.things, *(place for id in self.things for place in _places(graph, id))}
-        around = {other for id in walked for other in (*_places(graph, id), *graph.children(id, "INSIDE"))}
-        return frozenset(walked | around | graph.close.get(graph.robot, frozenset()))
 
     def estimate(self, moment: Moment) -> int:
         """Never more than the actions that are left until the goal is reached."""
@@ -98,24 +92,21 @@ class _Search(Problem[Moment, Action]):
             cost = int(place not in near and not (behind and (place, False) in offers)) + int(behind)
             room = graph.room_of(place)
             rooms.setdefault(None if room in known else room, []).append((cost, tuple(counts)))
-        collecting = _collecting(
-            self._lacking(graph), tuple((room is not None, tuple(sorted(of))) for room, of in rooms.items())
-        )
+        # What is at some target or in a hand counts as brought.
+        brought = [graph.node(id).kind for id in self.things if id in graph.held or self._settled(graph, id)]
+        lacking = (max(0, number - brought.count(kind)) for kind, number in zip(self.kinds, self.numbers, strict=True))
+        collecting = _collecting(tuple(lacking), tuple((room is not None, tuple(sorted(of))) for room, of in rooms.items()))
         fetches = max(collecting, -(-(unheld - min(here, 2 - len(graph.held))) // 2))
         shut = [id for id in self.targets if "CLOSED" in graph.state(id)]
         opening = int(unheld + held > 0 and "inside" in self.how.values() and len(shut) == len(self.targets))
         return arrivals + fetches + opening + int(entered)
 
-    def _lacking(self, graph: Graph) -> tuple[int, ...]:
-        """How many of each kind must still be grabbed, at least: what is at some target or in a hand counts as brought."""
-        brought = [graph.node(id).kind for id in self.things if id in graph.held or self._settled(graph, id)]
-        return tuple(max(0, number - brought.count(kind)) for kind, number in zip(self.kinds, self.numbers, strict=True))
-
     def key(self, moment: Moment) -> Hashable:
         """What tells one state from another, as far as the goal is concerned."""
         graph = moment.graph
         near = graph.close.get(graph.robot, frozenset())
-        lying = tuple(sorted((graph.node(id).kind, *_at(graph, id)) for id in self.things))
+        placed = ((id, graph.placed.get(id, ()) if id not in graph.held else (("held", 0),)) for id in self.things)
+        lying = tuple(sorted((graph.node(id).kind, *sorted(f"{how} {other}" for how, other in at)) for id, at in placed))
         opened = frozenset(id for id, states in graph.states.items() if "OPEN" in states)
         lit = frozenset(id for id in self.switched if "ON" in graph.state(id))
         held = tuple(sorted(graph.node(id).kind for id in graph.held))
@@ -136,7 +127,9 @@ class _Search(Problem[Moment, Action]):
         seen = _rooms_seen(moment)
         rooms = (room for room in graph.apartment.rooms if room not in seen)
         walks = (*rooms, *places, *(id for id in useful if not graph.parents(id, "ON") and not graph.enclosed(id)))
-        tried: list[Action] = [Action("walk to", id) for id in walks if id in moment.seen and not self._there(graph, id)]
+        tried: list[Action] = [
+            Action("walk to", id) for id in walks if id in moment.seen and id not in graph.close.get(graph.robot, frozenset())
+        ]
         tried += [Action("open", id) for id in places]
         tried += [Action("close", id) for id in self.switched]
         tried += [Action("switch on", id) for id in self.switched]
@@ -158,9 +151,6 @@ class _Search(Problem[Moment, Action]):
     def _settled(self, graph: Graph, id: int) -> bool:
         how = self.how[graph.node(id).kind]
         return any(target in self.targets for target in graph.parents(id, "INSIDE" if how == "inside" else "ON"))
-
-    def _there(self, graph: Graph, id: int) -> bool:
-        return id in graph.close.get(graph.robot, frozenset())
 
 
 _Offer = tuple[int, tuple[int, ...]]
@@ -188,9 +178,4 @@ def _places(graph: Graph, id: int) -> tuple[int, ...]:
 
 
 def _rooms_seen(moment: Moment) -> set[int | None]:
-    """The rooms of which something was seen."""
     return {moment.graph.room_of(id) for id in moment.seen if not moment.graph.node(id).room}
-
-
-def _at(graph: Graph, id: int) -> tuple[str, ...]:
-    return tuple(sorted(f"{how} {other}" for how, other in graph.placed.get(id, ()))) if id not in graph.held else ("held",)

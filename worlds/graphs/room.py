@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from housequest.worlds.graphs.graph import Graph
-from housequest.worlds.graphs.sight import lies
+from housequest.worlds.graphs.text import lies
 from housequest.worlds.household.belief import Openness
 from housequest.worlds.rooms.plans import Furnished, apartment
 from housequest.worlds.rooms.room import Holder, Room, Situation

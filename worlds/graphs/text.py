@@ -1,16 +1,65 @@
-"""The words of the world: commands, and what is answered."""
+"""What the robot sees, and the words of the world: commands, and what is answered.
+
+It sees all that is in its room and not behind a closed door, and what it opens from there.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 
-from housequest.worlds.graphs.actions import Action, Verb
-from housequest.worlds.graphs.graph import HOLDING, Graph
-from housequest.worlds.graphs.sight import beside, lies, shown_by, visible
+from housequest.worlds.graphs.goals import listed
+from housequest.worlds.graphs.graph import HOLDING, Action, Graph, Placed, Placing
 from housequest.worlds.household.belief import by_name
 from housequest.worlds.text import with_article
+
+
+def visible(graph: Graph) -> frozenset[int]:
+    """What can be named and is in sight, with the room itself and what is held."""
+    room = graph.room_of(graph.robot)
+    assert room is not None
+    names, found, waiting = graph.apartment.names, {room, *graph.held}, [room, *graph.held]
+    while waiting:
+        above = waiting.pop()
+        shut = above != room and "CLOSED" in graph.state(above)
+        for id in graph.holds.get(above, ()):
+            if id in found or (shut and ("INSIDE", above) in graph.placed[id]):
+                continue
+            # What is in a room is so at any depth: it is seen if nothing that it is in or on hides it.
+            if len(graph.placed[id]) == 1 or not graph.enclosed(id):
+                found.add(id)
+                waiting.append(id)
+    return frozenset(id for id in found if id in names)
+
+
+def shown_by(graph: Graph, id: int) -> frozenset[int]:
+    """What can be named of all that is on and in a thing, and not behind a closed door; what is within reach may be in another
+    room."""
+    return frozenset(one for one in graph.load(id) if one in graph.apartment.names and not graph.enclosed(one))
+
+
+def examinable(graph: Graph, seen: frozenset[int]) -> frozenset[int]:
+    """What of ``seen`` the robot can look at from close by: its room, and what is within reach and not behind a closed door."""
+    here = graph.room_of(graph.robot)
+    return frozenset(id for id in seen if (id == here if graph.node(id).room else graph.reached(id) and not graph.enclosed(id)))
+
+
+def lies(graph: Graph, id: int) -> tuple[Placing, int] | None:
+    """Where a thing is, as people say it: in what holds it, else on what is under it; None if it is only in a room."""
+    placed: Placed = graph.placed.get(id, frozenset())
+    named = [one for one in placed if one[1] in graph.apartment.names]
+    return min((one for one in named if not graph.node(one[1]).room), default=None)  # INSIDE sorts before ON
+
+
+def beside(graph: Graph, id: int, seen: frozenset[int]) -> tuple[list[int], list[int]]:
+    """What of ``seen`` lies on something, and what in it, by name."""
+    inner = sorted(
+        seen.difference(graph.held).intersection(graph.children(id)), key=lambda one: by_name(graph.apartment.names[one])
+    )
+    on, inside = ([one for one in inner if lies(graph, one) == (how, id)] for how in ("ON", "INSIDE"))
+    return on, inside
+
 
 MANUAL = """look
 inventory
@@ -25,43 +74,39 @@ switch off THING
 examine THING"""
 """The forms of the commands."""
 NO_COMMAND = f"This is no command. There are: {', '.join(MANUAL.splitlines())}."
+
+
 _LONGEST = 200
-_NAME = r"[A-Za-z0-9_-]{1,60} [0-9]{1,6}"
-_ONE = re.compile(rf"(?P<verb>walk to|grab|open|close|switch on|switch off|examine) (?P<thing>{_NAME})", re.ASCII)
-_PUT = re.compile(rf"put (?P<thing>{_NAME}) (?P<how>in|on) (?P<where>{_NAME})", re.ASCII)
-_SHOWN = {"CLOSED": "closed", "OPEN": "open", "ON": "on", "OFF": "off"}
+NAME = r"[A-Za-z0-9_-]{1,60} [0-9]{1,6}"
+_COMMAND = re.compile(
+    rf"(?P<bare>look|inventory)|(?P<verb>walk to|grab|open|close|switch on|switch off|examine) (?P<thing>{NAME})"
+    rf"|put (?P<put>{NAME}) (?P<how>in|on) (?P<where>{NAME})",
+    re.ASCII,
+)
 
 
 def read_command(text: str) -> tuple[str, ...] | None:
     """The verb of a command and the names in it; None for any other text."""
     text = text.strip()
-    if len(text) > _LONGEST:
+    found = _COMMAND.fullmatch(text) if len(text) <= _LONGEST else None
+    if found is None:
         return None
-    if text in ("look", "inventory"):
-        return (text,)
-    if (found := _ONE.fullmatch(text)) is not None:
-        return found["verb"], found["thing"]
-    if (found := _PUT.fullmatch(text)) is not None:
-        return f"put {found['how']}", found["thing"], found["where"]
-    return None
+    bare, verb, thing, put, how, where = found.groups()
+    return (bare,) if bare else (verb, thing) if verb else (f"put {how}", put, where)
 
 
 def written(graph: Graph, action: Action) -> str:
     """An action as a command."""
-    names = graph.apartment.names
+    names, verb = graph.apartment.names, action.verb
     if action.where is None:
-        return f"{action.verb} {names[action.thing]}"
-    return f"put {names[action.thing]} {action.verb.removeprefix('put ')} {names[action.where]}"
+        return f"{verb} {names[action.thing]}"
+    return f"put {names[action.thing]} {verb.removeprefix('put ')} {names[action.where]}"
 
 
 def told_opening(graph: Graph) -> str:
     """The apartment's rooms, what is seen at first, and what is held."""
-    names = graph.apartment.names
-    parts = [
-        f"You are in an apartment with {_listed([with_article(names[id]) for id in graph.apartment.rooms])}.",
-        told_room(graph),
-    ]
-    parts += [told_held(graph)] if graph.held else []
+    rooms = listed([with_article(graph.apartment.names[id]) for id in graph.apartment.rooms])
+    parts = [f"You are in an apartment with {rooms}.", told_room(graph), *([told_held(graph)] if graph.held else [])]
     return " ".join((*parts, *(told for id in graph.held for told in _told_load(graph, id, visible(graph), empty=False))))
 
 
@@ -73,14 +118,14 @@ def told_room(graph: Graph) -> str:
     furniture = [_shown(graph, id) for id in there if graph.node(id).furniture]
     loose = [_shown(graph, id) for id in there if not graph.node(id).furniture and lies(graph, id) is None]
     parts = [f"You are in the {names[room]}."]
-    parts += [f"Its furniture: {_listed(furniture)}."] if furniture else []
-    parts += [f"Also in it: {_listed(loose)}."] if loose else []
+    parts += [f"Its furniture: {listed(furniture)}."] if furniture else []
+    parts += [f"Also in it: {listed(loose)}."] if loose else []
     return " ".join((*parts, *(told for id in there for told in _told_contents(graph, id, seen, empty=False))))
 
 
 def told_held(graph: Graph) -> str:
     """What the robot holds."""
-    return f"You hold {_listed([with_article(graph.apartment.names[id]) for id in graph.held])}."
+    return f"You hold {listed([with_article(graph.apartment.names[id]) for id in graph.held])}."
 
 
 def told_thing(graph: Graph, id: int) -> str:
@@ -117,19 +162,7 @@ def told_done(before: Graph, action: Action, now: Graph) -> str:
             return f"You put {the} {verb.removeprefix('put ')} the {before.apartment.names[action.where]}."
 
 
-def verbs_of(graph: Graph, id: int) -> Iterator[Verb]:
-    """The verbs that could be meant for a thing, but walking to it and putting it somewhere."""
-    properties = graph.node(id).properties
-    if "GRABBABLE" in properties:
-        yield "grab"
-    if "CAN_OPEN" in properties:
-        yield from ("open", "close")
-    if "HAS_SWITCH" in properties:
-        yield from ("switch on", "switch off")
-
-
 def _told_load(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) -> Iterator[str]:
-    """What lies on and in a thing, and on and in that."""
     yield from _told_contents(graph, id, seen, empty=empty)
     for one in chain.from_iterable(beside(graph, id, seen)):
         yield from _told_load(graph, one, seen, empty=False)
@@ -141,9 +174,9 @@ def _told_contents(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) 
     on, inside = beside(graph, id, seen)
     shut = "CLOSED" in graph.state(id)
     if on:
-        yield f"On the {name}, you see {_listed([_shown(graph, one) for one in on])}."
+        yield f"On the {name}, you see {listed([_shown(graph, one) for one in on])}."
     if inside:
-        yield f"In the {name}, you see {_listed([_shown(graph, one) for one in inside])}."
+        yield f"In the {name}, you see {listed([_shown(graph, one) for one in inside])}."
     if shut or on or inside or graph.enclosed(id):
         return
     if {"CAN_OPEN", "CONTAINERS"} <= properties:
@@ -153,20 +186,11 @@ def _told_contents(graph: Graph, id: int, seen: frozenset[int], *, empty: bool) 
 
 
 def _states(graph: Graph, id: int) -> list[str]:
-    """How a thing stands that can be opened or switched."""
-    node, state = graph.node(id), graph.state(id)
-    wanted = (("OPEN", "CLOSED") if "CAN_OPEN" in node.properties else ()) + (
-        ("ON", "OFF") if "HAS_SWITCH" in node.properties else ()
-    )
-    return [_SHOWN[one] for one in wanted if one in state]
+    properties, state = graph.node(id).properties, graph.state(id)
+    pairs = (("CAN_OPEN", ("OPEN", "CLOSED")), ("HAS_SWITCH", ("ON", "OFF")))
+    return [one.lower() for needed, wanted in pairs if needed in properties for one in wanted if one in state]
 
 
 def _shown(graph: Graph, id: int) -> str:
     states = ", ".join(_states(graph, id))
     return f"{with_article(graph.apartment.names[id])}{f' ({states})' if states else ''}"
-
-
-def _listed(things: Sequence[str]) -> str:
-    if len(things) < 2:
-        return things[0] if things else "nothing"
-    return f"{', '.join(things[:-1])} and {things[-1]}"

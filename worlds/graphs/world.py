@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from housequest.worlds.base import Env, Policy, Task, World
 from housequest.worlds.env import unwrapped
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, Unsupported, nearest, shown
-from housequest.worlds.graphs.env import GraphEnv
-from housequest.worlds.graphs.expert import GraphExpert
+from housequest.worlds.graphs.env import FORMS, TURNS, GraphEnv, SkillEnv, skills_in
+from housequest.worlds.graphs.expert import GraphExpert, SkillExpert
 from housequest.worlds.graphs.files import TaskFile, WahTask, read_apartment, read_tasks
-from housequest.worlds.graphs.goals import GraphGoal
+from housequest.worlds.graphs.goals import GraphGoal, sentence
 from housequest.worlds.graphs.graph import Classes, Graph
 from housequest.worlds.graphs.household import HOUSEHOLD, GraphHousehold
 from housequest.worlds.graphs.houses import SEEDS, VERSION, House, laid_out, make_apartment, make_task
-from housequest.worlds.graphs.metrics import METRICS
 from housequest.worlds.graphs.planner import plan
-from housequest.worlds.graphs.sentences import sentence
-from housequest.worlds.graphs.skill_expert import SkillExpert
-from housequest.worlds.graphs.skills import FORMS, TURNS, SkillEnv, skills_in
 from housequest.worlds.graphs.text import MANUAL
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.counts import SEARCHES, SearchPrior
@@ -34,6 +30,29 @@ from housequest.worlds.tasks import EndlessTasks, is_made_up, parse_goal_source,
 
 if TYPE_CHECKING:
     from housequest.worlds.rooms.room import Room, Situation
+from housequest.worlds.base import Metric, Played
+
+
+def _success(played: Played) -> tuple[float, float]:
+    return float(played.won), 1.0
+
+
+def _subgoals(played: Played) -> tuple[float, float]:
+    """The share of a task's subgoals; of a task whose goal is not known, because it was not played, none is reached."""
+    return (played.met / played.conditions if played.conditions else float(played.won)), 1.0
+
+
+METRICS = (
+    Metric("sr", "SR", "SR: the share of tasks in which all subgoals are reached.", _success),
+    Metric(
+        "subgoal_sr",
+        "Subgoal SR",
+        "Subgoal SR: the share of a task's wanted things that are where they should be, at the one place where most are, "
+        "averaged over tasks, as LoTa-Bench computes it for WAH-NL.",
+        _subgoals,
+    ),
+)
+
 
 _NAME = "household-graph"
 PUBLISHED = {"train": 250, "test": 100}
@@ -218,7 +237,6 @@ class GraphWorld(World):
 
 
 def _files(data: Path) -> dict[str, Path]:
-    """The files of tasks at a path, by split."""
     try:
         found = sorted(data.glob(f"{_PREFIX}*.json")) if data.is_dir() else [data] if data.exists() else []
     except (OSError, ValueError):

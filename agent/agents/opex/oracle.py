@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from housequest.agent.agents.bodies import BodyPlayer
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.alfred.robot import RobotBody, RobotState
-from housequest.agent.alfred.seeing.oracle import skills_of
+from housequest.agent.alfred.seeing.state import skills_of
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from housequest.agent.episodes import events
 from housequest.agent.skills.controller import Done, Execute, Failed

@@ -1,28 +1,111 @@
-"""Planners that write ALFRED's plans themselves: one copies the most similar plan, others prompt a language model."""
+"""Planners that write ALFRED's plans themselves, and the examples that they choose from: one copies the most similar plan,
+others prompt a language model.
+"""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
-from typing import Any, ClassVar, Literal, Protocol
+from itertools import dropwhile, groupby, takewhile
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import ConfigDict
 
+from housequest.agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
 from housequest.agent.agents.socratic.roles import DECOMPOSER, QUESTIONER, dialogue_text
 from housequest.agent.agents.socratic.roles import PACKAGE as SOCRATIC
-from housequest.agent.alfred.plans.pool import Choice, PlanTask, Pool
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Message, Model, Timing
+from housequest.agent.models.embeddings import Embedder, EmbeddingIndex
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, load_prompt
-from housequest.worlds.alfred.model import Cause, Execution, Scene, able, execute, receptacles_of
-from housequest.worlds.alfred.plans import ARGUMENTS, Plan, PlanError, plan_text, read_loosely, read_plan
-from housequest.worlds.alfred.tasks import Instruction
-from housequest.worlds.alfworld.text import load_counts
+from housequest.agent.skills.skill import Skill, Verb
+from housequest.knowledge.selection import Bm25, at_random, best, stratified
+from housequest.worlds.alfred.model import (
+    ARGUMENTS,
+    LONGEST_PLAN,
+    ActionName,
+    Cause,
+    Execution,
+    Plan,
+    PlanError,
+    PlanStep,
+    Scene,
+    able,
+    execute,
+    plan_text,
+    read_loosely,
+    read_plan,
+    receptacles_of,
+)
+from housequest.worlds.alfred.tasks import Demonstration, Instruction
+from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.options import Scalar, option
+
+Choice = Literal["bm25", "random", "stratified", "embeddings"]
+"""How examples are chosen: by similarity of words or of embeddings, or drawn from all or evenly from each task type."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanTask:
+    """One instruction of a demonstration: to plan for, or an example with its annotated plan."""
+
+    demonstration: Demonstration
+    instruction: Instruction
+
+    @property
+    def id(self) -> str:
+        """The demonstration's id and the annotator."""
+        return f"{self.demonstration.id}#{self.instruction.annotator}"
+
+    @property
+    def type(self) -> str:
+        return self.demonstration.type
+
+    @property
+    def goal(self) -> str:
+        return self.instruction.goal
+
+
+def plan_tasks(demonstrations: Iterable[Demonstration]) -> tuple[PlanTask, ...]:
+    """Every instruction of every demonstration."""
+    return tuple(PlanTask(one, instruction) for one in demonstrations for instruction in one.instructions)
+
+
+def drawn(examples: Sequence[PlanTask], most: int | None, seed: int) -> tuple[PlanTask, ...]:
+    """``most`` of ``examples``, stratified by task type (LLM-Planner, section 5.3); all of them for None."""
+    return tuple(examples) if most is None else stratified(examples, most, str(seed))
+
+
+class Pool:
+    """Examples to choose from, indexed once by their goals or (``stepwise``) with the step instructions. Similarity is that of
+    the ``embedder``'s vectors, if there is one, or BM25."""
+
+    def __init__(self, examples: Sequence[PlanTask], *, stepwise: bool = False, embedder: Embedder | None = None) -> None:
+        self.examples = tuple(examples)
+        told = [example.instruction.text(stepwise=stepwise) for example in examples]
+        self._words = Bm25.over(told)
+        self._vectors = EmbeddingIndex(told, embedder) if embedder else None
+        self._origins = Counter(example.demonstration.id for example in examples)
+
+    async def nearest(self, text: str, most: int, *, without: str) -> tuple[PlanTask, ...]:
+        """The ``most`` examples most similar to ``text``, best first, without those of the demonstration ``without``. Raises
+        ``ModelError`` where an embedding model fails."""
+        scores = await self._vectors.likeness(text) if self._vectors else self._words.scores(text)
+        found = best(self.examples, scores, most + self._origins[without])
+        return tuple(example for example in found if example.demonstration.id != without)[:most]
+
+    async def choose(self, choice: Choice, text: str, most: int, seed: int, *, without: str) -> tuple[PlanTask, ...]:
+        """``most`` examples for ``text`` in the order of a prompt: the most similar one last, next to the question."""
+        if choice in ("bm25", "embeddings"):
+            return (await self.nearest(text, most, without=without))[::-1]
+        others = [example for example in self.examples if example.demonstration.id != without]
+        return (at_random if choice == "random" else stratified)(others, most, f"{seed} {text}")
+
 
 PACKAGE = "housequest.agent.alfred.plans"
 
@@ -55,11 +138,10 @@ class PlannerSettings:
     decompose: Literal["questions", "chain-of-thought", "none"] = option("questions")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannerSort:
+class PlannerSort(NamedTuple):
     """What kind of planner a name means: where its ``defaults`` differ, and what it ``takes`` that not every planner does."""
 
-    defaults: Mapping[str, Scalar] = field(default_factory=dict[str, Scalar])
+    defaults: Mapping[str, Scalar] = {}
     takes: frozenset[str] = frozenset()
     needs_model: bool = True
 
@@ -77,7 +159,6 @@ PLANNERS: dict[str, PlannerSort] = {
 
 
 def _read(text: str) -> Plan:
-    """Read a plan as it should be written, or else the plan among other words."""
     with suppress(PlanError):
         return read_plan(text)
     try:
@@ -105,63 +186,33 @@ class PlanProposal:
     revisions: int = 0
 
 
-class Planner(Protocol):
-    """Writes whole plans; safe to call concurrently."""
-
-    async def plan(self, task: PlanTask) -> PlanProposal:
-        """Plan for the task's instruction, without examples of its demonstration. Raises ``ModelError``."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
-class NearestPlanner:
-    """Copies the plan of the most similar example. It calls no model: the baseline that a model has to beat."""
+class Planner(ABC):
+    """Writes whole plans by examples of the ``pool``; safe to call concurrently."""
 
     pool: Pool
     settings: PlannerSettings
 
+    @abstractmethod
     async def plan(self, task: PlanTask) -> PlanProposal:
-        """Plan for the task's instruction, without examples of its demonstration."""
+        """Plan for the task's instruction, without examples of its demonstration. Raises ``ModelError``."""
+
+
+class NearestPlanner(Planner):
+    """Copies the plan of the most similar example. It calls no model: the baseline that a model has to beat."""
+
+    async def plan(self, task: PlanTask) -> PlanProposal:
         text = task.instruction.text(stepwise=self.settings.steps)
         found = await self.pool.nearest(text, 1, without=task.demonstration.id)
         return PlanProposal(found[0].demonstration.plan) if found else PlanProposal(None, "There is no example to copy.")
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """Asks a model for the parts of one plan, and keeps the ``calls``."""
+class PromptingPlanner(Planner):
+    """A planner that prompts a language model with examples."""
 
     model: Model
-    sampling: Sampling
-    calls: list[events.ModelCall] = field(default_factory=list[events.ModelCall])
-
-    async def ask(self, role: Role[Any], system: str, question: str) -> Answer[Any]:
-        """One question of a conversation of its own. Raises ``ModelError``."""
-
-        def listen(body: object, timing: Timing | None = None) -> None:
-            del timing  # timings are not part of a result
-            if isinstance(body, events.ModelCall):
-                self.calls.append(body)
-
-        return await ask(role, self.model, (Message("system", system),), question, listen, self.sampling)
-
-    def proposal(self, plan: Plan | None, reason: str = "", executed: Plan | None = None, revisions: int = 0) -> PlanProposal:
-        """A proposal with the calls so far."""
-        return PlanProposal(plan, reason, tuple(self.calls), executed, revisions)
-
-
-@dataclass(frozen=True, slots=True)
-class PromptingPlanner(ABC):
-    """A planner that prompts a language model with examples of the ``pool``."""
-
-    model: Model
-    pool: Pool
-    settings: PlannerSettings
     seed: int
-
-    @abstractmethod
-    async def plan(self, task: PlanTask) -> PlanProposal:
-        """Plan for the task's instruction, without examples of its demonstration. Raises ``ModelError``."""
 
     def asking(self, bias: tuple[tuple[str, float], ...] = ()) -> Asking:
         """What asks for one plan."""
@@ -171,6 +222,28 @@ class PromptingPlanner(ABC):
         """The examples that a prompt shows for ``task``, in their order."""
         own, text = self.settings, task.instruction.text(stepwise=self.settings.steps)
         return await self.pool.choose(own.choose, text, own.shots, self.seed, without=task.demonstration.id)
+
+
+class Asking:
+    """Asks a model for the parts of one plan, and keeps the calls."""
+
+    def __init__(self, model: Model, sampling: Sampling) -> None:
+        self._model, self._sampling = model, sampling
+        self._calls: list[events.ModelCall] = []
+
+    async def ask(self, role: Role[Any], system: str, question: str) -> Answer[Any]:
+        """One question of a conversation of its own. Raises ``ModelError``."""
+
+        def listen(body: object, timing: Timing | None = None) -> None:
+            del timing  # timings are not part of a result
+            if isinstance(body, events.ModelCall):
+                self._calls.append(body)
+
+        return await ask(role, self._model, (Message("system", system),), question, listen, self._sampling)
+
+    def proposal(self, plan: Plan | None, reason: str = "", executed: Plan | None = None, revisions: int = 0) -> PlanProposal:
+        """A proposal with the calls so far."""
+        return PlanProposal(plan, reason, tuple(self._calls), executed, revisions)
 
 
 class InContextPlanner(PromptingPlanner):
@@ -183,7 +256,10 @@ class InContextPlanner(PromptingPlanner):
     async def plan(self, task: PlanTask) -> PlanProposal:
         own, scene = self.settings, task.demonstration.scene
         biased = own.bias and (await self.model.capabilities()).bias
-        bias = tuple((text, own.bias) for text in _favoured(scene)) if biased else ()
+        held = {thing.kind for thing in scene.things} | scene.receptacles
+        # Names stand behind a space, which many vocabularies make part of a token.
+        favoured = (*ARGUMENTS, *(f" {name}" for name in sorted(held)))
+        bias = tuple((text, own.bias) for text in favoured) if biased else ()
         asking, shots = self.asking(bias), await self.shots(task)
         answer = await asking.ask(ALFRED_PLAN, instructions(), question(own, shots, task.instruction))
         first: Plan | None = answer.value
@@ -214,7 +290,10 @@ class SocraticPlanner(PromptingPlanner):
         own, asking, found = self.settings, self.asking(), ""
         if own.decompose != "none":
             questions = own.decompose == "questions"
-            prompt, household = load_prompt(SOCRATIC, _DECOMPOSERS[own.decompose]), load_prompt(SOCRATIC, "socratic")
+            prompt, household = (
+                load_prompt(SOCRATIC, f"socratic_{'questioner' if questions else 'decomposer'}"),
+                load_prompt(SOCRATIC, "socratic"),
+            )
             system = prompt.render("system", rules=household.render("rules"), subtask=household.render("subtask"))
             told = prompt.render("task", goal=task.instruction.text(stepwise=own.steps))
             answer = await asking.ask(QUESTIONER if questions else DECOMPOSER, system, told)
@@ -227,24 +306,17 @@ class SocraticPlanner(PromptingPlanner):
         return asking.proposal(answer.value, answer.reason)
 
 
-_DECOMPOSERS = {"questions": "socratic_questioner", "chain-of-thought": "socratic_decomposer"}
-
-
 def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: Instruction, known: str = "") -> str:
     """The prompt: examples with their plans, the instruction, and what is ``known`` beside it."""
     prompt = load_prompt(PACKAGE, "alfred_plan")
-    shown = [
-        f"{_told(one.instruction, settings)}\n{prompt.render('plan', plan=plan_text(one.demonstration.plan))}" for one in shots
-    ]
-    asked = "\n".join(filter(None, (_told(instruction, settings), known, prompt.render("ask"))))
-    return "\n\n".join([*shown, asked])
 
+    def told(one: Instruction) -> str:
+        if not settings.steps:
+            return prompt.render("task", goal=one.goal)
+        return prompt.render("instructions", goal=one.goal, steps=" ".join(one.steps))
 
-def _told(instruction: Instruction, settings: PlannerSettings) -> str:
-    prompt = load_prompt(PACKAGE, "alfred_plan")
-    if not settings.steps:
-        return prompt.render("task", goal=instruction.goal)
-    return prompt.render("instructions", goal=instruction.goal, steps=" ".join(instruction.steps))
+    shown = [f"{told(one.instruction)}\n{prompt.render('plan', plan=plan_text(one.demonstration.plan))}" for one in shots]
+    return "\n\n".join([*shown, "\n".join(filter(None, (told(instruction), known, prompt.render("ask"))))])
 
 
 def _grounding(done: Plan, outcome: Execution, scene: Scene, *, feedback: bool) -> str:
@@ -264,11 +336,6 @@ _NOT_FOUND: dict[Cause, str] = {"not here": "not found", "not in this room": "no
 """A robot that does not find a thing cannot know whether the room has one."""
 
 
-def _favoured(scene: Scene) -> list[str]:
-    """Allowed actions, and what the room holds; names stand behind a space, which many vocabularies make part of a token."""
-    return [*ARGUMENTS, *(f" {name}" for name in sorted({thing.kind for thing in scene.things} | scene.receptacles))]
-
-
 @cache
 def instructions() -> str:
     """The system message: actions, what a robot can do, and how things are named."""
@@ -276,3 +343,107 @@ def instructions() -> str:
     return load_prompt(PACKAGE, "alfred_plan").render(
         "system", objects=", ".join(sorted(kinds)), places=", ".join(sorted(receptacles_of(None)))
     )
+
+
+_LOTA = "housequest.agent.agents.lota"
+
+
+_VERBS: dict[ActionName, Verb] = {
+    "GotoLocation": "find",
+    "PickupObject": "pick",
+    "PutObject": "put",
+    "SliceObject": "slice",
+    "CleanObject": "clean",
+    "HeatObject": "heat",
+    "CoolObject": "cool",
+    "ToggleObject": "use",
+}
+
+
+_ACTIONS: dict[Verb, ActionName] = {verb: action for action, verb in _VERBS.items()}
+"""What a skill means in a plan; opening and closing are implied there."""
+
+
+_VERB = "|".join(VERBS)
+
+
+_SKILL = re.compile(rf"(?:robot\s*:)?\s*(?:\d{{1,3}}\s*[.):])?\s*(?P<verb>{_VERB})\s+(?P<name>.+)", re.IGNORECASE)
+
+
+_NAME = re.compile(r"[a-z]+")
+
+
+_ARTICLES = frozenset({"a", "an", "the"})
+
+
+_BEFORE_PLACES = frozenset({"at", "from", "in", "inside", "into", "on", "onto", "with"})
+
+
+_AFTER_NAMES = frozenset({"and", "beside", "by", "down", "for", "near", "next", "that", "then", "to", "until", "which"})
+
+
+_LONGEST_NAME = 40
+
+
+_MOST_ITEMS = 200
+
+
+def skills_of(plan: Plan) -> str:
+    """A plan as the list of skills that LoTa's examples show; a thing is put where the robot went last."""
+    skills: list[str] = []
+    at: str | None = None
+    for step in plan:
+        if step.action == "PutObject" and step.receptacle != at:
+            skills.append(Skill("find", step.receptacle).text)
+        at = step.thing if step.action == "GotoLocation" else step.receptacle or at
+        skills.append(Skill(_VERBS[step.action], step.thing).text)
+    return " ".join(f"{number}. {skill}," for number, skill in enumerate(skills, 1)) + f" {len(skills) + 1}. {DONE}."
+
+
+def read_skills(text: str) -> Plan:
+    """Read a list of skills as a plan, up to "done"; what does not begin as a skill is left out. Raises ``ReplyError``."""
+    plan: list[PlanStep] = []
+    at = ""
+    for item in BETWEEN.split(text, _MOST_ITEMS)[:_MOST_ITEMS]:
+        said = item.strip()[:200]
+        if len(words := _NAME.findall(said.lower())) <= 2 and words[-1:] == [DONE]:
+            break
+        found = _SKILL.match(said)
+        action = _ACTIONS.get(VERBS[" ".join(found["verb"].lower().split())]) if found else None
+        if found is None or action is None:
+            continue
+        # The thing that a skill names, and the place if it names one: "the mug in the coffee machine".
+        words = [word for word in _NAME.findall(found["name"].lower()) if word not in _ARTICLES]
+        behind = dropwhile(_BEFORE_PLACES.__contains__, dropwhile(lambda word: word not in _BEFORE_PLACES, words))
+        name, place = (
+            "".join(takewhile(lambda word: word not in _BEFORE_PLACES | _AFTER_NAMES, some))[:_LONGEST_NAME]
+            for some in (words, behind)
+        )
+        if action == "GotoLocation":
+            at = name
+        # Before it went anywhere, what is put down goes nowhere: to a place of its own name.
+        plan.append(PlanStep(action, name, (place or at or name) if action == "PutObject" else None))
+    if not plan:
+        raise ReplyError("there is no skill of the list in it.")
+    if len(plan) > LONGEST_PLAN:
+        raise ReplyError(f"a list of {len(plan)} skills does not end; at most {LONGEST_PLAN} are read.")
+    return tuple(plan)
+
+
+SKILL_LIST: Role[Plan] = Role("skill_list", read_skills, stop=("\nHuman:",))
+
+
+class LotaPlanner(PromptingPlanner):
+    """Asks for the whole list of skills at once, with examples in their words; one call, or two if it cannot be read."""
+
+    async def plan(self, task: PlanTask) -> PlanProposal:
+        own, prompt, asking = self.settings, load_prompt(_LOTA, "selector"), self.asking()
+        skills = ", ".join((*(skill.text for skill in fixed_skills(HOUSEHOLD).skills), DONE))
+        system = f"{prompt.render('system')}\n{prompt.render('whole', skills=skills)}"
+        shown = [
+            prompt.render("example", goal=one.instruction.text(stepwise=own.steps), skills=skills_of(one.demonstration.plan))
+            for one in await self.shots(task)
+        ]
+        goal = prompt.render("opening", goal=task.instruction.text(stepwise=own.steps))
+        answer = await asking.ask(SKILL_LIST, system, "\n".join((*shown, goal, prompt.render("first"))))
+        return asking.proposal(answer.value, answer.reason)

@@ -1,18 +1,28 @@
-"""The report of a run over ALFRED's instructions."""
+"""The reports of runs over ALFRED's instructions, and of sweeps over planners, pools or numbers of examples, each arm a run."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from statistics import fmean
 
 from housequest.agent.alfred.plans.planners import PLANNERS
-from housequest.agent.alfred.plans.run import PlanManifest
-from housequest.agent.alfred.plans.work import PlanResult
+from housequest.agent.alfred.plans.work import (
+    PlanManifest,
+    PlanResult,
+    PlanRun,
+    make_run,
+    read_manifest,
+    read_rows,
+    verify_plans,
+)
+from housequest.agent.evaluation.analysis.arms import arms_card
 from housequest.agent.evaluation.analysis.failures import counted, told
-from housequest.agent.evaluation.analysis.statistics import Interval, clustered
+from housequest.agent.evaluation.analysis.run import shared_card
+from housequest.agent.evaluation.analysis.statistics import clustered
+from housequest.agent.evaluation.parts import RunFamily
 from housequest.agent.evaluation.render.table import (
     Column,
     Report,
@@ -25,8 +35,11 @@ from housequest.agent.evaluation.render.table import (
     wrapped,
 )
 from housequest.agent.evaluation.runs.spec import selection_text
+from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.scoring import LEVELS, TASK_TYPES
+from housequest.worlds.alfred.tasks import read_split
+from housequest.worlds.errors import ConfigurationError
 
 
 def plan_card(manifest: PlanManifest) -> dict[str, str]:
@@ -54,32 +67,18 @@ def plan_card(manifest: PlanManifest) -> dict[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True)
 class Share:
-    """A count out of a total of plans. ``demonstrations`` has both for each: its instructions say the same in other words."""
+    """How many of some plans have what the ``field`` of their result says, and what share that is; None of no plans."""
 
-    count: int
-    total: int
-    demonstrations: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, rows: Sequence[PlanResult], counts: Callable[[PlanResult], bool]) -> Share:
-        """The share of ``rows`` that count."""
+    def __init__(self, rows: Sequence[PlanResult], field: str) -> None:
         found: dict[str, list[bool]] = {}
         for row in rows:
-            found.setdefault(row.task.partition("#")[0], []).append(counts(row))
+            found.setdefault(row.task.partition("#")[0], []).append(getattr(row, field))
         each = tuple((sum(one), len(one)) for one in found.values())
-        return cls(sum(count for count, _ in each), len(rows), each)
-
-    @property
-    def value(self) -> float | None:
-        """The share; None where the total is 0."""
-        return self.count / self.total if self.total else None
-
-    @property
-    def interval(self) -> Interval | None:
-        """The 95 % interval over demonstrations, whose instructions count as one as far as they come out alike."""
-        return clustered(self.demonstrations) if self.total else None
+        self.count = sum(count for count, _ in each)
+        self.value = self.count / len(rows) if rows else None
+        # Instructions of one demonstration say the same in other words: they count as one as far as they come out alike.
+        self.interval = clustered(each) if rows else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,34 +86,43 @@ class PlanFigures:
     """The figures of a group of instructions. ``conditions`` is the mean share of goal conditions met.
 
     ``executed`` and ``executed_reaches`` are exact and goal-reaching of what was carried out, where failed plans were made
-    again; else 0.
+    again (``replanned``); else 0.
     """
 
     total: int
     exact: Share
     reaches: Share
     wherever: Share
-    conditions: float | None
     executed: Share
     executed_reaches: Share
+    conditions: float | None
     revisions: int
+    replanned: bool
 
     @classmethod
-    def of(cls, rows: Sequence[PlanResult]) -> PlanFigures:
+    def of(cls, rows: Sequence[PlanResult], *, replanned: bool = False) -> PlanFigures:
         """The figures of ``rows``."""
         named = ("exact", "reaches", "wherever", "executed_exact", "executed_reaches")
-        exact, reaches, wherever, executed, executed_reaches = (Share.of(rows, attrgetter(name)) for name in named)
+        exact, reaches, wherever, executed, carried = (Share(rows, name) for name in named)
         conditions = fmean(row.met / row.conditions for row in rows) if rows else None
         revisions = sum(row.revisions for row in rows)
-        return cls(len(rows), exact, reaches, wherever, conditions, executed, executed_reaches, revisions)
+        return cls(len(rows), exact, reaches, wherever, executed, carried, conditions, revisions, replanned)
+
+    def data(self) -> dict[str, object]:
+        """The figures as plain data; those of what was carried out only where plans were made again."""
+        named = {"exact": self.exact, "goal_reaching": self.reaches, "wherever": self.wherever}
+        if self.replanned:
+            named |= {"executed_exact": self.executed, "executed_goal_reaching": self.executed_reaches}
+        shares = {name: {"count": one.count, "share": one.value, "interval": ends(one.interval)} for name, one in named.items()}
+        more = {"revisions": self.revisions} if self.replanned else {}
+        return {"instructions": self.total, **shares, "goal_conditions": self.conditions, **more}
 
 
-def plan_groups(rows: Sequence[PlanResult]) -> Iterator[tuple[str, PlanFigures]]:
+def _groups(rows: Sequence[PlanResult], *, replanned: bool) -> dict[str, PlanFigures]:
     """The rows of a table: each task type, each plan length, then all."""
-    for name in (*TASK_TYPES, *LEVELS):
-        if chosen := [row for row in rows if name in (row.type, row.level)]:
-            yield name, PlanFigures.of(chosen)
-    yield "all", PlanFigures.of(rows)
+    chosen = {name: [row for row in rows if name in (row.type, row.level)] for name in (*TASK_TYPES, *LEVELS)}
+    groups = {name: some for name, some in chosen.items() if some} | {"all": rows}
+    return {name: PlanFigures.of(some, replanned=replanned) for name, some in groups.items()}
 
 
 def failures(rows: Sequence[PlanResult]) -> dict[str, int]:
@@ -134,9 +142,8 @@ class PlansReport(Report):
     rows: Sequence[PlanResult]
 
     def data(self) -> dict[str, object]:
-        manifest, rows = self.manifest, self.rows
-        config, every = manifest.configuration, dict(plan_groups(rows))
-        again = config.settings.replanning
+        manifest, rows, config = self.manifest, self.rows, self.manifest.configuration
+        every = _groups(rows, replanned=config.settings.replanning)
         return {
             "card": plan_card(manifest),
             "world": PLANS,
@@ -146,56 +153,67 @@ class PlansReport(Report):
             "agent": config.agent,
             "model": config.model,
             "settings": asdict(config.settings),
-            **figures_data(every["all"], replanned=again),
+            **every["all"].data(),
             "unfinished": len(manifest.tasks) - len(rows),
             "errors": sum(row.outcome == "error" for row in rows),
-            "by_type": {name: figures_data(figures, replanned=again) for name, figures in every.items() if name in TASK_TYPES},
-            "by_length": {name: figures_data(figures, replanned=again) for name, figures in every.items() if name in LEVELS},
+            "by_type": {name: figures.data() for name, figures in every.items() if name in TASK_TYPES},
+            "by_length": {name: figures.data() for name, figures in every.items() if name in LEVELS},
             "failures": failures(rows),
             "lota_classes": counted(row.lota_class for row in rows),
-            "calls": sum(row.calls for row in rows),
-            "tokens": dict(zip(("prompt", "completion"), _tokens(rows), strict=True)),
+            "calls": self._sum("calls"),
+            "tokens": {"prompt": self._sum("prompt_tokens"), "completion": self._sum("completion_tokens")},
         }
 
     def sections(self) -> Iterator[Section]:
-        manifest, rows, figures = self.manifest, self.rows, PlanFigures.of(self.rows)
-        own, selected = manifest.configuration.settings, len(manifest.tasks)
+        manifest, rows, again = self.manifest, self.rows, self.manifest.configuration.settings.replanning
+        every = _groups(rows, replanned=again)
         yield named_lines({**plan_card(manifest), "seed": str(manifest.configuration.seed)}.items(), CARD_WIDTH)
         if found := failures(rows):
             causes = (f"  {name:<34}{count:>6}" for name, count in found.items())
             yield [f"Why plans did not reach their goal ({sum(found.values())}):", *causes]
             yield wrapped(told(counted(row.lota_class for row in rows)))
+        figures = every["all"]
         if rows:
             shares = {
                 "exact match": figures.exact,
                 "goal-reaching": figures.reaches,
                 "goal-reaching wherever": figures.wherever,
             }
-            cells = tuple(
-                (name, f"{each.count}", percent(each.value), percents(each.interval)) for name, each in shares.items()
+            cells = ((name, f"{one.count}", percent(one.value), percents(one.interval)) for name, one in shares.items())
+            yield Table((f"over {figures.total} plans", "count", "share", "95 % interval"), tuple(cells))
+        names = ("plans", "exact", "reaching", "wherever", "conditions", *(("carried out",) if again else ()))
+        yield [*Table.of("", [_COLUMNS[name] for name in names], every.items()).text(), *wrapped(MEASURES)]
+        if again:
+            yield wrapped(
+                f"Asked again where a subgoal was refused ({figures.revisions:,} times): exact between "
+                f"{percent(figures.exact.value)} (the plans as first written) and {percent(figures.executed.value)} (what was "
+                f"carried out: LLM-Planner, section 5.2); {percent(figures.executed_reaches.value)} of what was carried out "
+                "reaches the goal."
             )
-            yield Table((f"over {figures.total} plans", "count", "share", "95 % interval"), cells)
-        columns = (*_COLUMNS, _CARRIED) if own.replanning else _COLUMNS
-        yield [*Table.of("", columns, plan_groups(rows)).text(), *wrapped(MEASURES)]
-        if own.replanning:
-            yield wrapped(_dynamic(figures))
-        left, calls, (read, written) = selected - len(rows), sum(row.calls for row in rows), _tokens(rows)
+        selected, calls, read, written = len(manifest.tasks), *map(self._sum, ("calls", "prompt_tokens", "completion_tokens"))
+        left = selected - len(rows)
         unfinished = f"Not finished: {left} of {selected} instructions, which are not in the figures."
         spent = f"{calls:,} calls of the model, {read:,} tokens read, {written:,} written."
         yield [*(wrapped(unfinished) if left else ()), *(wrapped(spent) if calls else ())]
+
+    def _sum(self, field: str) -> int:
+        return sum(getattr(row, field) for row in self.rows)
 
 
 CARD_WIDTH = 12
 """Columns of the names on a card."""
 
-_COLUMNS: tuple[Column[PlanFigures], ...] = (
+_EVERY: tuple[Column[PlanFigures], ...] = (
     Column("plans", lambda figures: figures.total),
     Column("exact", lambda figures: figures.exact.value, percent),
+    Column("interval", lambda figures: figures.exact.interval, percents),
     Column("reaching", lambda figures: figures.reaches.value, percent),
     Column("wherever", lambda figures: figures.wherever.value, percent),
     Column("conditions", lambda figures: figures.conditions, percent),
+    Column("carried out", lambda figures: figures.executed_reaches.value, percent),
+    Column("carried", lambda figures: figures.executed.value if figures.replanned else None, percent),
 )
-_CARRIED: Column[PlanFigures] = Column("carried out", lambda figures: figures.executed_reaches.value, percent)
+_COLUMNS = {one.heading: one for one in _EVERY}
 
 MEASURES = (
     "reaching: executed on the symbolic model, the plan is never refused and meets the goal; a relaxed measure of our own. "
@@ -203,24 +221,91 @@ MEASURES = (
 )
 
 
-def _dynamic(figures: PlanFigures) -> str:
-    return (
-        f"Asked again where a subgoal was refused ({figures.revisions:,} times): exact between {percent(figures.exact.value)} "
-        f"(the plans as first written) and {percent(figures.executed.value)} (what was carried out: LLM-Planner, section 5.2); "
-        f"{percent(figures.executed_reaches.value)} of what was carried out reaches the goal."
+@dataclass(frozen=True, slots=True)
+class PlanArm(ConfiguredArm):
+    """One arm with one seed, whose plans can be asked for."""
+
+    run: PlanRun
+
+
+def plan_arms(arms: Iterable[ConfiguredArm]) -> tuple[PlanArm, ...]:
+    """The runs of a sweep over plans. Raises ``ConfigurationError``, also where an arm plays games, and ``GameError``."""
+    arms, read = tuple(arms), cache(read_split)
+    if games := next((each.arm for each in arms if each.configuration.settings.world != PLANS), None):
+        raise ConfigurationError(f"The arm {games!r} plays games, and others only plan ({PLANS}); write two sweeps.")
+    return tuple(
+        PlanArm(each.arm, each.seed, each.folder, each.configuration, make_run(each.configuration.settings, read=read))
+        for each in arms
     )
 
 
-def _tokens(rows: Sequence[PlanResult]) -> tuple[int, int]:
-    """The prompt and the completion tokens of all calls."""
-    return sum(row.prompt_tokens for row in rows), sum(row.completion_tokens for row in rows)
+@dataclass(frozen=True, slots=True)
+class PlanArmFigures:
+    """The figures of an arm over the instructions of all ``seeds`` that were begun; ``unfinished`` ones are not in them.
+    ``card`` is that of its first run, empty where none was begun."""
+
+    arm: str
+    seeds: tuple[int, ...]
+    unfinished: int
+    figures: PlanFigures
+    card: Mapping[str, str]
 
 
-def figures_data(figures: PlanFigures, *, replanned: bool) -> dict[str, object]:
-    """The figures as plain data; those of what was carried out only where plans were made again."""
-    named = {"exact": figures.exact, "goal_reaching": figures.reaches, "wherever": figures.wherever}
-    if replanned:
-        named |= {"executed_exact": figures.executed, "executed_goal_reaching": figures.executed_reaches}
-    shares = {name: {"count": each.count, "share": each.value, "interval": ends(each.interval)} for name, each in named.items()}
-    more = {"revisions": figures.revisions} if replanned else {}
-    return {"instructions": figures.total, **shares, "goal_conditions": figures.conditions, **more}
+def read_plan_arms(folder: SweepFolder) -> tuple[PlanArmFigures, ...]:
+    """The arms of a sweep over plans. Raises ``ConfigurationError``."""
+    runs, found = folder.contents().runs, list[PlanArmFigures]()
+    for arm in dict.fromkeys(each.arm for each in runs):
+        places = [folder.run(each.folder).path for each in runs if each.arm == arm]
+        begun = [(read_manifest(place), read_rows(place)) for place in places if (place / "run.json").is_file()]
+        manifests, rows = [manifest for manifest, _ in begun], [row for _, some in begun for row in some]
+        found.append(
+            PlanArmFigures(
+                arm,
+                tuple(one.configuration.seed for one in manifests),
+                sum(len(one.tasks) for one in manifests) - len(rows),
+                PlanFigures.of(rows, replanned=any(one.configuration.settings.replanning for one in manifests)),
+                plan_card(manifests[0]) if manifests else {},
+            )
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSweepReport(Report):
+    """The arms of a sweep over plans, beside each other; shares lie in [0, 1]."""
+
+    arms: tuple[PlanArmFigures, ...]
+
+    def data(self) -> dict[str, object]:
+        arms = [
+            {
+                **{"arm": each.arm, "seeds": list(each.seeds), "unfinished": each.unfinished},
+                **each.figures.data(),
+                "card": dict(each.card),
+            }
+            for each in self.arms
+        ]
+        return {"card": shared_card([each.card for each in self.arms if each.card]), "world": PLANS, "arms": arms}
+
+    def sections(self) -> Iterator[Section]:
+        card = arms_card({each.arm: each.card for each in self.arms if each.card})
+        seeds = sorted({seed for each in self.arms for seed in each.seeds})
+        yield named_lines([*card, ("seeds", ", ".join(map(str, seeds)))], CARD_WIDTH)
+        again = any(each.figures.replanned for each in self.arms)
+        names = ("plans", "exact", "interval", "reaching", "wherever", *(("carried",) if again else ()))
+        pairs = [(each.arm, each.figures) for each in self.arms]
+        yield replace(Table.of("", [_COLUMNS[name] for name in names], pairs), total=None)
+        yield wrapped(f"{MEASURES} The interval is Wilson's 95 % of exact, over demonstrations.")
+        if left := sum(each.unfinished for each in self.arms):
+            yield wrapped(f"Not finished: {left} instructions, which are not in the figures.")
+        if missing := [each.arm for each in self.arms if not each.seeds]:
+            yield wrapped(f"Not begun: {', '.join(missing)}.")
+
+
+FAMILY = RunFamily(
+    about="plans to score",
+    report=lambda folder: PlansReport(read_manifest(folder), read_rows(folder)),
+    sweep_report=lambda folder: PlanSweepReport(read_plan_arms(folder)),
+    verify=verify_plans,
+    commands="housequest.tui.alfred.plans",
+)

@@ -1,4 +1,4 @@
-"""Play a run over ALFRED's instructions, and keep its folder.
+"""Runs over ALFRED's instructions: what a run is, how it is played, why plans missed their goals, and what its folder has.
 
 ::
 
@@ -8,19 +8,41 @@
 
 Only answered calls are kept while a run is played. Resuming computes the rest again: answered calls are not repeated, and
 failed ones are tried once more.
+
+Why a plan missed is one of LoTa-Bench's six classes (table 1), by rules over plan, goal and instruction. A thing or place other
+than the goal's comes first, as people would see it first: it is a misunderstood instruction if a word of it could mean both
+("lamp"), an ambiguous or incorrect one if the person named another thing or none, and else an object selection failure. After
+that the refused step decides, and a plan without a refusal left a step out.
 """
 
 from __future__ import annotations
 
 import asyncio
+import platform
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from housequest.agent.alfred.plans.failures import plan_failure
-from housequest.agent.alfred.plans.lota import LotaPlanner
-from housequest.agent.alfred.plans.planners import InContextPlanner, NearestPlanner, Planner, PlanProposal, SocraticPlanner
-from housequest.agent.alfred.plans.pool import PlanTask
-from housequest.agent.alfred.plans.run import PlanManifest, PlanRun
+from housequest.agent.alfred.plans.planners import (
+    PACKAGE,
+    PLANNERS,
+    InContextPlanner,
+    LotaPlanner,
+    NearestPlanner,
+    Planner,
+    PlannerSettings,
+    PlanProposal,
+    PlanTask,
+    Pool,
+    SocraticPlanner,
+    drawn,
+    plan_tasks,
+)
+from housequest.agent.config import Prices, Settings
 from housequest.agent.episodes.record import with_digest
 from housequest.agent.evaluation.analysis.failures import LotaClass
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
@@ -47,11 +69,158 @@ from housequest.agent.evaluation.runs.files import (
 )
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import Verification
-from housequest.agent.models.base import Model
-from housequest.agent.models.registry import make_model
-from housequest.worlds.alfred.scoring import Level, level, score
-from housequest.worlds.errors import ConfigurationError, ModelError
-from housequest.worlds.paths import atomic_write
+from housequest.agent.evaluation.runs.spec import check_one_limit, default_folder, find_types, installed_version
+from housequest.agent.models.embeddings import make_embedder
+from housequest.agent.models.registry import file_digest, make_model, portable_name
+from housequest.agent.roles.base import template_hashes
+from housequest.worlds.alfred import PLANS
+from housequest.worlds.alfred.model import Cause, Plan
+from housequest.worlds.alfred.scoring import TASK_TYPES, AlfredGoal, Level, PlanScore, level, score
+from housequest.worlds.alfred.tasks import Demonstration, read_split
+from housequest.worlds.errors import ConfigurationError, ModelError, nearest, shown
+from housequest.worlds.household.goals import KNIVES, SYNONYMS
+from housequest.worlds.options import Scalar, read_options
+from housequest.worlds.paths import FORMAT, Format, atomic_write
+
+TRAIN = "train"
+
+
+class PlanConfig(Frozen):
+    """The resolved configuration of a run. ``model`` has no host or folder."""
+
+    world: Literal["alfred-plans"] = "alfred-plans"
+    split: str
+    types: tuple[str, ...]
+    limit: int | None
+    sample: int | None
+    seed: int
+    agent: str
+    settings: PlannerSettings
+    model: str | None
+    script_sha256: str | None
+
+
+class PlanManifest(Frozen):
+    """A run's own record of itself. ``of`` is the size of the split; ``tasks`` are ids, ``.../trial#annotator``."""
+
+    format: Format = FORMAT
+    family: Literal["alfred-plans"] = "alfred-plans"
+    housequest: str
+    configuration: PlanConfig
+    data: str
+    prompts: dict[str, str]
+    of: int
+    tasks: tuple[str, ...]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRun:
+    """A run that can begin. ``timeout`` limits one attempt at a model call, in seconds; ``prices`` are the model's."""
+
+    manifest: PlanManifest
+    tasks: tuple[PlanTask, ...]
+    pool: Pool
+    model: str | None
+    timeout: float = 60.0
+    prices: Prices | None = None
+
+    @property
+    def config(self) -> PlanConfig:
+        """The resolved configuration."""
+        return self.manifest.configuration
+
+    @property
+    def default_folder(self) -> Path:
+        """The default folder; the same run always gets the same name."""
+        config = self.config
+        return default_folder(self.manifest, PLANS, config.split, config.agent, (config.model or "").partition(":")[2])
+
+
+def make_run(
+    settings: Settings, data: Path | None = None, read: Callable[[str, Path | None], tuple[Demonstration, ...]] = read_split
+) -> PlanRun:
+    """Resolve every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``GameError``."""
+    agent = settings.agent or "nearest"
+    if agent not in PLANNERS:
+        known = ", ".join(PLANNERS)
+        raise ConfigurationError(
+            f"No planner of {PLANS} is named {shown(agent)}; known: {known}.{nearest(agent, tuple(PLANNERS))}"
+        )
+    needs_model = PLANNERS[agent].needs_model
+    model = settings.model if needs_model else None
+    if needs_model and model is None:
+        raise ConfigurationError(f"The planner {agent!r} needs a language model; name one with --model.")
+    own = _settings(agent, settings.set)
+    split, seed = settings.split or "valid_seen", settings.seed or 0
+    every = read(split, data)
+    source = every if split == TRAIN else read(TRAIN, data)
+    tasks = plan_tasks(every)
+    check_one_limit(settings.limit, settings.sample)
+    types = find_types(settings.type, sorted(TASK_TYPES))
+    chosen = [task for task in tasks if not types or task.demonstration.type in types][: settings.limit]
+    if settings.sample is not None and settings.sample < len(chosen):
+        chosen = [chosen[place] for place in sorted(random.Random(seed).sample(range(len(chosen)), settings.sample))]
+    if not chosen:
+        raise ConfigurationError("No instruction is left of the split; ask for fewer types.")
+    examples = drawn(plan_tasks(source), own.pool, seed)
+    digest = sha256()
+    for one in (*every, *(source if split != TRAIN else ())):
+        told = [(each.annotator, each.goal, each.steps) for each in one.instructions]
+        lying = [(thing.kind, thing.place) for thing in one.scene.things]
+        digest.update(repr((one.id, one.goal, one.plan, told, lying)).encode("utf-8", "backslashreplace"))
+    config = PlanConfig(
+        split=split,
+        types=types,
+        limit=settings.limit,
+        sample=settings.sample,
+        seed=seed,
+        agent=agent,
+        settings=own,
+        model=portable_name(model) if model else None,
+        script_sha256=file_digest(model) if model else None,
+    )
+    manifest = PlanManifest(
+        housequest=installed_version("housequest") or "0",
+        configuration=config,
+        data=digest.hexdigest(),
+        prompts=_prompts(agent, own) if model else {},
+        of=len(tasks),
+        tasks=tuple(task.id for task in chosen),
+        versions={"python": platform.python_version()},
+    )
+    prices = settings.prices_of(model) if model else None
+    embedder = make_embedder(own.embedder) if own.choose == "embeddings" else None
+    pool = Pool(examples, stepwise=own.steps, embedder=embedder)
+    return PlanRun(manifest, tuple(chosen), pool, model, settings.timeout, prices)
+
+
+def _settings(agent: str, given: Mapping[str, Scalar]) -> PlannerSettings:
+    owner, sort = f"The planner {agent!r}", PLANNERS[agent]
+    for field in fields(PlannerSettings):
+        takers = [name for name, other in PLANNERS.items() if field.name in other.takes]
+        if field.name in given and takers and agent not in takers:
+            raise ConfigurationError(f"{owner} has no setting {field.name!r}; it is one of {', '.join(takers)}.")
+    values = {key: None if (key, value) == ("pool", "all") else value for key, value in {**sort.defaults, **given}.items()}
+    own = read_options(PlannerSettings, values, owner=owner, word="setting")
+    if own.choose == "embeddings" and not own.embedder:
+        raise ConfigurationError(f"{owner} chooses by embeddings and has no embedding model; give --set embedder=openai:NAME.")
+    if own.embedder and own.choose != "embeddings":
+        raise ConfigurationError(f"{owner} has an embedder, which only choose=embeddings asks; give that too, or leave it out.")
+    return own
+
+
+def _prompts(agent: str, own: PlannerSettings) -> dict[str, str]:
+    plans, again = template_hashes(PACKAGE), {"again": template_hashes("housequest.agent.roles")["again"]}
+    match agent:
+        case "lota":
+            return template_hashes("housequest.agent.agents.lota") | again
+        case "socratic" if own.decompose != "none":
+            theirs, names = template_hashes("housequest.agent.agents.socratic"), ("alfred_plan", "alfred_found")
+        case _:
+            theirs, names = {}, ("alfred_plan", *(("alfred_grounding",) if own.replanning else ()))
+    return theirs | {name: plans[name] for name in names} | again
+
 
 PlanOutcome = Literal["planned", "unreadable", "error"]
 
@@ -143,7 +312,14 @@ async def score_plans(
                 await asyncio.sleep(0)
 
         try:
-            planner = _planner(run, folder, model, tracker)
+            config, planner = run.config, NearestPlanner(run.pool, run.config.settings)
+            if model is not None:
+                ledger = Ledger(folder / "calls.jsonl")
+                tracker.used += ledger.used(run.prices)
+                metered = MeteredModel(model, tracker, run.prices)
+                remembered = LedgerModel(metered, config.model or "", "alfred_plan", ledger)
+                kind = {"socratic": SocraticPlanner, "lota": LotaPlanner}.get(config.agent, InContextPlanner)
+                planner = kind(run.pool, config.settings, remembered, config.seed)
             await run_workers([work() for _ in range(options.workers)], tracker.ring())
         finally:
             if model is not None:
@@ -154,18 +330,6 @@ async def score_plans(
     if len(ordered) < len(run.tasks):
         raise tracker.ended()
     return ordered
-
-
-def _planner(run: PlanRun, folder: Path, model: Model | None, tracker: BudgetTracker) -> Planner:
-    config = run.config
-    if model is None:
-        return NearestPlanner(run.pool, config.settings)
-    ledger = Ledger(folder / "calls.jsonl")
-    tracker.used += ledger.used(run.prices)
-    metered = MeteredModel(model, tracker, run.prices)
-    remembered = LedgerModel(metered, config.model or "", "alfred_plan", ledger)
-    kind = {"socratic": SocraticPlanner, "lota": LotaPlanner}.get(config.agent, InContextPlanner)
-    return kind(remembered, run.pool, config.settings, config.seed)
 
 
 async def _result(planner: Planner, task: PlanTask) -> PlanResult:
@@ -186,11 +350,7 @@ async def _result(planner: Planner, task: PlanTask) -> PlanResult:
         level=level(len(one.plan)),
         outcome=outcome,
         plan=tuple(map(str, proposal.plan or ())),
-        exact=worth.exact,
-        reaches=worth.reaches,
-        wherever=worth.wherever,
-        met=worth.met,
-        conditions=worth.conditions,
+        **{name: getattr(worth, name) for name in ("exact", "reaches", "wherever", "met", "conditions")},
         cause=refusal.cause if refusal else None,
         step=refusal.step if refusal else None,
         reason=proposal.reason,
@@ -203,3 +363,73 @@ async def _result(planner: Planner, task: PlanTask) -> PlanResult:
         executed_reaches=carried is not None and carried.reaches,
         revisions=proposal.revisions,
     )
+
+
+_LONGEST_NAME = 4
+"""Words that a name may be written with: "hand towel holder"."""
+
+
+_SHORTEST_PART = 3
+"""Letters of a word that may mean a part of a name."""
+
+
+_WORD = re.compile(r"[a-z]+")
+
+
+_CAUSES: dict[Cause, LotaClass] = {
+    "unknown name": LotaClass.SELECTION,
+    "not in this room": LotaClass.SELECTION,
+    "not here": LotaClass.SEEING,
+    "hand full": LotaClass.PHYSICS,
+    "does not go there": LotaClass.PHYSICS,
+    "not possible with it": LotaClass.PHYSICS,
+    "not in hand": LotaClass.PLANNING,
+    "no knife in hand": LotaClass.PLANNING,
+    "not at the appliance": LotaClass.PLANNING,
+}
+"""What a refusal says of the plan: that a thing is not where it looked for it, what the robot's body does not allow, or that a
+step is missing before it."""
+
+
+def plan_failure(plan: Plan, task: PlanTask, worth: PlanScore) -> LotaClass | None:
+    """The class of a plan that was scored ``worth``; None if it reaches its goal."""
+    if worth.reaches:
+        return None
+    words = _WORD.findall(task.instruction.text(stepwise=True).lower())
+    for wanted, instead in _mistaken(plan, task.demonstration.goal):
+        if _named(wanted, words):
+            return LotaClass.SELECTION
+        part = _part(wanted, words)
+        if not part:
+            return LotaClass.AMBIGUOUS
+        return LotaClass.MISUNDERSTOOD if part & _part(instead, words) else LotaClass.SELECTION
+    return _CAUSES[worth.refusal.cause] if worth.refusal else LotaClass.PLANNING
+
+
+def _mistaken(plan: Plan, goal: AlfredGoal) -> list[tuple[str, str]]:
+    """What the goal is about and the plan leaves out, each with what it used in its place."""
+    taken = [step.thing for step in plan if step.action == "PickupObject"]
+    places = [step.receptacle for step in plan if step.action == "PutObject" and step.receptacle]
+    lit = [step.thing for step in plan if step.action == "ToggleObject"]
+    own = {goal.object, goal.receptacle, goal.movable, goal.lamp, *(KNIVES if goal.sliced else ())}
+    used = ((goal.object, taken), (goal.movable, [*taken, *places]), (goal.lamp, lit), (goal.receptacle, places))
+    pairs: list[tuple[str, str]] = []
+    for wanted, there in used:
+        instead = next((name for name in there if name not in own), None)
+        if wanted and instead and wanted not in there:
+            pairs.append((wanted, instead))
+    return pairs
+
+
+def _named(kind: str, words: list[str]) -> bool:
+    """Whether the instruction names ``kind``, in one word or several ("desk lamp"), or several of it, or by a usual synonym."""
+    spans = ("".join(words[at : at + length]) for length in range(1, _LONGEST_NAME + 1) for at in range(len(words)))
+    forms = {form for span in spans for form in (span, span.removesuffix("s"), span.removesuffix("es"))}
+    # A synonym that is a part of the name may mean another one, such as "lamp".
+    return kind in forms or any(SYNONYMS.get(form) == kind and form not in kind for form in forms)
+
+
+def _part(kind: str, words: list[str]) -> set[str]:
+    """The words that name a part of ``kind``: "lamp" of a floorlamp."""
+    singular = {word.removesuffix("s") for word in words} | set(words)
+    return {word for word in singular if len(word) >= _SHORTEST_PART and (kind.endswith(word) or kind.startswith(word))}

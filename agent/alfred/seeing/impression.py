@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy import bool_, int16
+from numpy.typing import NDArray
 
 from housequest.agent.alfred.seeing.perception import Detection
-from housequest.agent.alfred.seeing.primitives import gerund
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
-from housequest.agent.alfred.seeing.state import SeeingState, Spot
+from housequest.agent.alfred.seeing.state import SeeingState, Spot, gerund
 from housequest.agent.alfred.seeing.targets import Targets
-from housequest.agent.alfred.seeing.walking import Stand, way_to
+from housequest.agent.alfred.seeing.walking import way_to
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.household.belief import kind
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import GRID
-
-if TYPE_CHECKING:
-    from numpy import bool_, int16
-    from numpy.typing import NDArray
 
 Place = tuple[float, float]
 """A point of the floor: x and z in metres, as in the pose of the player's camera."""
@@ -63,10 +61,8 @@ class Impression:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A claim, a kind, beside what is there, a name: right or ``false``; without a claim, the thing was ``missed``.
-
-    ``spot`` is the middle of its pixels, as shares of the picture's width and height.
-    """
+    """A claim, a kind, beside what is there, a name: right or ``false``; without a claim, the thing was ``missed``. ``spot`` is
+    the middle of its pixels, as shares of the picture's width and height."""
 
     claim: str | None
     name: str | None
@@ -97,9 +93,6 @@ def sightings(impression: Impression, frame: Frame) -> tuple[Sighting, ...]:
 
 
 def _middle(mask: NDArray[bool_]) -> tuple[float, float]:
-    """The pixel of a mask that is nearest to its middle."""
-    import numpy as np
-
     rows, columns = np.nonzero(mask)
     if not len(rows):
         return 0.5, 0.5
@@ -113,6 +106,8 @@ def impression_of(state: SeeingState, targets: Targets, spot: Spot | None = None
     target = None if aim is None or aim.height is None else (aim.x, aim.z)
     if spot is not None:
         target = spot.x, spot.z
+    way = () if aim is None or spot is not None else way_to(targets.ground(state, aim.stand), aim.stand)
+    origin = state.map.origin
     return Impression(
         size=state.percept.depth.shape[::-1],
         claims=state.percept.detections,
@@ -120,7 +115,7 @@ def impression_of(state: SeeingState, targets: Targets, spot: Spot | None = None
         skill=state.skill.text if state.skill else "",
         step=_step(state, acting=spot is not None),
         target=target,
-        path=() if aim is None or spot is not None else _path(state, targets, aim.stand),
+        path=tuple((origin.x + x * GRID, origin.z + z * GRID) for x, z in way),
         held=state.held,
     )
 
@@ -128,43 +123,30 @@ def impression_of(state: SeeingState, targets: Targets, spot: Spot | None = None
 def _step(state: SeeingState, *, acting: bool) -> str:
     if not state.steps:
         return ""
-    step = state.steps[0]
+    step, way = state.steps[0], ", on its way"
     if acting or not step.kind:
         way = ""
     elif state.turns or state.sweep is not None:
-        way = "looking"
+        way = ", looking"
     elif state.aim is None or state.aim.height is None:
-        way = "searching"
-    else:
-        way = "on its way"
-    return gerund(step) + (f", {way}" if way else "")
-
-
-def _path(state: SeeingState, targets: Targets, goal: Stand) -> tuple[Place, ...]:
-    origin = state.map.origin
-    return tuple((origin.x + x * GRID, origin.z + z * GRID) for x, z in way_to(targets.ground(state, goal), goal))
+        way = ", searching"
+    return gerund(step) + way
 
 
 def _ground_map(seen: SemanticMap, *, voted: bool) -> GroundMap:
-    import numpy as np
+    def cells(kind: str, *, voted: bool) -> NDArray[int16]:
+        places = seen.points(kind, voted=voted)[:, :2] - (seen.origin.x, seen.origin.z)
+        return np.floor(places / CELL + SIDE / 2).astype(np.int16)
 
     blocked, explored = seen.grid(voted=voted)
-    names = seen.found
+    names, every = seen.found, {name: cells(name, voted=False) for name in seen.found}
     kinds, sure = np.full((SIDE, SIDE), -1, np.int16), np.zeros((SIDE, SIDE), bool)
-    cells = {name: _cells(seen, name, voted=False) for name in names}
     # What is small lies on what is large.
-    for name in sorted(names, key=lambda name: -len(cells[name])):
-        x, z = cells[name].T
+    for name in sorted(names, key=lambda name: -len(every[name])):
+        x, z = every[name].T
         kinds[x, z], sure[x, z] = names.index(name), not voted
         if voted:
-            x, z = _cells(seen, name, voted=True).T
+            x, z = cells(name, voted=True).T
             sure[x, z] = True
     corner = (seen.origin.x - SIDE / 2 * CELL, seen.origin.z - SIDE / 2 * CELL)
     return GroundMap(corner, CELL, explored, blocked, kinds, sure, names)
-
-
-def _cells(seen: SemanticMap, kind: str, *, voted: bool) -> NDArray[int16]:
-    import numpy as np
-
-    places = seen.points(kind, voted=voted)[:, :2] - (seen.origin.x, seen.origin.z)
-    return np.floor(places / CELL + SIDE / 2).astype(np.int16)

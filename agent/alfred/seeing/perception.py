@@ -1,22 +1,35 @@
 """What an agent makes of a frame: how far everything is, and which things it sees where (OPEx, section 3).
 
-`Truth` has the simulator's own depth and masks (the paper's OPEx-P), `Noisy` these made worse;
-`housequest.agent.alfred.seeing.detector` has detectors of the user's, and makes each perception by its name.
+Perceptions by their names: ``truth`` has the simulator's own depth and masks (the paper's OPEx-P),
+``noisy:miss=0.2,confuse=0.1`` these made worse, and ``onnx:objects=FILE`` and ``maskrcnn:objects=FILE`` are detectors of the
+user's: networks with the classes of ALFWorld's detectors, in a file for each list of classes, Mask R-CNNs of torchvision (extra
+``maskrcnn``), or these exported to ONNX (extra ``detect``). Libraries are imported when the first file is read. No trained
+detector was available to try it with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from housequest.worlds.options import option
+import numpy as np
+from numpy import bool_, float32
+from numpy.typing import NDArray
+
+from housequest.worlds.errors import ConfigurationError, Unsupported, nearest, shown
+from housequest.worlds.options import option, read_options
 from housequest.worlds.rooms.render import Frame
 
 if TYPE_CHECKING:
-    from numpy import bool_, float32
+    from numpy import float32
     from numpy.typing import NDArray
+
 
 SIZE = (150, 150)
 """Columns and rows of the frames: half of ALFRED's each way, at a quarter of the cost."""
@@ -24,28 +37,9 @@ SMALL = 100 / 90_000
 """Things that fill less of the picture than this are missed twice as often: 100 pixels of 300 x 300."""
 MOST_MISSED = 0.95
 
-LOOK_ALIKES = (
-    "apple tomato potato",
-    "mug cup vase statue",
-    "bowl plate pot pan",
-    "knife butterknife fork spoon spatula ladle",
-    "pen pencil keychain creditcard watch",
-    "saltshaker peppershaker candle",
-    "soapbottle spraybottle winebottle glassbottle",
-    "book newspaper laptop box tissuebox",
-    "cd creditcard remotecontrol cellphone",
-    "cloth handtowel towel dishsponge",
-    "toiletpaper papertowelroll soapbar",
-    "bread egg lettuce",
-    "applesliced tomatosliced potatosliced breadsliced lettucesliced",
-    "cabinet drawer dresser shelf",
-    "fridge safe microwave",
-    "sidetable coffeetable diningtable desk countertop",
-    "sofa armchair bed ottoman",
-    "sink sinkbasin bathtubbasin bathtub",
-    "desklamp floorlamp houseplant",
-)
-"""Kinds that are taken for one another; our own guess, not counted from any detector."""
+_KINDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
+LOOK_ALIKES: tuple[str, ...] = tuple(_KINDS["look_alikes"]["groups"])
+"""Kinds that are taken for one another."""
 
 BLEED = 0.25
 """Where depth jumps by more than this, in metres, a worse depth is a mixture of both sides."""
@@ -75,17 +69,16 @@ class Percept:
 
 
 class Perception(Protocol):
-    """Makes a `Percept` of a frame; only perceptions that say so in their name read the frame's depth and owners of pixels."""
+    """Makes a `Percept` of a frame; only perceptions that say so in their name read the frame's depth and owners of pixels.
+
+    ``name`` is written in settings and records; ``size`` are columns and rows of the frames that it wants.
+    """
 
     @property
-    def name(self) -> str:
-        """As it is written in settings and records."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def size(self) -> tuple[int, int]:
-        """Columns and rows of the frames that it wants."""
-        ...
+    def size(self) -> tuple[int, int]: ...
 
     def see(self, frame: Frame, number: int) -> Percept:
         """Perceive the frame with this ``number`` of an episode; equal frames with equal numbers are perceived alike."""
@@ -116,10 +109,8 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Noisy:
-    """The truth made worse by `Noise`, drawn anew for each thing in each frame.
-
-    Everything is drawn by seed, number of the frame and thing, so that it does not matter what else is in the picture.
-    """
+    """The truth made worse by `Noise`, drawn anew for each thing in each frame. Everything is drawn by seed, number of the
+    frame and thing, so that it does not matter what else is in the picture."""
 
     noise: Noise
     size: tuple[int, int] = SIZE
@@ -138,7 +129,7 @@ class Noisy:
             if missed < (max(self.noise.miss, min(MOST_MISSED, 2 * self.noise.miss)) if small else self.noise.miss):
                 continue
             kind = kind_in(name)
-            others = _look_alikes(kind)
+            others = [other for group in map(str.split, LOOK_ALIKES) if kind in group for other in group if other != kind]
             if others and confused < self.noise.confuse:
                 found.append(Detection(draw.choice(others), 0.4 + 0.5 * sure, mask))
             else:
@@ -148,8 +139,6 @@ class Noisy:
     def _depth(self, depth: NDArray[float32], number: int) -> NDArray[float32]:
         if not self.noise.depth:
             return depth
-        import numpy as np
-
         # One factor for each corner of a coarse grid, and what lies between in proportion: errors of depth are not grain.
         draw = Random(f"{self.noise.seed}/{number}/depth")
         corners = np.array(
@@ -180,13 +169,186 @@ def kind_in(name: str) -> str:
 
 
 def _masks(frame: Frame) -> Iterator[tuple[str, NDArray[bool_]]]:
-    """The things in the picture with their pixels, in the order of the frame's names."""
-    import numpy as np
-
     for number in np.unique(frame.ids):
         if number >= 0:
             yield frame.names[int(number)], frame.ids == number
 
 
-def _look_alikes(kind: str) -> tuple[str, ...]:
-    return tuple(other for group in map(str.split, LOOK_ALIKES) if kind in group for other in group if other != kind)
+CLASSES: dict[str, tuple[str, ...]] = {which: tuple(names.split()) for which, names in _KINDS["classes"].items()}
+
+
+LEAST_SCORE = 0.5
+
+
+LARGEST = 2 << 30
+
+
+PICTURE = (300, 300)
+"""Columns and rows of ALFRED's pictures, on which ALFWorld's detectors were trained."""
+
+
+_OUTPUTS = 4
+
+
+_LEVELS = 5
+
+
+# How many anchors a place of the picture has tells which they are: those of ALFWorld's detectors, or torchvision's own.
+_ANCHORS = {
+    32: ((tuple(4 << power for power in range(8)),) * _LEVELS, ((0.25, 0.5, 1.0, 2.0),) * _LEVELS),
+    3: (tuple((32 << level,) for level in range(_LEVELS)), ((0.5, 1.0, 2.0),) * _LEVELS),
+}
+
+
+_ANCHORED, _CLASSIFIED = "rpn.head.cls_logits.weight", "roi_heads.box_predictor.cls_score.weight"
+
+
+Network = Callable[["NDArray[float32]"], "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]"]
+"""Labels, scores and masks, (number, 1, height, width) from 0 to 1, of a picture of 3 x height x width from 0 to 1."""
+
+
+Reader = Callable[[Path, int], Network]
+"""Reads a network with so many classes from a file. Raises ``ConfigurationError``, or anything at all for a broken file."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorPerception:
+    """Detections by one or two networks, those of objects and those of receptacles. Depth stays the simulator's own."""
+
+    name: str
+    networks: tuple[tuple[tuple[str, ...], Network], ...]
+    size: tuple[int, int] = PICTURE
+
+    @classmethod
+    def load(cls, kind: str, files: Mapping[str, str], read: Reader) -> DetectorPerception:
+        """Load a network of this ``kind`` for each list of classes in ``files``. Raises ``ConfigurationError``."""
+        unknown = [one for one in files if one not in CLASSES]
+        if unknown or not files:
+            hint = nearest(unknown[0], tuple(CLASSES)) if unknown else ""
+            raise ConfigurationError(f"{kind!r} takes objects=FILE and receptacles=FILE, by which classes the file has.{hint}")
+        networks: list[tuple[tuple[str, ...], Network]] = []
+        for which, file in files.items():
+            try:
+                path = Path(file).expanduser()
+                if path.stat().st_size > LARGEST:
+                    raise ConfigurationError(f"{shown(file, 400)} is too large for a detector.")
+                networks.append((CLASSES[which], read(path, len(CLASSES[which]))))
+            except ConfigurationError:
+                raise
+            except Exception as error:  # the libraries' own errors have no class in common
+                raise ConfigurationError(f"{shown(file, 400)} cannot be loaded as a detector: {shown(str(error))}") from error
+        return cls(f"{kind}:" + ",".join(f"{which}={Path(file).name}" for which, file in files.items()), tuple(networks))
+
+    def see(self, frame: Frame, number: int) -> Percept:
+        del number
+        picture = np.ascontiguousarray(frame.rgb.transpose(2, 0, 1), np.float32) / np.float32(255)
+        found: list[Detection] = []
+        for classes, network in self.networks:
+            labels, scores, masks = network(picture)
+            label: int
+            for label, score, mask in zip(labels.tolist(), scores.tolist(), masks, strict=True):
+                if score >= LEAST_SCORE and 1 <= label <= len(classes):
+                    found.append(Detection(classes[label - 1], float(score), mask.reshape(mask.shape[-2:]) >= LEAST_SCORE))
+        return Percept(frame.depth, tuple(found))
+
+
+def read_onnx(path: Path, classes: int) -> Network:
+    """Read a network exported to ONNX: one picture goes in; boxes, labels, scores and masks come out. Raises
+    ``ConfigurationError``, and what onnxruntime raises for a broken file."""
+    del classes
+    onnxruntime = _imported("onnxruntime", "onnxruntime", "detect")
+    session: Any = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    if len(session.get_inputs()) != 1 or len(session.get_outputs()) != _OUTPUTS:
+        raise ConfigurationError(
+            f"{shown(str(path), 400)} is not a detector as torchvision exports it; give one with one input, and boxes, labels, "
+            "scores and masks as outputs."
+        )
+    taken = session.get_inputs()[0]
+
+    def run(picture: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        _, labels, scores, masks = session.run(None, {taken.name: picture[None] if len(taken.shape) == 4 else picture})
+        return labels, scores, masks
+
+    return run
+
+
+def read_maskrcnn(path: Path, classes: int) -> Network:
+    """Read the weights (a state dict, as ``torch.save`` writes it) of a Mask R-CNN over a ResNet-50 with feature pyramid. Only
+    tensors are read, and no code is run. Raises ``ConfigurationError``, and what torch raises for a broken file."""
+    torch = _imported("torch", "torch and torchvision", "maskrcnn")
+    detection = _imported("torchvision.models.detection", "torch and torchvision", "maskrcnn")
+    weights: Any = torch.load(path, map_location="cpu", weights_only=True)
+    anchors = _ANCHORS.get(_rows(weights, _ANCHORED, path))
+    there = _rows(weights, _CLASSIFIED, path) - 1
+    if there != classes:
+        raise ConfigurationError(f"{shown(str(path), 400)} has {there} classes, not the {classes} of ALFWorld's detector.")
+    if anchors is None:
+        raise ConfigurationError(
+            f"{shown(str(path), 400)} has neither the anchors of ALFWorld's detectors nor those of torchvision's Mask R-CNN."
+        )
+    # As in the weights from which ALFWorld's detectors were trained, nothing is added to variances.
+    frozen = partial(import_module("torchvision.ops").FrozenBatchNorm2d, eps=0.0)
+    backbone = detection.backbone_utils.resnet_fpn_backbone(backbone_name="resnet50", weights=None, norm_layer=frozen)
+    generator = detection.anchor_utils.AnchorGenerator(*anchors)
+    model: Any = detection.MaskRCNN(backbone, classes + 1, rpn_anchor_generator=generator)
+    model.load_state_dict(weights)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    model.to(device).eval()
+
+    def run(picture: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        with torch.inference_mode():
+            found = model([torch.from_numpy(picture).to(device)])[0]
+        labels, scores, masks = (found[name].cpu().numpy() for name in ("labels", "scores", "masks"))
+        return labels, scores, masks
+
+    return run
+
+
+def _rows(weights: Any, name: str, path: Path) -> int:
+    known = cast("dict[str, Any]", weights) if isinstance(weights, dict) else dict[str, Any]()
+    shape = getattr(known.get(name), "shape", ())
+    if not shape:
+        raise ConfigurationError(
+            f"{shown(str(path), 400)} has no {name}, so it is not a state dict of torchvision's Mask R-CNN with a ResNet-50; "
+            "give one."
+        )
+    return int(shape[0])
+
+
+def _imported(module: str, packages: str, extra: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigurationError(f"This detector needs {packages}: pip install 'housequest[{extra}]' ({error}).") from error
+
+
+_DETECTORS: dict[str, Reader] = {"onnx": read_onnx, "maskrcnn": read_maskrcnn}
+
+
+def make_perception(text: str, *, pictures: str = "boxes") -> Perception:
+    """The perception that ``text`` names; ``pictures`` is what draws the frames, such as ``boxes``. Raises
+    ``ConfigurationError``, and ``Unsupported`` for a detector of photographs where pictures are of boxes."""
+    kind, _, rest = text.strip().partition(":")
+    if kind == "truth" and not rest:
+        return Truth()
+    if kind == "noisy":
+        return Noisy(read_options(Noise, _pairs(rest, text), owner=f"The perception {kind!r}"))
+    if kind in _DETECTORS:
+        if pictures.partition(" ")[0] == "boxes":
+            raise Unsupported(
+                f"A detector trained on photographs sees nothing in pictures of boxes, so {kind!r} is refused with the engine "
+                "'boxes'; take seeing=truth or seeing=noisy:miss=0.2,confuse=0.1,depth=0.05, or play with --engine thor."
+            )
+        return DetectorPerception.load(kind, _pairs(rest, text), _DETECTORS[kind])
+    raise ConfigurationError(
+        f"There is no perception {shown(text)}; known: truth, noisy:miss=0.2,confuse=0.1,depth=0.05,seed=0, "
+        "onnx:objects=FILE,receptacles=FILE and maskrcnn:objects=FILE,receptacles=FILE."
+    )
+
+
+def _pairs(text: str, whole: str) -> dict[str, str]:
+    parts = (part.partition("=") for part in text.split(",") if part)
+    pairs = {name: value for name, _, value in parts}
+    if text and not all(name and value for name, value in pairs.items()):
+        raise ConfigurationError(f"{shown(whole)} is not a perception; write name=value after the colon, with commas between.")
+    return {name.strip(): value.strip() for name, value in pairs.items()}

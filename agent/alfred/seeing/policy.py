@@ -1,4 +1,5 @@
-"""The deterministic action policy: turns a skill into ALFRED's low-level actions, by what is seen and the semantic map.
+"""The deterministic action policy: turns a skill into ALFRED's low-level actions, by what is seen and the semantic map; and
+what becomes of an agent's state when such an action was carried out, or was not accepted: its own, or a person's.
 
 It follows OPEx (section 3, "Deterministic Action Policy"): a target on M', else on M, is walked to by fast marching; else the
 room is explored, its four corners first. A target in reach is acted on through its mask. What fails is tried from another
@@ -7,7 +8,7 @@ place. Every method is a pure function of state::
     state = policy.begin(frame, pose)
     state = policy.start(state, Skill("pick", "mug"))
     outcome, state = policy.next(state)                    # a LowLevelAction, Done(...) or Failed(...)
-    state = carried_out(state, outcome, policy.targets, accepted=True)    # of `housequest.agent.alfred.seeing.outcomes`
+    state = carried_out(state, outcome, policy.targets, accepted=True)
     state = policy.perceived(state, policy.perceive(state, frame), pose)
 """
 
@@ -15,18 +16,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import hypot
 
 from housequest.agent.alfred.seeing.perception import Percept, Perception
-from housequest.agent.alfred.seeing.primitives import ACTIONS, PolicyStep, gerund, impossible, steps_of
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
-from housequest.agent.alfred.seeing.state import ErrorMode, Heuristics, LowLevelAction, SeeingState, Spot
-from housequest.agent.alfred.seeing.targets import APART, NEARLY, SAME, Targets
-from housequest.agent.alfred.seeing.walking import Aim, Stand, corners, looked, looks_at, next_move, walking
-from housequest.agent.skills.controller import Done, Failed
-from housequest.agent.skills.skill import Skill
+from housequest.agent.alfred.seeing.state import (
+    ACTIONS,
+    ErrorMode,
+    Heuristics,
+    LowLevelAction,
+    PolicyStep,
+    SeeingState,
+    Spot,
+    gerund,
+    impossible,
+    steps_of,
+)
+from housequest.agent.alfred.seeing.targets import APART, NEARLY, SAME, Targets, apart
+from housequest.agent.alfred.seeing.walking import TILT, Aim, Stand, corners, looked, looks_at, next_move, up_and_down, walking
+from housequest.agent.skills.skill import Done, Failed, Skill
+from housequest.worlds.alfred.simulator.base import VISIBLE
 from housequest.worlds.household.skills import CONTAINERS
 from housequest.worlds.rooms.render import Frame
-from housequest.worlds.rooms.room import Pose
+from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
 
 LIKELY = 0.005
 """How likely something must be in a receptacle that is opened to look for it, unless it is to be picked up."""
@@ -43,24 +55,16 @@ MOST_THOUGHTS = 200
 Chance = Callable[[str, str], float]
 """The prior that one receptacle of the second kind holds a thing of the first."""
 Outcome = LowLevelAction | Done | Failed
+_Next = tuple[LowLevelAction | None, SeeingState]
 
 
 class ActionPolicy:
     """Carries out skills by low-level actions. ``chance`` orders the receptacles that are opened to look for a thing."""
 
-    def __init__(
-        self,
-        perception: Perception,
-        heuristics: Heuristics,
-        chance: Chance,
-        *,
-        seed: int = 0,
-    ) -> None:
+    def __init__(self, perception: Perception, heuristics: Heuristics, chance: Chance, *, seed: int = 0) -> None:
         self._perception, self._has = perception, heuristics
         self._chance, self._seed = chance, seed
         self.targets = Targets(self._has)
-
-    # What happened.
 
     def begin(self, frame: Frame, pose: Pose) -> SeeingState:
         """The state after the first frame, from ``pose``."""
@@ -77,8 +81,6 @@ class ActionPolicy:
         seen = state.map.seen(percept, pose)
         state = replace(state, map=seen, percept=percept, pose=pose, frames=state.frames + 1)
         return replace(state, stood=state.stood | {state.stand})
-
-    # What to do.
 
     def start(self, state: SeeingState, skill: Skill) -> SeeingState:
         """The state with ``skill`` in place of the one in progress."""
@@ -112,12 +114,15 @@ class ActionPolicy:
                 return action, replace(state, given=state.given + 1)
         return Failed(f"{gerund(state.steps[0])} led to no movement"), over.erred("not found")
 
-    def _act(self, state: SeeingState) -> tuple[LowLevelAction | None, SeeingState] | Failed:
-        """An action towards the first step, or a state in which it is another; or why there is none."""
+    def _act(self, state: SeeingState) -> _Next | Failed:
         step = state.steps[0]
         match step.primitive:
+            case "look" if not state.search.looked:
+                return None, replace(state, search=replace(state.search, looked=True), turns=4)
+            case "look" if not state.turns:
+                return None, state.advanced()
             case "look":
-                return self._look(state)
+                return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
             case "explore":
                 return self._explore(state)
             case "open" if self.targets.stands_open(state, step.kind):
@@ -127,9 +132,7 @@ class ActionPolicy:
             case _:
                 return self._pursue(state, step, lambda spot: self.targets.meant(state, step, spot))
 
-    def _pursue(
-        self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]
-    ) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+    def _pursue(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> _Next | Failed:
         """Act on a thing that is in reach; else go there; else look for it."""
         in_reach = self.targets.in_reach(state, step, wanted)
         if in_reach is not None and not (self._has.adjust and state.stand in state.vain):
@@ -151,7 +154,7 @@ class ActionPolicy:
             return self._follow(state, step)
         return self._seek(state, step)
 
-    def _follow(self, state: SeeingState, step: PolicyStep) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+    def _follow(self, state: SeeingState, step: PolicyStep) -> _Next | Failed:
         """Walk to the aim, then look at it from there, up and down and to both sides."""
         aim = state.aim
         assert aim is not None
@@ -187,7 +190,6 @@ class ActionPolicy:
         return None, state
 
     def _swept(self, state: SeeingState) -> tuple[LowLevelAction, SeeingState] | None:
-        """The next look of the sweep; None once all were taken."""
         left = state.sweep or ()
         while left:
             action = looked(state.pose, left[0])
@@ -196,7 +198,7 @@ class ActionPolicy:
             left = left[1:]
         return None
 
-    def _seek(self, state: SeeingState, step: PolicyStep) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+    def _seek(self, state: SeeingState, step: PolicyStep) -> _Next | Failed:
         """Look for a thing that is not on the map: round about, in the corners, in what is closed, then anywhere."""
         search = state.search
         if step.inside and step.primitive == "pick":
@@ -229,15 +231,7 @@ class ActionPolicy:
             return None, replace(state, avoided=(), placed=(), tried=frozenset[Stand](), search=again)
         return Failed(f"no {step.kind} was found")
 
-    def _look(self, state: SeeingState) -> tuple[LowLevelAction | None, SeeingState]:
-        if not state.search.looked:
-            state = replace(state, search=replace(state.search, looked=True), turns=4)
-        if not state.turns:
-            return None, state.advanced()
-        return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
-
-    def _explore(self, state: SeeingState) -> tuple[LowLevelAction | None, SeeingState] | Failed:
-        """Go to the next corner, or somewhere where something is left to see, and look round there."""
+    def _explore(self, state: SeeingState) -> _Next | Failed:
         if state.turns:
             return LowLevelAction("RotateRight"), replace(state, turns=state.turns - 1)
         if state.aim is not None:
@@ -254,7 +248,7 @@ class ActionPolicy:
         state = replace(state, search=replace(state.search, wandered=1))
         return None, replace(state, turns=3) if goal is None else replace(state, aim=Aim(goal))
 
-    def _peek(self, state: SeeingState) -> tuple[LowLevelAction | None, SeeingState] | Failed:
+    def _peek(self, state: SeeingState) -> _Next | Failed:
         """Open one receptacle of a kind after the other, until what is looked for is seen or all were open."""
         step = state.steps[0]
         goal = next(one for one in state.steps if one.primitive != "peek")
@@ -274,12 +268,127 @@ class ActionPolicy:
                 one.near(spot, APART.get(step.kind, SAME)) for one in (*state.peeked, *state.opened, *state.avoided)
             )
 
-        found = self._pursue(state, step, unopened) if self._left(state, step, unopened) else None
-        if found is None or isinstance(found, Failed):
-            return None, state.advanced()
-        return found
-
-    def _left(self, state: SeeingState, step: PolicyStep, unopened: Callable[[Spot], bool]) -> bool:
-        """Whether there is still something to open: in the picture, or on the map."""
         there = self.targets.in_reach(state, step, unopened) or self.targets.claims(state, step.kind, unopened)
-        return state.aim is not None or bool(state.turns) or bool(there)
+        left = state.aim is not None or state.turns or there
+        found = self._pursue(state, step, unopened) if left else None
+        return (None, state.advanced()) if found is None or isinstance(found, Failed) else found
+
+
+_BEFORE = 0.8
+"""How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres."""
+
+
+_PREPARING = ("go", "look", "explore", "peek", "open")
+
+
+_TURNS = {"RotateRight": 90, "RotateLeft": -90}
+
+
+_TILTS = {"LookDown": TILT, "LookUp": -TILT}
+
+
+def carried_out(state: SeeingState, action: LowLevelAction, targets: Targets, *, accepted: bool) -> SeeingState:
+    """The state after ``action`` was carried out, or was not ``accepted``."""
+    return _done(state, action, targets) if accepted else _failed(state, action, adjust=targets.has.adjust)
+
+
+def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accepted: bool) -> SeeingState:
+    """The state after somebody else acted in the agent's stead, on a thing of this ``kind``, from ``state.pose``. A failure of
+    theirs is none of the agent's: a step that is refused says that the way is blocked there, and no more."""
+    state = replace(state, aim=None, sweep=None)
+    if not accepted:
+        return replace(state, bumped=state.bumped | {state.ahead}) if name == "MoveAhead" else state
+    if not kind:
+        return state
+    action = LowLevelAction(name, spot=_meant(state, kind))
+    # Somebody else did a step of it, if only preparations for that come before.
+    for number, step in enumerate(state.steps):
+        if step.primitive != "peek" and ACTIONS.get(step.primitive) == name and step.kind == kind:
+            return _done(replace(state, steps=state.steps[number:]), action, targets)
+        if step.primitive not in _PREPARING:
+            break
+    after = replace(_done(replace(state, steps=()), action, targets), steps=state.steps)
+    if state.skill is None or after.held == state.held:
+        return after
+    # What is left of the skill is another thing with another thing in the hand.
+    return replace(after, steps=tuple(steps_of(state.skill, after.held)), given=0).afresh()
+
+
+def before(pose: Pose, name: str) -> Pose:
+    """Where somebody was who is at ``pose`` after this action was carried out."""
+    dx, dz = AHEAD[pose.quarter] if name == "MoveAhead" else (0, 0)
+    yaw, pitch = (pose.yaw - _TURNS.get(name, 0)) % 360, pose.pitch - _TILTS.get(name, 0)
+    return replace(pose, x=pose.x - GRID * dx, z=pose.z - GRID * dz, yaw=yaw, pitch=pitch)
+
+
+def _meant(state: SeeingState, kind: str) -> Spot:
+    """The thing of this kind on the map that is nearest to what is ahead, else that place itself."""
+    dx, dz = AHEAD[state.pose.quarter]
+    ahead = Spot(kind, state.pose.x + _BEFORE * dx, state.pose.z + _BEFORE * dz, EYE - _BEFORE)
+    claims = (Spot(kind, *row) for row in state.map.points(kind, voted=False).tolist())
+    near = [one for one in claims if hypot(one.x - state.pose.x, one.z - state.pose.z) <= VISIBLE]
+    return min(near, key=lambda one: apart(one, ahead), default=ahead)
+
+
+def _done(state: SeeingState, action: LowLevelAction, targets: Targets) -> SeeingState:
+    spot = action.spot
+    step = state.steps[0] if state.steps else None
+    if spot is None:
+        return state
+    match action.name:
+        case "PickupObject":
+            gone = state.map.without(spot.kind, spot.x, spot.z, SAME)
+            placed = tuple(one for one in state.placed if not one.near(spot, 2 * SAME))
+            state = replace(state, held=spot.kind, map=gone, placed=placed, treated=None, filled=None)
+        case "PutObject":
+            held = state.held or ""
+            if step is not None and step.inside:
+                others = tuple(one.spot for one in targets.seen(state, held))
+                # An open door is not where things are put.
+                front = [one for one in state.opened if one.near(spot, 1.5)]
+                state = replace(state, held=None, treated=front[-1] if front else spot, others=others)
+            else:
+                state = replace(state, held=None, placed=(*state.placed, spot._replace(kind=held)), filled=spot)
+        case "OpenObject":
+            state = replace(state, opened=(*state.opened, spot))
+        case "CloseObject":
+            # The nearest of the same kind: that of a door or drawer moves as it opens.
+            mine = [one for one in state.opened if one.kind == spot.kind]
+            nearest = min(mine, key=lambda one: apart(one, spot), default=None)
+            state = replace(state, opened=tuple(one for one in state.opened if one is not nearest))
+        case "SliceObject":
+            gone = state.map.without(spot.kind, spot.x, spot.z, SAME)
+            state = replace(state, map=gone, sliced=(*state.sliced, (spot.kind, state.pose)))
+        case _:
+            pass
+    if step is None or ACTIONS.get(step.primitive) != action.name:
+        return state
+    if step.primitive == "peek":
+        return replace(state, peeked=(*state.peeked, spot), aim=None, sweep=tuple(up_and_down(state.pose)), refused=0)
+    return state.advanced()
+
+
+def _failed(state: SeeingState, action: LowLevelAction, *, adjust: bool) -> SeeingState:
+    if action.name == "MoveAhead":
+        x, z = ahead = state.ahead
+        # What could not be seen is often a wall, which goes on to both sides.
+        beside = {(x, z - 1), (x, z + 1)} if state.pose.quarter % 2 else {(x - 1, z), (x + 1, z)}
+        bumped, suspected = state.bumped | {ahead}, state.suspected | beside - state.stood
+        return replace(state, bumped=bumped, suspected=suspected, aim=None, sweep=None).erred("collision")
+    if action.spot is None:
+        return state
+    state = replace(state, refused=state.refused + 1).erred("interaction failed")
+    if not adjust:
+        return state
+    vain = state.vain | {state.stand}
+    state = replace(state, tried=state.tried | {state.stand}, vain=vain, aim=None, sweep=None)
+    opening = action.name == "OpenObject"
+    if state.refused % 2 == 0 or opening:
+        # It was tried from two places, or does not open: it is another thing that is meant.
+        other, peeked = (*state.avoided, action.spot), (*state.peeked, action.spot)
+        if opening:
+            state = replace(state, shut=(*state.shut, action.spot))
+        state = replace(state, avoided=other, tried=frozenset[Stand](), vain=frozenset[Stand]())
+        if state.steps and state.steps[0].primitive == "peek":
+            return replace(state, peeked=peeked, refused=0)
+    return state

@@ -10,7 +10,11 @@ walked through, so an agent's memory can be kept for each turn.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy import bool_, floating, generic, int32, int64, uint16
+from numpy.typing import NDArray
 
 from housequest.agent.alfred.seeing.perception import Percept
 from housequest.worlds.alfred.simulator.base import FIELD
@@ -18,11 +22,7 @@ from housequest.worlds.rooms.render import Camera
 from housequest.worlds.rooms.render import field as scale_of
 from housequest.worlds.rooms.room import EYE, Point, Pose
 
-if TYPE_CHECKING:
-    from numpy import bool_, floating, generic, int32, int64, uint16
-    from numpy.typing import NDArray
-
-    Metres = NDArray[floating[Any]]
+Metres = NDArray[floating[Any]]
 
 N = TypeVar("N", bound="generic")
 
@@ -50,10 +50,8 @@ _PIXELS = 90
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SemanticMap:
-    """M and M'. ``origin`` is where the episode began; ``kinds`` are those that were ever claimed, in that order.
-
-    ``claims`` are sorted, each a kind and a voxel as one number; ``votes`` has the viewpoints of each claim.
-    """
+    """M and M'. ``origin`` is where the episode began; ``kinds`` are those that were ever claimed, in that order. ``claims``
+    are sorted, each a kind and a voxel as one number; ``votes`` has the viewpoints of each claim."""
 
     origin: Pose
     kinds: tuple[str, ...]
@@ -64,14 +62,10 @@ class SemanticMap:
     @classmethod
     def empty(cls, origin: Pose) -> SemanticMap:
         """A map on which nothing was seen."""
-        import numpy as np
-
         return cls(origin, (FREE, OBSTACLE), np.empty(0, np.int32), np.empty(0, np.uint16))
 
     def seen(self, percept: Percept, pose: Pose) -> SemanticMap:
         """The map after a frame from ``pose``. A viewpoint votes once: what is seen from it again adds claims, and no votes."""
-        import numpy as np
-
         every = max(1, round(len(percept.depth) / _PIXELS))
         some = np.s_[every // 2 :: every, every // 2 :: every]
         cells, layers, heights, there = self._voxels(percept.depth, some, pose)
@@ -87,8 +81,6 @@ class SemanticMap:
         return self._with(new, tuple(kinds), pose)
 
     def _with(self, new: NDArray[int32], kinds: tuple[str, ...], pose: Pose) -> SemanticMap:
-        import numpy as np
-
         places = np.searchsorted(self.claims, new)
         known = np.zeros(len(new), bool)
         inside = places < len(self.claims)
@@ -102,8 +94,6 @@ class SemanticMap:
 
     def without(self, kind: str, x: float, z: float, radius: float) -> SemanticMap:
         """The map without claims of ``kind`` within ``radius`` metres of a point: it was picked up, or is not there."""
-        import numpy as np
-
         if kind not in self.kinds:
             return self
         first, last = self._part(kind)
@@ -119,8 +109,6 @@ class SemanticMap:
 
     def points(self, kind: str, *, voted: bool) -> Metres:
         """Where ``kind`` is on M' (``voted``) or on M: rows of x, z and a height in metres, one for each cell."""
-        import numpy as np
-
         if kind not in self.kinds[2:]:
             return np.empty((0, 3))
         first, last = self._part(kind)
@@ -135,9 +123,6 @@ class SemanticMap:
         return np.column_stack([self._points(cells), (layers + 0.5) * _LAYER])
 
     def _most(self, voxels: NDArray[int32]) -> NDArray[uint16]:
-        """The most votes that any kind has in each voxel."""
-        import numpy as np
-
         most = np.zeros(len(voxels), np.uint16)
         for number in range(2, len(self.kinds)):
             claims = np.int32(number * _VOXELS) + voxels
@@ -146,12 +131,8 @@ class SemanticMap:
         return most
 
     def grid(self, *, voted: bool) -> tuple[NDArray[bool_], NDArray[bool_]]:
-        """Cells with something in the way, and cells that were seen at all; arrays by (x, z).
-
-        With ``voted``, what is in the way was seen from more viewpoints than floor in its place.
-        """
-        import numpy as np
-
+        """Cells with something in the way, and cells that were seen at all; arrays by (x, z). With ``voted``, what is in the
+        way was seen from more viewpoints than floor in its place."""
         counts = np.zeros((2, _CELLS), np.uint16)
         for number, kind in enumerate((FREE, OBSTACLE)):
             first, last = self._part(kind)
@@ -160,17 +141,11 @@ class SemanticMap:
         return (way > floor) if voted else way > 0, (floor > 0) | (way > 0)
 
     def _part(self, kind: str) -> tuple[int, int]:
-        """Where the claims of a kind begin and end."""
-        import numpy as np
-
         number = self.kinds.index(kind)
         first, last = np.searchsorted(self.claims, (number * _VOXELS, (number + 1) * _VOXELS))
         return int(first), int(last)
 
     def _points(self, cells: NDArray[int32]) -> Metres:
-        """The middle of cells, as rows of x and z in metres."""
-        import numpy as np
-
         middles = (np.stack([cells // SIDE, cells % SIDE], axis=-1) + 0.5 - SIDE / 2) * CELL
         return middles + np.array((self.origin.x, self.origin.z))
 
@@ -178,8 +153,6 @@ class SemanticMap:
         self, depth: Metres, some: tuple[slice, slice], pose: Pose
     ) -> tuple[NDArray[int64], NDArray[int64], Metres, NDArray[bool_]]:
         """Cell, layer and height of the point of each pixel, and which of these points count."""
-        import numpy as np
-
         x, y, z = points(np.minimum(depth, 2 * FAR), pose)
         x, y, z, away = x[some], y[some], z[some], depth[some]
         columns = np.floor((x - self.origin.x) / CELL + SIDE / 2)
@@ -192,8 +165,6 @@ class SemanticMap:
 
 def points(depth: Metres, pose: Pose) -> tuple[Metres, Metres, Metres]:
     """The point in space of each pixel of ALFRED's camera: x, height and z in metres."""
-    import numpy as np
-
     rows: int = depth.shape[0]
     columns: int = depth.shape[1]
     scale = scale_of(FIELD)

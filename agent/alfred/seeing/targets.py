@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import hypot
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy import floating
+from numpy.typing import NDArray
 
 from housequest.agent.alfred.seeing.perception import Detection
-from housequest.agent.alfred.seeing.primitives import PolicyStep
 from housequest.agent.alfred.seeing.semantic_map import points
-from housequest.agent.alfred.seeing.state import Heuristics, SeeingState, Spot
+from housequest.agent.alfred.seeing.state import Heuristics, PolicyStep, SeeingState, Spot
 from housequest.agent.alfred.seeing.walking import BODIES, Aim, Ground, Stand, anywhere, approach, frontier, ground
 from housequest.worlds.rooms.room import AHEAD, EYE
-
-if TYPE_CHECKING:
-    from numpy import floating
-    from numpy.typing import NDArray
 
 REACH = 1.45
 """How near something must be to be acted on, in metres: a little less than what ALFRED allows."""
@@ -83,8 +82,6 @@ class Targets:
         return []
 
     def approach(self, state: SeeingState, step: PolicyStep, wanted: Callable[[Spot], bool]) -> Aim | None:
-        import numpy as np
-
         targets = self.claims(state, step.kind, wanted)
         if (state.others or not targets) and step.inside and step.primitive == "pick" and state.treated and not state.avoided:
             targets = [state.treated[1:]]
@@ -125,8 +122,6 @@ class Targets:
         return min(found, key=lambda one: (one.away, -one.detection.score), default=None)
 
     def seen(self, state: SeeingState, kind: str) -> Iterator[Seen]:
-        import numpy as np
-
         detections = [one for one in state.percept.detections if one.kind == kind]
         if not detections:
             return

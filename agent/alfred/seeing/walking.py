@@ -1,23 +1,26 @@
 """Where somebody can walk by the semantic map, where to stand before a thing, the next move towards that, and where to look.
 
-Moves are a quarter metre along the axes, so ways lead over a grid of *stands*, counted from where the episode began.
+Moves are a quarter metre along the axes, so ways lead over a grid of *stands*, counted from where the episode began. How far it
+is to the nearest goal over free cells is measured by the fast marching method (Sethian 1996), first order: a front spreads from
+the goals, and a cell's distance solves ``|grad d| = 1`` from those of its neighbours that the front has passed. So ways are
+measured at any angle, and not by the turns of a grid.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from math import atan2, degrees, hypot
-from typing import TYPE_CHECKING, Any
+from heapq import heappop, heappush
+from math import atan2, degrees, hypot, inf, sqrt
+from typing import Any
 
-from housequest.agent.alfred.seeing.marching import distances
+import numpy as np
+from numpy import bool_, float64, floating
+from numpy.typing import NDArray
+
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
 from housequest.worlds.alfred.simulator.base import VISIBLE
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
-
-if TYPE_CHECKING:
-    from numpy import bool_, float64, floating
-    from numpy.typing import NDArray
 
 Stand = tuple[int, int]
 """A place to stand, in steps (x, z) from where the episode began."""
@@ -80,15 +83,47 @@ def stand_of(pose: Pose, origin: Pose) -> Stand:
     return round((pose.x - origin.x) / GRID), round((pose.z - origin.z) / GRID)
 
 
+def distances(free: NDArray[bool_], goals: Iterable[tuple[int, int]]) -> NDArray[float64]:
+    """The distance of each cell to the nearest of ``goals`` over cells that are ``free``, in cells; infinite where no way is.
+    Goals that are not free, or outside, do not count."""
+    rows: int = free.shape[0]
+    columns: int = free.shape[1]
+    # A border that is never free saves asking where the grid ends.
+    width = columns + 2
+    bordered = np.zeros((rows + 2, width), bool)
+    bordered[1:-1, 1:-1] = free
+    passable: list[bool] = bordered.ravel().tolist()
+    far = [inf] * len(passable)
+    passed = [inf] * len(passable)
+    front: list[tuple[float, int]] = []
+    for row, column in goals:
+        cell = (row + 1) * width + column + 1
+        if 0 <= row < rows and 0 <= column < columns and passable[cell]:
+            far[cell] = 0.0
+            heappush(front, (0.0, cell))
+    while front:
+        distance, cell = heappop(front)
+        if passed[cell] <= distance:
+            continue
+        passed[cell] = distance
+        for beside in (cell - 1, cell + 1, cell - width, cell + width):
+            if passable[beside] and passed[beside] == inf:
+                across = min(passed[beside - 1], passed[beside + 1])
+                along = min(passed[beside - width], passed[beside + width])
+                apart = across - along
+                # The greater solution d of (d - across)^2 + (d - along)^2 = 1, of the terms that are less than d.
+                found = (across + along + sqrt(2 - apart * apart)) / 2 if -1 < apart < 1 else min(across, along) + 1
+                if found < far[beside]:
+                    far[beside] = found
+                    heappush(front, (found, beside))
+    return np.array(passed).reshape(rows + 2, width)[1:-1, 1:-1]
+
+
 def ground(
     seen: SemanticMap, at: Stand, stood: Collection[Stand], bumped: Collection[Stand], *, voted: bool, body: float
 ) -> Ground:
-    """The ground around ``at`` for somebody who keeps ``body`` metres away from what is in the way.
-
-    What was not seen yet counts as free, up to a little beyond what was.
-    """
-    import numpy as np
-
+    """The ground around ``at`` for somebody who keeps ``body`` metres away from what is in the way. What was not seen yet
+    counts as free, up to a little beyond what was."""
     blocked, explored = seen.grid(voted=voted)
     edge = 2 * _STEP
     blocked, explored = np.pad(blocked, edge), np.pad(explored, edge)
@@ -112,8 +147,6 @@ def ground(
 
 def _around(known: NDArray[bool_]) -> NDArray[bool_]:
     """The rectangle that holds all that is known, and a margin."""
-    import numpy as np
-
     within = np.zeros_like(known)
     rows, columns = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
     if len(rows):
@@ -130,8 +163,6 @@ def approach(
     With ``traversable`` it is a stand that can be reached and from which the target is well in the picture, or if there is none
     the nearest, without a point to look at; else it is the target's own place, whatever is in the way.
     """
-    import numpy as np
-
     if not len(targets):
         return None
     targets = targets[:: max(1, len(targets) // _MOST_POINTS)]
@@ -163,10 +194,8 @@ def approach(
 
 
 def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
-    """The action that leads towards ``goal``; None if one is there, or no way leads there.
-
-    A goal that is not free is walked at all the same.
-    """
+    """The action that leads towards ``goal``; None if one is there, or no way leads there. A goal that is not free is walked at
+    all the same."""
     if goal == around.at:
         return None
     left = _left(around, goal)
@@ -176,10 +205,8 @@ def next_move(around: Ground, quarter: int, goal: Stand) -> str | None:
 
 
 def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
-    """The stands on the way to ``goal``, both ends included; only where one stands if no way leads there.
-
-    A goal that is not free is walked at all the same.
-    """
+    """The stands on the way to ``goal``, both ends included; only where one stands if no way leads there. A goal that is not
+    free is walked at all the same."""
     left = _left(around, goal)
     way = [around.at]
     while left(way[-1]):
@@ -192,8 +219,6 @@ def way_to(around: Ground, goal: Stand) -> tuple[Stand, ...]:
 
 def _left(around: Ground, goal: Stand) -> Callable[..., float]:
     """How far ``goal`` is from a stand, or from the one beside it: in steps, infinite where no way leads there."""
-    import numpy as np
-
     free = around.free.copy()
     x, z = (min(max(part + REACH, 0), 2 * REACH) for part in goal)
     free[x, z] = True
@@ -207,24 +232,11 @@ def _left(around: Ground, goal: Stand) -> Callable[..., float]:
 
 def turned(quarters: int) -> str | None:
     """The action by which one turns by some quarters to the right; None for none."""
-    match quarters % 4:
-        case 0:
-            return None
-        case 3:
-            return "RotateLeft"
-        case _:
-            return "RotateRight"
-
-
-def facing(pose: Pose, x: float, z: float) -> int:
-    """The side on which a point is, for somebody at ``pose``."""
-    return round(degrees(atan2(x - pose.x, z - pose.z)) / 90) % 4
+    return (None, "RotateRight", "RotateRight", "RotateLeft")[quarters % 4]
 
 
 def corners(seen: SemanticMap, around: Ground) -> tuple[Stand, ...]:
     """The stands nearest to the four corners of what is known of the room, the nearest corner first."""
-    import numpy as np
-
     there = np.argwhere(np.isfinite(around.far) & around.known)
     if not len(there):
         return ()
@@ -238,51 +250,42 @@ def corners(seen: SemanticMap, around: Ground) -> tuple[Stand, ...]:
     return tuple(sorted(found, key=lambda stand: (found[stand], stand)))
 
 
-def frontier(around: Ground) -> tuple[Stand, ...]:
+def frontier(around: Ground) -> list[Stand]:
     """The stands that can be reached and have something next to them that was not seen yet; sorted."""
-    import numpy as np
-
     unknown = np.pad(~around.known, 1, constant_values=False)
     beside = unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
-    return _stands(np.argwhere(np.isfinite(around.far) & beside).tolist())
+    return [(x - REACH, z - REACH) for x, z in np.argwhere(np.isfinite(around.far) & beside).tolist()]
 
 
-def anywhere(around: Ground) -> tuple[Stand, ...]:
+def anywhere(around: Ground) -> list[Stand]:
     """All stands that can be reached, sorted."""
-    import numpy as np
-
-    return _stands(np.argwhere(np.isfinite(around.far)).tolist())
-
-
-def _stands(cells: Iterable[list[int]]) -> tuple[Stand, ...]:
-    return tuple((x - REACH, z - REACH) for x, z in cells)
+    return [(x - REACH, z - REACH) for x, z in np.argwhere(np.isfinite(around.far)).tolist()]
 
 
 def looks_at(aim: Aim, pose: Pose) -> Iterator[Look]:
     """The looks by which something at ``aim`` is looked for: straight at it, up and down, and beside it."""
-    side = facing(pose, aim.x, aim.z)
-    away = max(0.2, hypot(aim.x - pose.x, aim.z - pose.z))
+    bearing = degrees(atan2(aim.x - pose.x, aim.z - pose.z))
+    side, away = round(bearing / 90) % 4, max(0.2, hypot(aim.x - pose.x, aim.z - pose.z))
     straight = degrees(atan2(EYE - (aim.height or 0.0), away))
     level = min(PITCHES[1], max(PITCHES[0], TILT * round(straight / TILT)))
-    yield side, level
-    yield from _tilted(side, level, (TILT, -TILT, 2 * TILT, -2 * TILT))
-    bearing = degrees(atan2(aim.x - pose.x, aim.z - pose.z)) % 360
-    yield (side + (1 if (bearing - 90 * side) % 360 < 180 else 3)) % 4, level
+    yield from ((side, pitch) for more in (0, TILT, -TILT, 2 * TILT, -2 * TILT) if _tilts(pitch := level + more))
+    yield (side + (1 if (bearing % 360 - 90 * side) % 360 < 180 else 3)) % 4, level
+
+
+def _tilts(pitch: int) -> bool:
+    return PITCHES[0] <= pitch <= PITCHES[1]
 
 
 def up_and_down(pose: Pose) -> Iterator[Look]:
     """A look below and one above where somebody at ``pose`` looks, where heads go so far."""
-    return _tilted(pose.quarter, round(pose.pitch), (TILT, -TILT))
+    return ((pose.quarter, pitch) for more in (TILT, -TILT) if _tilts(pitch := round(pose.pitch) + more))
 
 
 def looked(pose: Pose, look: Look) -> str | None:
     """The action that brings somebody closer to such a look; None if they look there."""
     side, pitch = look
-    if (turn := turned(side - pose.quarter)) is not None:
-        return turn
-    if abs(pose.pitch - pitch) < TILT / 2:
-        return None
-    return "LookDown" if pose.pitch < pitch else "LookUp"
+    tilt = None if abs(pose.pitch - pitch) < TILT / 2 else "LookDown" if pose.pitch < pitch else "LookUp"
+    return turned(side - pose.quarter) or tilt
 
 
 def walking(pose: Pose, move: str) -> str:
@@ -290,7 +293,3 @@ def walking(pose: Pose, move: str) -> str:
     if move == "MoveAhead" and abs(pose.pitch - WALKING) > 2 * TILT:
         return "LookUp" if pose.pitch > WALKING else "LookDown"
     return move
-
-
-def _tilted(side: int, level: int, by: tuple[int, ...]) -> Iterator[Look]:
-    return ((side, level + more) for more in by if PITCHES[0] <= level + more <= PITCHES[1])

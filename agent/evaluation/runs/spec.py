@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import Field
 
 from housequest.agent.base import Attempt
-from housequest.agent.config import Configuration, Grant, Scalar, Settings, check_habits
+from housequest.agent.config import Configuration, Grant, Settings, check_habits
 from housequest.agent.episodes.loop import VIEW
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, differences
 from housequest.agent.models.registry import file_digest
@@ -27,6 +27,7 @@ from housequest.agent.protocols import PROTOCOLS
 from housequest.agent.setup import HUMAN, FrozenRules, Setup, set_up
 from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, nearest, shown
+from housequest.worlds.options import Scalar
 from housequest.worlds.paths import FORMAT, Format, given_path
 
 MANY = 1_000_000
@@ -153,9 +154,8 @@ class RunSpec:
     def default_folder(self) -> Path:
         """The default folder; the same spec always gets the same name."""
         config = self.config
-        digest = sha256(self.manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
-        parts = [config.split, config.agent, (config.model.partition(":")[2] or config.model) if config.model else "", digest]
-        return Path("runs") / "-".join(slug(part, 40) for part in parts if part)
+        model = config.model and (config.model.partition(":")[2] or config.model)
+        return default_folder(self.manifest, config.split, config.agent, model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +367,12 @@ def _drawn(every: Sequence[Task], seed: int) -> Iterator[Task]:
         if number not in seen:
             seen.add(number)
             yield every[number]
+
+
+def default_folder(manifest: Frozen, *parts: str | None) -> Path:
+    """The folder of a run, called after some parts of what it is and a digest of all of it but its versions."""
+    digest = sha256(manifest.model_dump_json(exclude={"versions"}).encode()).hexdigest()[:8]
+    return Path("runs") / "-".join(slug(part, 40) for part in (*parts, digest) if part)
 
 
 def slug(text: str, longest: int = 120) -> str:

@@ -16,8 +16,7 @@ import pytest
 from housequest.agent.agents.spec import AgentParts, CameraSettings
 from housequest.agent.alfred.glimpses import glimpses
 from housequest.agent.alfred.robot import RobotBody, RobotState
-from housequest.agent.alfred.seeing.oracle import sliced
-from housequest.agent.alfred.seeing.state import SeeingState
+from housequest.agent.alfred.seeing.state import SeeingState, sliced
 from housequest.agent.base import Turn
 from housequest.agent.config import configure
 from housequest.agent.episodes import events

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from housequest.worlds.alfred.model import Cause, Thing, accepts
-from housequest.worlds.alfred.plans import ActionName, Plan, PlanStep
+from housequest.worlds.alfred.model import ActionName, Cause, Plan, PlanStep, Thing, accepts
 from housequest.worlds.alfred.scoring import score
 from housequest.worlds.alfred.tasks import Demonstration
 from housequest.worlds.household.goals import KNIVES

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from housequest.worlds.alfred.model import Scene, Thing, receptacles_of
-from housequest.worlds.alfred.plans import Plan, read_plan
+from housequest.worlds.alfred.model import Plan, Scene, Thing, read_plan, receptacles_of
 from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.tasks import Demonstration, Instruction
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from housequest.worlds.alfred.scoring import AlfredGoal, conditions
-from housequest.worlds.alfred.simulator.affordances import kind_in
-from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Size, Treated
-from housequest.worlds.rooms.render import Frame
+from housequest.worlds.alfred.simulator.base import Event, SimulatedObject, Treated, kind_in
+from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.rooms.room import Box, Point, Pose
 
 FIXED = {"CounterTop", "DiningTable", "Fridge", "Sink", "SinkBasin", "Desk", "Shelf"}

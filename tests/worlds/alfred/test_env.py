@@ -8,13 +8,12 @@ from typing import cast
 
 import pytest
 
-from housequest.worlds.alfred.commands import demonstrated, read_command, written_command
-from housequest.worlds.alfred.env import UNSEEN, AlfredEnv, Episode
-from housequest.worlds.alfred.expert import AlfredExpert
+from housequest.worlds.alfred.env import UNSEEN, AlfredEnv, Episode, demonstrated, read_command, written_command
 from housequest.worlds.alfred.scoring import AlfredGoal
 from housequest.worlds.alfred.simulator.base import Scene
 from housequest.worlds.alfred.simulator.boxes import Boxes
 from housequest.worlds.alfred.tasks import LowAction
+from housequest.worlds.alfred.world import AlfredExpert
 from housequest.worlds.base import Pictured, Task
 from housequest.worlds.errors import OrderError
 from housequest.worlds.rooms.room import AHEAD, Pose, way

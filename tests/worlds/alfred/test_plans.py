@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfred.plans import (
+from housequest.worlds.alfred.model import (
     ARGUMENTS,
     LONGEST_PLAN,
     LONGEST_TEXT,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from housequest.worlds.alfred.plans import read_plan
+from housequest.worlds.alfred.model import read_plan
 from housequest.worlds.alfred.skills import NO_SKILL, demonstrated_skills
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.base import Env, World

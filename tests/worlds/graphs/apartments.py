@@ -5,9 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from housequest.worlds.graphs.actions import Action
 from housequest.worlds.graphs.files import read_graph
-from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.graphs.graph import Action, Graph
 
 PROPERTIES = ("CAN_OPEN", "CONTAINERS", "GRABBABLE", "HAS_SWITCH", "SURFACES")
 VERBS = ("walk to", "grab", "open", "close", "switch on", "switch off", "put in", "put on")

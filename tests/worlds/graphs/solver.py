@@ -13,8 +13,8 @@ from itertools import chain
 from housequest.agent.skills.controller import Controller, Execute
 from housequest.agent.skills.skill import Skill
 from housequest.worlds.base import Observation, Transition
+from housequest.worlds.graphs.goals import read_sentence
 from housequest.worlds.graphs.household import HOUSEHOLD
-from housequest.worlds.graphs.sentences import read_sentence
 from housequest.worlds.household.belief import kind
 from tests.backends import prompts
 from tests.backends.lota import a

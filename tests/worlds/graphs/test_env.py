@@ -10,10 +10,9 @@ from housequest.worlds.base import Task
 from housequest.worlds.errors import OrderError
 from housequest.worlds.graphs.env import GraphEnv
 from housequest.worlds.graphs.files import parse_apartment, parse_tasks
-from housequest.worlds.graphs.goals import Condition, GraphGoal, met
+from housequest.worlds.graphs.goals import Condition, GraphGoal, met, sentence
+from housequest.worlds.graphs.household import begin, update
 from housequest.worlds.graphs.houses import make_apartment
-from housequest.worlds.graphs.reader import begin, update
-from housequest.worlds.graphs.sentences import sentence
 from housequest.worlds.household.belief import kind
 from tests.worlds.graphs.tables import home, task, written
 

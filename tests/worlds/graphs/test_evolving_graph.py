@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from housequest.worlds.graphs.actions import Action, after, problem
-from housequest.worlds.graphs.graph import Graph
+from housequest.worlds.graphs.graph import Action, Graph, after, problem
 from housequest.worlds.graphs.houses import make_apartment
 from tests.worlds.graphs.apartments import as_table, random_action, random_graph
 

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.worlds.errors import GameError
-from housequest.worlds.graphs.actions import Action, after
 from housequest.worlds.graphs.files import parse_apartment, parse_tasks, read_tasks
 from housequest.worlds.graphs.goals import Condition
-from housequest.worlds.graphs.sight import visible
+from housequest.worlds.graphs.graph import Action, after
+from housequest.worlds.graphs.text import visible
 from tests.worlds.graphs.tables import home, task, written
 
 Change = Callable[[dict[str, Any]], object]

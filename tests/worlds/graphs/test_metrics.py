@@ -8,7 +8,7 @@ from math import fsum
 import pytest
 
 from housequest.agent.evaluation.analysis.metrics import summarise
-from housequest.worlds.graphs.metrics import METRICS
+from housequest.worlds.graphs.world import METRICS
 from tests.agent.evaluation.analysis.test_metrics import TASKS, result
 
 

@@ -1,23 +1,54 @@
-"""A household in which somebody walks, looks and acts: the contract of what simulates one.
+"""A household in which somebody walks, looks and acts: the contract of what simulates one, and AI2-THOR's kinds of object.
 
 A `Scene` is where an episode begins. A `Simulator` carries out one of AI2-THOR's actions at a time, and answers each with an
 `Event`. What a robot may know of an event are ``ok``, ``message``, ``pose``, ``held``, and what perception makes of its frame;
-its objects are hidden.
+its objects are hidden. ``kinds.toml`` has the kinds, and what can be done to one of each.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, Protocol, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
-from housequest.worlds.alfred.simulator.affordances import kind_in
 from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.rooms.room import EYE, Box, Point, Pose, Room
 
 if TYPE_CHECKING:
     from numpy import bool_
     from numpy.typing import NDArray
+
+
+_TABLE: dict[str, Any] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
+KINDS, OPENABLE, TOGGLEABLE, ENCLOSING, OPEN_AT_FIRST, LAMPS, KNIVES, DIRTYABLE = (
+    frozenset(_TABLE[name].split())
+    for name in ("kinds", "openable", "toggleable", "enclosing", "open_at_first", "lamps", "knives", "dirtyable")
+)
+SLICES: Mapping[str, tuple[str, int]] = {kind: tuple(into) for kind, into in _TABLE["slices"].items()}
+"""What can be sliced, and into what and how many."""
+MOVABLE: Mapping[str, frozenset[str]] = {kind: frozenset(takes.split()) for kind, takes in _TABLE["movable"].items()}
+"""What holds things and can be carried, and what it takes."""
+_WORDS = {kind.lower(): kind for kind in KINDS}
+_WHOLES = {sliced: kind for kind, (sliced, _) in SLICES.items()}
+
+
+def kind_named(word: str) -> str:
+    """The kind of a word in lower case, such as ``CD`` for "cd"; that of an unknown word is the word with a capital."""
+    return _WORDS.get(word.lower(), word[:1].upper() + word[1:])
+
+
+def kind_in(id: str) -> str:
+    """The kind of what has this id; a slice and a basin are named in its last part."""
+    parts = id.split("|")
+    return parts[4].partition("_")[0] if len(parts) > 4 else parts[0]
+
+
+def whole(kind: str) -> str:
+    """The kind of which ``kind`` is a slice, or ``kind`` itself."""
+    return _WHOLES.get(kind, kind)
+
 
 Temperature = Literal["Cold", "Hot", "RoomTemp"]
 
@@ -36,10 +67,8 @@ FLOOR = "Floor|+00.00|+00.00|+00.00"
 
 @dataclass(frozen=True, slots=True)
 class Lying:
-    """A thing that does not belong to the room itself: what can be carried off, and lamps.
-
-    ``at`` is the id of the receptacle that holds it, of a movable one too, or ``FLOOR``; ``point`` is that of its id.
-    """
+    """A thing that does not belong to the room itself: what can be carried off, and lamps. ``at`` is the id of the receptacle
+    that holds it, of a movable one too, or ``FLOOR``; ``point`` is that of its id."""
 
     id: str
     name: str
@@ -73,10 +102,8 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedObject:
-    """Hidden: an object as it is. ``name`` is ALFWorld's ("mug 1"), ``distance`` that from the agent, in metres.
-
-    ``parents`` and ``contents`` are ids of receptacles around it and of what it holds.
-    """
+    """Hidden: an object as it is. ``name`` is ALFWorld's ("mug 1"), ``distance`` that from the agent, in metres. ``parents``
+    and ``contents`` are ids of receptacles around it and of what it holds."""
 
     id: str
     kind: str
@@ -111,20 +138,18 @@ class Treated:
 NOTHING_TREATED = Treated()
 
 
-def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Treated:
-    """What was ever treated, after an action on an object that was carried out and held ``inside``; ALFRED's rules.
+_TREATING = {
+    ("ToggleObjectOn", "Faucet"): "cleaned",
+    ("ToggleObjectOn", "Microwave"): "heated",
+    ("CloseObject", "Fridge"): "cooled",
+}
 
-    A faucet that is turned on cleans what its basin holds, a microwave heats, and a fridge that is closed cools.
-    """
-    match action, kind_in(id):
-        case "ToggleObjectOn", "Faucet":
-            return replace(before, cleaned=before.cleaned | frozenset(inside))
-        case "ToggleObjectOn", "Microwave":
-            return replace(before, heated=before.heated | frozenset(inside))
-        case "CloseObject", "Fridge":
-            return replace(before, cooled=before.cooled | frozenset(inside))
-        case _:
-            return before
+
+def grown(before: Treated, action: str, id: str, inside: tuple[str, ...]) -> Treated:
+    """What was ever treated, after an action on an object that was carried out and held ``inside``; ALFRED's rules. A faucet
+    that is turned on cleans what its basin holds, a microwave heats, and a fridge that is closed cools."""
+    field = _TREATING.get((action, kind_in(id)))
+    return replace(before, **{field: getattr(before, field).union(inside)}) if field else before
 
 
 class View(Protocol):
@@ -141,10 +166,8 @@ class View(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The answer to an action. ``held`` is the id of what is in the hand, ``returned`` what the action was asked for.
-
-    ``view`` makes what is drawn and what is hidden; the methods below ask it.
-    """
+    """The answer to an action. ``held`` is the id of what is in the hand, ``returned`` what the action was asked for. ``view``
+    makes what is drawn and what is hidden; the methods below ask it."""
 
     action: str
     ok: bool
@@ -174,27 +197,24 @@ class Event:
 
 
 class Simulator(Protocol):
-    """A household that carries out AI2-THOR's actions, one at a time."""
+    """A household that carries out AI2-THOR's actions, one at a time. Its methods raise ``WorldError`` where it fails itself.
+
+    ``name`` is ``boxes`` or ``thor``; ``version`` stands in headers, such as ``boxes 1``: figures of different versions are not
+    compared.
+    """
 
     @property
-    def name(self) -> str:
-        """``boxes`` or ``thor``."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def version(self) -> str:
-        """What stands in headers, such as ``boxes 1``; figures of different versions are not compared."""
-        ...
+    def version(self) -> str: ...
 
     def begin(self, scene: Scene, /) -> Event:
-        """Set the scene up and look round. Raises ``WorldError``."""
+        """Set the scene up and look round."""
         ...
 
     def act(self, action: str, /, **arguments: object) -> Event:
-        """Carry out an action by AI2-THOR's name for it and its arguments; what is refused has ``ok`` False and says why.
-
-        Raises ``WorldError`` where the simulator itself fails, and before ``begin``.
-        """
+        """Carry out an action by AI2-THOR's name for it and its arguments; what is refused has ``ok`` False and says why."""
         ...
 
     def copy(self) -> Self:
@@ -233,10 +253,8 @@ def _point(id: str) -> Point | None:
 
 
 def touched(frame: Frame, mask: NDArray[bool_]) -> str | None:
-    """The id of what ``mask`` means: the object whose pixels have the most in common with it, by intersection over union.
-
-    So ALFRED reads the masks of those who act. None if there is no object below it.
-    """
+    """The id of what ``mask`` means: the object whose pixels have the most in common with it, by intersection over union. So
+    ALFRED reads the masks of those who act. None if there is no object below it."""
     import numpy as np
 
     if mask.shape != frame.ids.shape:

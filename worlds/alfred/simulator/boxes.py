@@ -8,12 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 from typing import Any, Self, cast
 
-from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, ENCLOSING, KNIVES, MOVABLE, SLICES, TOGGLEABLE, kind_in
-from housequest.worlds.alfred.simulator.base import FLOOR, HEIGHT, LOOK, Event, Lying, Scene, grown, nearest
-from housequest.worlds.alfred.simulator.layout import HAND, Layout, State, begun, box_at, fixtures
-from housequest.worlds.alfred.simulator.placing import deepest, settled, spots
+from housequest.worlds.alfred.simulator.base import (
+    DIRTYABLE,
+    ENCLOSING,
+    FLOOR,
+    HEIGHT,
+    KNIVES,
+    LOOK,
+    MOVABLE,
+    SLICES,
+    TOGGLEABLE,
+    Event,
+    Lying,
+    Scene,
+    grown,
+    kind_in,
+    nearest,
+)
+from housequest.worlds.alfred.simulator.layout import HAND, Layout, State, begun, box_at, deepest, fixtures, settled, spots
 from housequest.worlds.alfred.simulator.sight import Sight, unhidden, visible
 from housequest.worlds.errors import WorldError
 from housequest.worlds.errors import nearest as hint
@@ -25,8 +41,6 @@ VERSION = 2
 HIGHEST, LOWEST = -30.0, 60.0
 """How far the head tilts: degrees downwards."""
 _SLICE = 0.04
-
-Arguments = Mapping[str, object]
 
 
 class _Refused(Exception):
@@ -94,7 +108,7 @@ class _Asked:
 
     scene: Scene
     state: State
-    arguments: Arguments
+    arguments: Mapping[str, object]
 
     @property
     def layout(self) -> Layout:
@@ -127,10 +141,6 @@ class _Asked:
         """The state with a layout in which some sets are others."""
         return replace(self.state, layout=replace(self.layout, **changes))  # type: ignore[arg-type]
 
-    def treating(self, action: str, id: str, layout: Layout, inside: tuple[str, ...]) -> State:
-        """The state with this layout, in which the action has treated what the object held ``inside``."""
-        return replace(self.state, layout=layout, treated=grown(self.state.treated, action, id, inside))
-
     def every(self) -> Iterator[str]:
         """The ids of all objects."""
         yield from self.layout.thing
@@ -141,51 +151,38 @@ _Done = State | tuple[State, object]
 """The state after an action, with what it was asked for, if there is something."""
 
 
-def _moved(quarters: int) -> Callable[[_Asked], _Done]:
-    def move(asked: _Asked) -> _Done:
-        pose, size = asked.state.pose, asked.number("moveMagnitude", GRID)
-        steps = round(size / GRID)
-        if steps < 1 or abs(steps * GRID - size) > 1e-6:
-            raise _Refused(f"Move magnitude {size} is not a multiple of the grid, {GRID}")
-        dx, dz = AHEAD[(pose.quarter + quarters) % 4]
-        x, z = pose.cell
-        for step in range(1, steps + 1):
-            cell = x + dx * step, z + dz * step
-            if cell not in asked.scene.room.floor:
-                by = f"({dx * size:.4f}, 0.0000, {dz * size:.4f})"
-                raise _Refused(f"{_barring(asked.scene, cell)} is blocking Agent 0 from moving by {by}.")
-        return replace(asked.state, pose=replace(pose, x=(x + dx * steps) * GRID, z=(z + dz * steps) * GRID))
-
-    return move
+def _move(quarters: int, asked: _Asked) -> _Done:
+    pose, size = asked.state.pose, asked.number("moveMagnitude", GRID)
+    steps = round(size / GRID)
+    if steps < 1 or abs(steps * GRID - size) > 1e-6:
+        raise _Refused(f"Move magnitude {size} is not a multiple of the grid, {GRID}")
+    dx, dz = AHEAD[(pose.quarter + quarters) % 4]
+    x, z = pose.cell
+    for step in range(1, steps + 1):
+        cell = x + dx * step, z + dz * step
+        if cell not in asked.scene.room.floor:
+            by = f"({dx * size:.4f}, 0.0000, {dz * size:.4f})"
+            raise _Refused(f"{_barring(asked.scene, cell)} is blocking Agent 0 from moving by {by}.")
+    return replace(asked.state, pose=replace(pose, x=(x + dx * steps) * GRID, z=(z + dz * steps) * GRID))
 
 
 def _barring(scene: Scene, cell: tuple[int, int]) -> str:
-    """What stands where somebody would go."""
     x, z = cell[0] * GRID, cell[1] * GRID
-    for one in scene.room.fixtures:
-        if any(box.grown(0.01).over(x, z) for box in one.boxes):
-            return scene.ids[one.name]
-    return "StructureObject"
+    there = (scene.ids[one.name] for one in scene.room.fixtures if any(box.grown(0.01).over(x, z) for box in one.boxes))
+    return next(there, "StructureObject")
 
 
-def _turned(by: float) -> Callable[[_Asked], _Done]:
-    def turn(asked: _Asked) -> _Done:
-        degrees = asked.number("degrees", 90.0)
-        pose = asked.state.pose
-        return replace(asked.state, pose=replace(pose, yaw=(pose.yaw + by * degrees) % 360))
-
-    return turn
+def _turn(by: float, asked: _Asked) -> _Done:
+    pose = asked.state.pose
+    return replace(asked.state, pose=replace(pose, yaw=(pose.yaw + by * asked.number("degrees", 90.0)) % 360))
 
 
-def _tilted(by: float, beyond: str) -> Callable[[_Asked], _Done]:
-    def tilt(asked: _Asked) -> _Done:
-        pose = asked.state.pose
-        pitch = pose.pitch + by * asked.number("degrees", LOOK)
-        if not HIGHEST - 1e-6 <= pitch <= LOWEST + 1e-6:
-            raise _Refused(f"can't look {beyond} the {'max' if by < 0 else 'min'} angle")
-        return replace(asked.state, pose=replace(pose, pitch=pitch))
-
-    return tilt
+def _tilt(by: float, beyond: str, asked: _Asked) -> _Done:
+    pose = asked.state.pose
+    pitch = pose.pitch + by * asked.number("degrees", LOOK)
+    if not HIGHEST - 1e-6 <= pitch <= LOWEST + 1e-6:
+        raise _Refused(f"can't look {beyond} the {'max' if by < 0 else 'min'} angle")
+    return replace(asked.state, pose=replace(pose, pitch=pitch))
 
 
 def _teleport(asked: _Asked) -> _Done:
@@ -208,22 +205,13 @@ def _teleport(asked: _Asked) -> _Done:
     return replace(asked.state, pose=found)
 
 
-def _positions(asked: _Asked) -> _Done:
-    """The points on the floor, in metres."""
-    return asked.state, [{"x": x * GRID, "y": HEIGHT, "z": z * GRID} for x, z in sorted(asked.scene.room.floor)]
-
-
 def _poses(asked: _Asked) -> _Done:
     """From where an object is visible: cells near it, each of the four sides and the tilts that the head can have."""
     id, found = asked.id(), list[dict[str, object]]()
-    for x, z in sorted(asked.scene.room.floor):
-        for turn in range(4):
-            for pitch in (-30.0, 0.0, 30.0, 60.0):
-                state = replace(asked.state, pose=Pose(x * GRID, z * GRID, 90.0 * turn, pitch))
-                if id in visible(asked.scene, state, [id]):
-                    found.append(
-                        {"x": x * GRID, "y": HEIGHT, "z": z * GRID, "rotation": 90.0 * turn, "horizon": pitch, "standing": True}
-                    )
+    for (x, z), turn, pitch in product(sorted(asked.scene.room.floor), range(4), (-30.0, 0.0, 30.0, 60.0)):
+        pose = Pose(x * GRID, z * GRID, 90.0 * turn, pitch)
+        if id in visible(asked.scene, replace(asked.state, pose=pose), [id]):
+            found.append({"x": pose.x, "y": HEIGHT, "z": pose.z, "rotation": pose.yaw, "horizon": pitch, "standing": True})
     return asked.state, found
 
 
@@ -253,18 +241,14 @@ def _put(asked: _Asked) -> _Done:
     if kind not in scene.accepts.get(target, frozenset[str]()):
         raise _Refused(f"{kind} is not a valid Object Type to be placed in {target}")
     asked.reached(at, "Target receptacle")
-    return replace(asked.state, layout=layout.moved(held, at, _spot(asked, held, at)))
-
-
-def _spot(asked: _Asked, held: str, at: str) -> Point:
-    """The free spot of a receptacle that is nearest among those that can be seen; else one that can be seen from elsewhere."""
-    name = asked.layout.thing[held].name
-    found = spots(asked.scene, asked.layout, asked.state.pose, name, at)
+    found = spots(scene, layout, asked.state.pose, layout.thing[held].name, at)
     if not found:
         raise _Refused("No valid positions to place object found")
-    seen = unhidden(asked.scene, asked.state, [middle for _, middle in found])
+    # The nearest of those that can be seen; else one that can be seen from elsewhere.
     points = [point for point, _ in found]
-    return next((point for point, clear in zip(points, seen, strict=True) if clear), deepest(asked.scene, at, points))
+    seen = zip(points, unhidden(scene, asked.state, [middle for _, middle in found]), strict=True)
+    spot = next((point for point, clear in seen if clear), deepest(scene, at, points))
+    return replace(asked.state, layout=layout.moved(held, at, spot))
 
 
 def _drop(asked: _Asked) -> _Done:
@@ -279,67 +263,47 @@ def _drop(asked: _Asked) -> _Done:
     return replace(asked.state, layout=layout.moved(held, at, point))
 
 
-def _open(asked: _Asked) -> _Done:
-    id = _openable(asked)
-    if id in asked.layout.open:
-        raise _Refused("object is already open")
-    if id in asked.layout.on and kind_in(id) == "Microwave":
+_MARKS: Mapping[str, tuple[str, str, str]] = {
+    "open": ("{} is not an Openable object", "object is already closed", "object is already open"),
+    "on": (
+        "object is not toggleable",
+        "can't toggle object off if it's already off!",
+        "can't toggle object on if it's already on!",
+    ),
+    "dirty": ("{} does not have dirtyable property!", "{} is already clean!", "{} is already dirty!"),
+}
+"""What is said of a thing that cannot be open, on or dirty, and of one that is not so, or is so already."""
+
+
+def _mark(mark: str, wanted: bool, action: str, asked: _Asked) -> _Done:
+    """Open or close, switch or dirty something, with what comes of it for what it holds."""
+    id, layout = asked.id(), asked.layout
+    kind, found = kind_in(id), getattr(layout, mark)
+    unable, *already = _MARKS[mark]
+    able = id in asked.scene.openable if mark == "open" else kind in (TOGGLEABLE if mark == "on" else DIRTYABLE)
+    if not able:
+        raise _Refused(unable.format(id))
+    if (id in found) == wanted:
+        raise _Refused(already[wanted].format(id))
+    if kind == "Microwave" and action == "OpenObject" and id in layout.on:
         raise _Refused("Target must be OFF to open!")
-    asked.reached(id)
-    return asked.after(open=asked.layout.open | {id})
-
-
-def _close(asked: _Asked) -> _Done:
-    id = _openable(asked)
-    if id not in asked.layout.open:
-        raise _Refused("object is already closed")
-    asked.reached(id)
-    layout = replace(asked.layout, open=asked.layout.open - {id})
-    if kind_in(id) == "Fridge":
-        inside = frozenset(layout.within(id))
-        layout = replace(layout, cold=layout.cold | inside, hot=layout.hot - inside)
-    return asked.treating("CloseObject", id, layout, layout.contents.get(id, ()))
-
-
-def _openable(asked: _Asked) -> str:
-    id = asked.id()
-    if id not in asked.scene.openable:
-        raise _Refused(f"{id} is not an Openable object")
-    return id
-
-
-def _on(asked: _Asked) -> _Done:
-    id = _toggleable(asked)
-    if id in asked.layout.on:
-        raise _Refused("can't toggle object on if it's already on!")
-    if id in asked.layout.open and kind_in(id) == "Microwave":
+    if kind == "Microwave" and action == "ToggleObjectOn" and id in layout.open:
         raise _Refused("Target must be CLOSED to toggle on!")
     asked.reached(id)
-    layout = replace(asked.layout, on=asked.layout.on | {id})
-    inside: tuple[str, ...] = ()
-    if kind_in(id) == "Microwave":
-        inside = layout.contents.get(id, ())
-        warm = frozenset(layout.within(id))
-        layout = replace(layout, hot=layout.hot | warm, cold=layout.cold - warm)
-    elif kind_in(id) == "Faucet" and (basin := basin_of(asked.scene, id)) is not None:
-        inside = layout.contents.get(basin, ())
-        layout = replace(layout, dirty=layout.dirty - frozenset(layout.within(basin)))
-    return asked.treating("ToggleObjectOn", id, layout, inside)
-
-
-def _off(asked: _Asked) -> _Done:
-    id = _toggleable(asked)
-    if id not in asked.layout.on:
-        raise _Refused("can't toggle object off if it's already off!")
-    asked.reached(id)
-    return asked.after(on=asked.layout.on - {id})
-
-
-def _toggleable(asked: _Asked) -> str:
-    id = asked.id()
-    if kind_in(id) not in TOGGLEABLE:
-        raise _Refused("object is not toggleable")
-    return id
+    layout = replace(layout, **{mark: found | {id} if wanted else found - {id}})
+    holder = basin_of(asked.scene, id) or "" if kind == "Faucet" else id
+    inside = frozenset(layout.within(holder))
+    match action, kind:
+        case "CloseObject", "Fridge":
+            layout = replace(layout, cold=layout.cold | inside, hot=layout.hot - inside)
+        case "ToggleObjectOn", "Microwave":
+            layout = replace(layout, hot=layout.hot | inside, cold=layout.cold - inside)
+        case "ToggleObjectOn", "Faucet":
+            layout = replace(layout, dirty=layout.dirty - inside)
+        case _:
+            pass
+    treated = grown(asked.state.treated, action, id, layout.contents.get(holder, ()))
+    return replace(asked.state, layout=layout, treated=treated)
 
 
 def basin_of(scene: Scene, faucet: str) -> str | None:
@@ -351,48 +315,25 @@ def basin_of(scene: Scene, faucet: str) -> str | None:
 
 
 def _slice(asked: _Asked) -> _Done:
-    id, held = asked.id(), asked.layout.held
-    if kind_in(id) not in SLICES or id not in asked.layout.thing:
+    id, held, layout = asked.id(), asked.layout.held, asked.layout
+    if kind_in(id) not in SLICES or id not in layout.thing:
         raise _Refused(f"{id} Does not have the CanBeSliced property!")
     if held is None or kind_in(held) not in KNIVES:
         raise _Refused("Slice: ObjectInteraction only supported for held object Knife")
     asked.reached(id)
-    layout = asked.layout
-    whole = layout.thing[id]
-    pieces = tuple(_pieces(layout, whole, asked.state.pose))
-    marks = {
-        name: (found | {one.id for one in pieces}) - {id} if id in found else found
-        for name, found in (("dirty", layout.dirty), ("hot", layout.hot), ("cold", layout.cold))
-    }
-    things = tuple(one for one in layout.things if one.id != id) + pieces
-    return replace(asked.state, layout=replace(layout, things=things, **marks))
-
-
-def _pieces(layout: Layout, whole: Lying, pose: Pose) -> Iterator[Lying]:
-    """The slices of a thing, side by side where it lay for somebody who stands at ``pose``."""
-    kind, number = SLICES[kind_in(whole.id)]
-    there = sum(one.name.startswith(f"{kind.lower()} ") for one in layout.things)
-    low = box_at(whole).y0
+    whole, (kind, number) = layout.thing[id], SLICES[kind_in(id)]
+    there, low = sum(one.name.startswith(f"{kind.lower()} ") for one in layout.things), box_at(whole).y0
+    pieces: list[Lying] = []
     for piece in range(number):
-        name = f"{kind.lower()} {there + piece + 1}"
-        aside = (piece + 0.5 - number / 2) * _SLICE
-        x, z = (aside, 0.0) if pose.quarter % 2 == 0 else (0.0, aside)
+        # Side by side where it lay, for who stands there.
+        name, aside = f"{kind.lower()} {there + piece + 1}", (piece + 0.5 - number / 2) * _SLICE
+        x, z = (aside, 0.0) if asked.state.pose.quarter % 2 == 0 else (0.0, aside)
         point = pivot(name, whole.point.x + x, low, whole.point.z + z)
-        yield Lying(f"{whole.id}|{kind}_{piece + 1}", name, whole.at, point)
-
-
-def _dirtied(dirty: bool) -> Callable[[_Asked], _Done]:
-    def mark(asked: _Asked) -> _Done:
-        id = asked.id()
-        if kind_in(id) not in DIRTYABLE:
-            raise _Refused(f"{id} does not have dirtyable property!")
-        found = asked.layout.dirty
-        if (id in found) == dirty:
-            raise _Refused(f"{id} is already {'dirty' if dirty else 'clean'}!")
-        asked.reached(id)
-        return asked.after(dirty=found | {id} if dirty else found - {id})
-
-    return mark
+        pieces.append(Lying(f"{id}|{kind}_{piece + 1}", name, whole.at, point))
+    ids = {one.id for one in pieces}
+    sets = {name: getattr(layout, name) for name in ("dirty", "hot", "cold")}
+    marks = {name: (found | ids) - {id} if id in found else found for name, found in sets.items()}
+    return asked.after(things=(*(one for one in layout.things if one.id != id), *pieces), **marks)
 
 
 def _all_set(asked: _Asked) -> _Done:
@@ -424,37 +365,38 @@ def _poses_set(asked: _Asked) -> _Done:
     return asked.after(things=tuple(placed.values()))
 
 
-def _nothing(asked: _Asked) -> _Done:
-    return asked.state
-
-
 ACTIONS: Mapping[str, Callable[[_Asked], _Done]] = {
-    "MoveAhead": _moved(0),
-    "MoveRight": _moved(1),
-    "MoveBack": _moved(2),
-    "MoveLeft": _moved(3),
-    "RotateRight": _turned(1.0),
-    "RotateLeft": _turned(-1.0),
-    "LookUp": _tilted(-1.0, "up beyond"),
-    "LookDown": _tilted(1.0, "down beyond"),
+    **{name: partial(_move, quarter) for quarter, name in enumerate(("MoveAhead", "MoveRight", "MoveBack", "MoveLeft"))},
+    "RotateRight": partial(_turn, 1.0),
+    "RotateLeft": partial(_turn, -1.0),
+    "LookUp": partial(_tilt, -1.0, "up beyond"),
+    "LookDown": partial(_tilt, 1.0, "down beyond"),
     "Teleport": _teleport,
     "TeleportFull": _teleport,
-    "GetReachablePositions": _positions,
+    "GetReachablePositions": lambda asked: (
+        asked.state,
+        [{"x": x * GRID, "y": HEIGHT, "z": z * GRID} for x, z in sorted(asked.scene.room.floor)],
+    ),
     "GetInteractablePoses": _poses,
     "PickupObject": _pick_up,
     "PutObject": _put,
     "DropHandObject": _drop,
-    "OpenObject": _open,
-    "CloseObject": _close,
-    "ToggleObjectOn": _on,
-    "ToggleObjectOff": _off,
     "SliceObject": _slice,
-    "DirtyObject": _dirtied(True),
-    "CleanObject": _dirtied(False),
+    **{
+        name: partial(_mark, mark, wanted, name)
+        for mark, wanted, name in (
+            ("open", True, "OpenObject"),
+            ("open", False, "CloseObject"),
+            ("on", True, "ToggleObjectOn"),
+            ("on", False, "ToggleObjectOff"),
+            ("dirty", True, "DirtyObject"),
+            ("dirty", False, "CleanObject"),
+        )
+    },
     "SetStateOfAllObjects": _all_set,
     "SetObjectToggles": _toggles_set,
     "SetObjectPoses": _poses_set,
-    "Pass": _nothing,
-    "Done": _nothing,
+    "Pass": lambda asked: asked.state,
+    "Done": lambda asked: asked.state,
 }
 """AI2-THOR's actions by name, as far as the stand-in has them."""

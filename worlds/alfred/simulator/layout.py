@@ -1,14 +1,28 @@
-"""What can change in a simulated household, as a value, and what stands where in it."""
+"""What can change in a simulated household, as a value; what stands where in it, which receptacle is around a point, and where
+on one there is room.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from math import hypot
 
-from housequest.worlds.alfred.simulator.affordances import DIRTYABLE, MOVABLE, SLICES, TOGGLEABLE, kind_in
-from housequest.worlds.alfred.simulator.base import FLOOR, NOTHING_TREATED, Lying, Scene, SimulatedObject, Treated
+from housequest.worlds.alfred.simulator.base import (
+    DIRTYABLE,
+    FLOOR,
+    MOVABLE,
+    NOTHING_TREATED,
+    SLICES,
+    TOGGLEABLE,
+    Lying,
+    Scene,
+    SimulatedObject,
+    Treated,
+    kind_in,
+)
 from housequest.worlds.rooms import stage
 from housequest.worlds.rooms.room import AHEAD, Box, Fixture, Point, Pose, kind_of
 from housequest.worlds.rooms.stage import BOARD
@@ -83,18 +97,24 @@ class State:
 
 
 def begun(scene: Scene) -> State:
-    """The state in which an episode begins."""
-    basins = {scene.ids[one.name]: one.box for one in scene.room.fixtures if one.kind.form == "basin"}
-    machines = {scene.ids[one.name]: one for one in scene.room.fixtures if one.name.startswith("coffeemachine ")}
-    things = tuple(
-        _within(one, basins[one.at])
-        if one.at in basins
-        else replace(one, point=before(machines[one.at], one.name))
-        if one.at in machines
-        else one
-        for one in scene.things
-    )
-    return State(scene.start, Layout(things, scene.open, scene.on, scene.dirty))
+    """The state in which an episode begins: things stand before machines that have no inside, and within rims of basins."""
+    fixtures = {scene.ids[one.name]: one for one in scene.room.fixtures}
+    things: list[Lying] = []
+    for one in scene.things:
+        at, point = fixtures.get(one.at), one.point
+        if at is not None and at.kind.form == "basin":
+            # It is smaller than the one in the game.
+            kind, rim = kind_of(one.name), at.box
+            x = _rimmed(point.x, rim.x0, rim.x1, kind.width / 2 + BOARD)
+            point = point._replace(x=x, z=_rimmed(point.z, rim.z0, rim.z1, kind.depth / 2 + BOARD))
+        elif at is not None and at.name.startswith("coffeemachine "):
+            point = before(at, one.name)
+        things.append(one if point is one.point else replace(one, point=point))
+    return State(scene.start, Layout(tuple(things), scene.open, scene.on, scene.dirty))
+
+
+def _rimmed(at: float, low: float, high: float, share: float) -> float:
+    return min(max(at, low + share), high - share) if high - low > 2 * share else (low + high) / 2
 
 
 def before(machine: Fixture, name: str) -> Point:
@@ -102,18 +122,6 @@ def before(machine: Fixture, name: str) -> Point:
     middle, (dx, dz) = machine.box.centre, AHEAD[machine.front]
     out = machine.box.spans(machine.front)[1] / 2 + kind_of(name).depth / 2
     return stage.pivot(name, middle.x + dx * out, machine.box.y0, middle.z + dz * out)
-
-
-def _within(one: Lying, basin: Box) -> Lying:
-    """A thing within the rim of its basin, which is smaller than the one in the game."""
-    kind = kind_of(one.name)
-    x, _, z = (
-        min(max(at, low + share), high - share) if high - low > 2 * share else (low + high) / 2
-        for at, low, high, share in zip(
-            one.point, basin[:3], basin[3:], (kind.width / 2 + BOARD, 0.0, kind.depth / 2 + BOARD), strict=True
-        )
-    )
-    return replace(one, point=one.point._replace(x=x, z=z))
 
 
 def fixtures(scene: Scene) -> Iterator[tuple[str, Fixture]]:
@@ -135,20 +143,15 @@ def apart(pose: Pose, box: Box) -> float:
 
 def listed(scene: Scene, state: State) -> tuple[SimulatedObject, ...]:
     """All objects, by their ids."""
-    receptacles = {scene.ids[one.name] for one in scene.room.fixtures}
-    found = [
-        _object(scene, state, id, one.name, one.box.centre, _nearest(state.pose, one), id in receptacles)
-        for id, one in fixtures(scene)
-    ]
+    receptacles, found = {scene.ids[one.name] for one in scene.room.fixtures}, list[SimulatedObject]()
+    for id, one in fixtures(scene):
+        # Of a counter, the piece that is nearest to the agent.
+        box = min(one.boxes, key=lambda box: apart(state.pose, box))
+        found.append(_object(scene, state, id, one.name, one.box.centre, box, id in receptacles))
     for thing in state.layout.things:
         movable = kind_in(thing.id) in MOVABLE
         found.append(_object(scene, state, thing.id, thing.name, thing.point, box_at(thing), movable, thing))
     return tuple(sorted(found, key=lambda one: one.id))
-
-
-def _nearest(pose: Pose, one: Fixture) -> Box:
-    """The box of a fixture, of a counter the piece that is nearest to the agent."""
-    return min(one.boxes, key=lambda box: apart(pose, box))
 
 
 def _object(
@@ -176,3 +179,122 @@ def _object(
         parents=tuple(at for at in layout.around(id) if at not in (HAND, FLOOR)),
         contents=layout.contents.get(id, ()),
     )
+
+
+_BESIDE = 0.12
+
+
+_BELOW = 0.25
+
+
+_ABOVE = 0.6
+
+
+_STEP = 0.06
+
+
+_ARM = 1.6
+
+
+_MOST = 300
+
+
+_SHELF = 0.12
+
+
+_PILES = ("cupboard", "drawer", "basin")
+
+
+def holder(scene: Scene, kind: str, point: Point) -> str:
+    """The id of the receptacle that holds what lies at ``point``: the nearest that takes its kind, else that of the floor."""
+
+    def cost(one: Fixture) -> float:
+        takes = kind in scene.accepts.get(kind_in(scene.ids[one.name]), frozenset[str]())
+        return min(_away(one, box, point) for box in one.boxes) + (0.0 if takes else 0.3)
+
+    best = min(scene.room.fixtures, key=cost, default=None)
+    return FLOOR if best is None or cost(best) == float("inf") else scene.ids[best.name]
+
+
+def _away(one: Fixture, box: Box, point: Point) -> float:
+    """How far a point is from where things lie in a box of a receptacle; infinite if it is not in or on it."""
+    if not box.grown(_BESIDE).over(point.x, point.z) or not box.y0 - _BELOW < point.y < box.y1 + _ABOVE:
+        return float("inf")
+    top = box.y0 + one.kind.surface * (box.y1 - box.y0)
+    low, high = (box.y0, box.y1) if one.kind.form in _PILES else (top, top)
+    upright = max(0.0, low - point.y, point.y - high)
+    beside = max(0.0, box.x0 - point.x, point.x - box.x1) + max(0.0, box.z0 - point.z, point.z - box.z1)
+    # Of two that hold it, the smaller one does.
+    return upright + 2 * beside + 0.02 * min(3.0, (box.x1 - box.x0) * (box.z1 - box.z0))
+
+
+def settled(scene: Scene, one: Lying, point: Point) -> Lying:
+    """A thing that was put at a point, with the receptacle that is there."""
+    return replace(one, point=point, at=holder(scene, kind_in(one.id), point))
+
+
+def spots(scene: Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[tuple[Point, Point]]:
+    """Where a thing of this name can be put in a receptacle, the nearest to the agent's eyes first. Each is the point of the
+    thing and the middle of it as it is drawn, which in a drawer that is open is farther out."""
+    kind, thing = kind_of(name), stage.box_of(kind_of(name))
+    wide, long = thing.x1 - thing.x0, thing.z1 - thing.z0
+    laid = [box_at(layout.thing[id]) for id in layout.contents.get(at, ())]
+    fixture, out = _fixture(scene, at), (0.0, 0.0)
+    if fixture is not None and fixture.name.startswith("coffeemachine "):
+        point = before(fixture, name)
+        return [] if laid else [(point, point)]
+    if fixture is not None and fixture.kind.form == "drawer" and at in layout.open:
+        deep = fixture.box.spans(fixture.front)[1]
+        out = AHEAD[fixture.front][0] * deep, AHEAD[fixture.front][1] * deep
+    piles = fixture is not None and fixture.kind.form in _PILES
+    found: list[tuple[Point, Point]] = []
+    for share in (1.0, 0.5, 0.0) if piles else (1.0, 0.5):
+        margin = max(share, 0.3)
+        for area, level in _surfaces(scene, layout, fixture, at):
+            for x, z in product(_steps(area.x0, area.x1, wide * margin), _steps(area.z0, area.z1, long * margin)):
+                if hypot(x + out[0] - pose.x, z + out[1] - pose.z) >= _ARM:
+                    continue
+                box = thing.moved(x, level, z).grown(-(1 - share) * min(wide, long) / 2)
+                if not share or not any(box.meets(other) and abs(box.y0 - other.y0) < 0.3 for other in laid):
+                    middle = Point(x + out[0], level + 0.6 * kind.height, z + out[1])
+                    found.append((stage.pivot(name, x, level, z), middle))
+        if found:
+            break
+    found.sort(key=lambda one: hypot(one[1].x - pose.x, one[1].y - scene.eye, one[1].z - pose.z))
+    return found[:_MOST]
+
+
+def _surfaces(scene: Scene, layout: Layout, fixture: Fixture | None, at: str) -> Iterator[tuple[Box, float]]:
+    if fixture is None:
+        outer = layout.thing.get(at)
+        yield from () if outer is None else ((box_at(outer), box_at(outer).y1),)
+        return
+    kind = fixture.kind
+    for box in fixture.boxes:
+        yield box, box.y0 + (BOARD if kind.form in _PILES else kind.surface * (box.y1 - box.y0))
+    if kind.form == "cupboard":
+        # On boards where something lay at the start.
+        levels = sorted(box_at(one).y0 for one in scene.things if one.at == at)
+        for number, level in enumerate(levels):
+            if not number or level - levels[number - 1] > _SHELF:
+                yield fixture.box, level
+
+
+def _steps(low: float, high: float, size: float) -> Sequence[float]:
+    """Where the middle of something of this size can be between two ends; at least in the middle."""
+    low, high = low + size / 2, high - size / 2
+    number = max(1, round((high - low) / _STEP))
+    return [low + (high - low) * step / number for step in range(number + 1)] if high > low else [(low + high) / 2]
+
+
+def deepest(scene: Scene, at: str, points: Sequence[Point]) -> Point:
+    """The first of ``points`` in a receptacle; in a basin the one farthest back, since its front hides what lies behind it."""
+    fixture = _fixture(scene, at)
+    if fixture is None or fixture.kind.form != "basin":
+        return points[0]
+    dx, dz = AHEAD[fixture.front]
+    return min(points, key=lambda point: dx * point.x + dz * point.z)
+
+
+def _fixture(scene: Scene, id: str) -> Fixture | None:
+    return next((one for one in scene.room.fixtures if scene.ids[one.name] == id), None)

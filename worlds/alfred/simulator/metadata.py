@@ -1,13 +1,16 @@
 """AI2-THOR's metadata: what it says of an agent and of objects after each action, written and read.
 
 The keys are those of the schema that AI2-THOR tests its own metadata against (``metadata-schema.json``). What boxes do not
-simulate (liquids, breaking, mass) has the value of something to which nothing of the kind has happened.
+simulate (liquids, breaking, mass) has the value of something to which nothing of the kind has happened: ``metadata.json`` has
+these.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any, cast
 
 from housequest.worlds.alfred.simulator.base import HEIGHT, Event, SimulatedObject
@@ -16,20 +19,13 @@ from housequest.worlds.rooms.room import EYE, Box, Point, Pose
 
 MOST_OBJECTS = 5_000
 _TEMPERATURES = ("Cold", "Hot", "RoomTemp")
-_EMPTY = """thirdPartyCameras collidedObjects colorBounds flatSurfacesOnGrid distances normals isOpenableGrid segmentedObjectIds
-    objectIdsInBox actionStringsReturn actionFloatsReturn actionVector3sReturn"""
-_NEVER = "breakable isBroken canFillWithLiquid isFilledWithLiquid canBeUsedUp isUsedUp cookable isCooked moveable isMoving"
+
+
+_ALWAYS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("metadata.json").read_text("utf-8"))
+
 _FLAGS = {
-    "pickupable": "pickupable",
-    "receptacle": "receptacle",
-    "openable": "openable",
-    "toggleable": "toggleable",
-    "sliceable": "sliceable",
-    "dirtyable": "dirtyable",
-    "isOpen": "open",
-    "isToggled": "on",
-    "isSliced": "sliced",
-    "isDirty": "dirty",
+    **{name: name for name in ("pickupable", "receptacle", "openable", "toggleable", "sliceable", "dirtyable")},
+    **{"isOpen": "open", "isToggled": "on", "isSliced": "sliced", "isDirty": "dirty"},
 }
 """What is true or false of an object, by AI2-THOR's key and by the field of a `SimulatedObject`."""
 
@@ -40,8 +36,8 @@ def written(
     """The metadata of an agent after ``event``; ``colours`` are those in which objects and kinds are drawn by themselves."""
     pose, visible = event.pose, event.visible()
     return {
+        **_ALWAYS["agent"],
         "objects": [_object(one, visible, event.held) for one in event.objects],
-        "isSceneAtRest": True,
         "agent": {
             "name": "agent",
             "position": _vector(pose.x, HEIGHT + eye - EYE, pose.z),
@@ -50,40 +46,29 @@ def written(
             "isStanding": True,
             "inHighFrictionArea": False,
         },
-        "heldObjectPose": {key: _vector(0.0, 0.0, 0.0) for key in ("position", "rotation", "localPosition", "localRotation")},
         "fov": field,
         "cameraPosition": _vector(pose.x, eye, pose.z),
-        "cameraOrthSize": 0.0,
         "collided": event.action.startswith("Move") and not event.ok,
         "inventoryObjects": [{"objectId": one.id, "objectType": one.kind} for one in event.objects if one.id == event.held],
         "sceneName": scene,
         "lastAction": event.action,
         "errorMessage": event.message,
-        "errorCode": "",
         "lastActionSuccess": event.ok,
         "screenWidth": size[0],
         "screenHeight": size[1],
-        "agentId": 0,
         "colors": [{"name": name, "color": list(colour)} for name, colour in colours.items()],
-        "actionIntReturn": 0,
-        "actionFloatReturn": 0.0,
-        "visibleRange": None,
         "actionReturn": event.returned,
-        "currentTime": 0.0,
         "sceneBounds": _bounds(walls),
-        "depthFormat": "Meters",
-        **{key: [] for key in _EMPTY.split()},
     }
 
 
 def _object(one: SimulatedObject, visible: frozenset[str], held: str | None) -> dict[str, Any]:
     return {
+        **_ALWAYS["object"],
         "name": one.name,
         "position": _vector(*one.position),
-        "rotation": _vector(0.0, 0.0, 0.0),
         "visible": one.id in visible,
         "obstructed": one.id not in visible,
-        "fillLiquid": None,
         # The schema has the first, builds of version 5 the second.
         "ObjectTemperature": one.temperature,
         "temperature": one.temperature,
@@ -91,17 +76,13 @@ def _object(one: SimulatedObject, visible: frozenset[str], held: str | None) -> 
         "isColdSource": one.kind == "Fridge",
         "openness": 1.0 if one.open else 0.0,
         "isPickedUp": one.id == held,
-        "mass": 0.0,
-        "salientMaterials": None,
         "receptacleObjectIds": list(one.contents) if one.receptacle else None,
         "distance": one.distance,
         "objectType": one.kind,
         "objectId": one.id,
         "parentReceptacles": list(one.parents) or None,
         "axisAlignedBoundingBox": _bounds(one.box),
-        "objectOrientedBoundingBox": None,
         **{key: getattr(one, field) for key, field in _FLAGS.items()},
-        **dict.fromkeys(_NEVER.split(), False),
     }
 
 
@@ -119,10 +100,8 @@ def _bounds(box: Box) -> dict[str, Any]:
 
 
 def read_objects(metadata: Any) -> tuple[tuple[SimulatedObject, ...], frozenset[str]]:
-    """The objects in the metadata of an agent, by their ids, and the ids of those that are visible.
-
-    Raises ``ValueError`` for what is no metadata.
-    """
+    """The objects in the metadata of an agent, by their ids, and the ids of those that are visible. Raises ``ValueError`` for
+    what is no metadata."""
     try:
         found = cast("list[Any]", metadata["objects"])[:MOST_OBJECTS]
         objects = tuple(sorted((_read(one) for one in found), key=lambda one: one.id))

@@ -7,8 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from housequest.worlds.alfred.simulator.affordances import ENCLOSING, LAMPS, kind_in
-from housequest.worlds.alfred.simulator.base import FIELD, FLOOR, SIZE, VISIBLE, Scene, SimulatedObject
+from housequest.worlds.alfred.simulator.base import (
+    ENCLOSING,
+    FIELD,
+    FLOOR,
+    LAMPS,
+    SIZE,
+    VISIBLE,
+    Scene,
+    SimulatedObject,
+    kind_in,
+)
 from housequest.worlds.alfred.simulator.layout import HAND, Layout, State, apart, listed
 from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
 from housequest.worlds.rooms.room import Fixture, Holder, Point, Pose, Room, Situation

@@ -1,20 +1,25 @@
 """AI2-THOR itself as a `Simulator`: the real client of version 5, in a process of its own, with whatever player it starts.
 
 Written against ai2thor 5.0.0's client. Its scenes are not those of ALFRED's build: many things stand elsewhere, so ids are
-matched by kind and nearest place, and what is measured here stands beside nothing that was measured on ALFRED's build.
+matched by kind and nearest place, and what is measured here stands beside nothing that was measured on ALFRED's build. Run as a
+program, this is that process: it takes actions and answers with metadata and images. Whatever the client or its player does,
+only it ends. It watches the player, because the client waits for one that has died until its time is up.
 """
 
 from __future__ import annotations
 
 import base64
+import importlib
 import os
 import signal
+import sys
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from time import sleep
+from typing import Any, NoReturn, Self, cast
 
-from housequest.worlds.alfred.simulator.affordances import kind_in
 from housequest.worlds.alfred.simulator.base import (
     FIELD,
     LOOK,
@@ -26,12 +31,13 @@ from housequest.worlds.alfred.simulator.base import (
     Treated,
     closest,
     grown,
+    kind_in,
     nearest,
 )
 from housequest.worlds.alfred.simulator.metadata import read_objects, read_pose
 from housequest.worlds.errors import Unsupported, WorldError, shown
 from housequest.worlds.rooms.render import Frame, Size
-from housequest.worlds.workers import Refused, Worker, WorkerError
+from housequest.worlds.workers import Handler, Refused, Worker, WorkerError, serve
 
 MAJOR = "5."
 """How versions of the client begin that are known here."""
@@ -41,7 +47,7 @@ SECONDS = 60.0
 """Seconds that it has for an action."""
 LONGEST_MESSAGE = 1_000
 """Characters of what AI2-THOR says of an action that are kept."""
-_WORKER = "housequest.worlds.alfred.simulator.thor_worker"
+_WORKER = "housequest.worlds.alfred.simulator.thor"
 _IMAGES = {"rgb": 3, "depth": 4, "ids": 3}
 """The images of a frame, and how many bytes each has for a pixel."""
 
@@ -58,10 +64,8 @@ class _Said:
     field: float
 
     def frame(self, size: Size, field: float) -> Frame:
-        """The images that were sent, in this size.
-
-        Raises ``Unsupported`` for another shape or field of view, and ``WorldError`` for images that are none of that size.
-        """
+        """The images that were sent, in this size. Raises ``Unsupported`` for another shape or field of view, and
+        ``WorldError`` for images that are none of that size."""
         import numpy as np
 
         if size[0] * self.size[1] != size[1] * self.size[0] or field != self.field:
@@ -117,10 +121,8 @@ class Thor:
         return self._version or "ai2thor"
 
     def begin(self, scene: Scene, /) -> Event:
-        """Load the scene's floor plan, and put things, lamps and the agent where they are in it.
-
-        Raises ``Unsupported`` for a made-up house, and ``WorldError`` where AI2-THOR fails.
-        """
+        """Load the scene's floor plan, and put things, lamps and the agent where they are in it. Raises ``Unsupported`` for a
+        made-up house, and ``WorldError`` where AI2-THOR fails."""
         if not scene.floor_plan:
             raise Unsupported("AI2-THOR has no such house: a made-up one is played with the engine boxes.")
         self._last = None
@@ -167,15 +169,8 @@ class Thor:
 
     def _start(self, floor_plan: str) -> None:
         self.close()
-        settings = {
-            "player": self._player,
-            "scene": floor_plan,
-            "size": list(self._size),
-            "field": self._field,
-            "seconds": self._seconds,
-            "starting": self._starting,
-        }
-        self._worker = worker = Worker(_WORKER, settings)
+        settings = {"player": self._player, "scene": floor_plan, "size": list(self._size), "field": self._field}
+        self._worker = worker = Worker(_WORKER, {**settings, "seconds": self._seconds, "starting": self._starting})
         try:
             said: Any = worker.ready().result(self._starting)
             self._version = str(said["version"])
@@ -203,12 +198,9 @@ class Thor:
         objects, seen = read_objects(metadata)
         pose, held = read_pose(metadata)
         images = {name: base64.b64decode(image) for name, image in cast("dict[str, str]", said["images"]).items()}
-        colours = {
-            tuple(int(part) for part in one["color"]): str(one["name"])
-            for one in cast("list[Any]", metadata["colors"] or [])
-            if "|" in one["name"]
-        }
-        view = _Said(objects, seen, images, cast("Any", colours), self._size, self._field)
+        painted = (one for one in cast("list[Any]", metadata["colors"] or []) if "|" in one["name"])
+        colours: Any = {tuple(int(part) for part in one["color"]): str(one["name"]) for one in painted}
+        view = _Said(objects, seen, images, colours, self._size, self._field)
         ok, message = metadata["lastActionSuccess"] is True, str(metadata["errorMessage"])[:LONGEST_MESSAGE]
         return Event(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
 
@@ -268,3 +260,93 @@ def _inside(event: Event, action: str, id: str) -> tuple[str, ...]:
         holder = tap and nearest(tap.position, {one.id: one.position for one in event.objects if one.kind == "SinkBasin"})
     found = holder and event.object(holder)
     return found.contents if found else ()
+
+
+_POLL = 0.2
+
+
+def start(settings: Mapping[str, Any]) -> tuple[dict[str, Any], Handler]:
+    """Start the client and its player."""
+    try:
+        ai2thor: Any = importlib.import_module("ai2thor")
+        controllers: Any = importlib.import_module("ai2thor.controller")
+    except ImportError as error:
+        raise Refused(
+            f"the package ai2thor cannot be imported ({error})", "Install it: pip install 'housequest[thor]'.", fatal=True
+        ) from error
+    version = str(ai2thor.__version__)
+    if not version.startswith(MAJOR):
+        raise Refused(f"this is ai2thor {version}, not {MAJOR}x", "Install it: pip install 'housequest[thor]'.", fatal=True)
+    width, height = settings["size"]
+    starting = threading.Event()
+    # On macOS Python has it from 3.13 on; without it, one waits for a player that has ended until the time is up.
+    if hasattr(os, "waitid"):
+        threading.Thread(target=_watch_start, args=(starting,), daemon=True).start()
+    given = {"local_executable_path": settings["player"]} if settings["player"] else {}
+    controller: Any = controllers.Controller(
+        **given,
+        scene=settings["scene"],
+        width=width,
+        height=height,
+        fieldOfView=settings["field"],
+        gridSize=0.25,
+        visibilityDistance=1.5,
+        renderDepthImage=True,
+        renderInstanceSegmentation=True,
+        x_display=os.environ.get("DISPLAY") or ":0",
+        server_timeout=settings["seconds"],
+        server_start_timeout=settings["starting"],
+    )
+    starting.set()
+    threading.Thread(target=_watch, args=(controller.server.unity_proc,), daemon=True).start()
+
+    def handle(request: Mapping[str, Any], cancelled: threading.Event) -> dict[str, Any]:
+        del cancelled
+        if "scene" in request:
+            return _said(controller.reset(request["scene"]))
+        try:
+            return _said(controller.step(dict(request)))
+        except ValueError as error:
+            raise Refused(str(error), "Ask for an action that this build has.") from error
+        except RuntimeError as error:
+            # The client says no more than at which action it was.
+            raise RuntimeError(f"its player does not answer as AI2-THOR 5 does: {error.__context__!r}") from error
+
+    build = getattr(getattr(controller, "_build", None), "commit_id", None) or "a local player"
+    return {"version": f"ai2thor {version} ({build})", "first": _said(controller.last_event)}, handle
+
+
+def _watch_start(started: threading.Event) -> None:
+    """End this process if the player ends before it has said anything, for which the client waits until its time is up."""
+    ended: int | None = None
+    while not started.wait(_POLL):
+        try:
+            child = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:  # there is no player yet
+            continue
+        # What the client itself runs and waits for is gone by the next look.
+        if child is not None and child.si_pid == ended:
+            _end(-child.si_status if child.si_code in (os.CLD_KILLED, os.CLD_DUMPED) else child.si_status)
+        ended = child.si_pid if child is not None else None
+
+
+def _watch(player: Any) -> None:
+    while player.poll() is None:
+        sleep(_POLL)
+    _end(player.poll())
+
+
+def _end(status: int) -> NoReturn:
+    print(f"the player ended with status {status}", file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+def _said(event: Any) -> dict[str, Any]:
+    """An event as JSON; images as base64, the top row first."""
+    images = {"rgb": event.frame, "depth": event.depth_frame, "ids": event.instance_segmentation_frame}
+    sent = {name: base64.b64encode(image.copy(order="C").tobytes()) for name, image in images.items() if image is not None}
+    return {"metadata": event.metadata, "images": {name: image.decode() for name, image in sent.items()}}
+
+
+if __name__ == "__main__":
+    serve(start)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.alfred.plans.report import plan_card
-from housequest.agent.alfred.plans.run import PlanManifest, make_run
+from housequest.agent.alfred.plans.work import PlanManifest, make_run
 from housequest.agent.config import Settings
 from tests.worlds.alfred.annotations import small_world
 

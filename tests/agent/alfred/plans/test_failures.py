@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.alfred.plans.failures import plan_failure
-from housequest.agent.alfred.plans.pool import PlanTask
-from housequest.worlds.alfred.plans import plan_text, read_plan
+from housequest.agent.alfred.plans.planners import PlanTask
+from housequest.agent.alfred.plans.work import plan_failure
+from housequest.worlds.alfred.model import plan_text, read_plan
 from housequest.worlds.alfred.scoring import score
 from housequest.worlds.alfred.tasks import Instruction, read_demonstration, read_split
 from tests.worlds.alfred.annotations import SCENES, annotated, heating, placing, write

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 from starlette.responses import JSONResponse, Response
 
-from housequest.agent.alfred.plans.lota import read_skills, skills_of
+from housequest.agent.alfred.plans.planners import read_skills, skills_of
 from housequest.agent.alfred.plans.report import PlansReport
-from housequest.agent.alfred.plans.run import PlanRun, make_run
-from housequest.agent.alfred.plans.work import PlanResult, score_plans
+from housequest.agent.alfred.plans.work import PlanResult, PlanRun, make_run, score_plans
 from housequest.agent.config import Settings
 from housequest.agent.evaluation.runs.budget import Ledger, LedgerModel
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import ReplyError
-from housequest.worlds.alfred.plans import read_plan
+from housequest.worlds.alfred.model import read_plan
 from housequest.worlds.alfred.scoring import score
 from housequest.worlds.alfred.tasks import read_split
 from tests.backends.server import Messages, Policy, Recorded, Server, completion, saying, serve

@@ -10,17 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.alfred.plans.family import FAMILY
-from housequest.agent.alfred.plans.planners import PlannerSettings
-from housequest.agent.alfred.plans.pool import Pool, drawn, plan_tasks
-from housequest.agent.alfred.plans.report import PlansReport, failures
-from housequest.agent.alfred.plans.run import PlanRun, make_run
-from housequest.agent.alfred.plans.work import PlanResult, read_manifest, read_rows, score_plans, verify_plans
+from housequest.agent.alfred.plans.planners import PlannerSettings, Pool, drawn, plan_tasks
+from housequest.agent.alfred.plans.report import FAMILY, PlansReport, failures
+from housequest.agent.alfred.plans.work import (
+    PlanResult,
+    PlanRun,
+    make_run,
+    read_manifest,
+    read_rows,
+    score_plans,
+    verify_plans,
+)
 from housequest.agent.config import Settings
 from housequest.agent.evaluation.parts import family_of
 from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped
-from housequest.worlds.alfred.plans import plan_text
+from housequest.worlds.alfred.model import plan_text
 from housequest.worlds.alfred.tasks import read_split
 from housequest.worlds.errors import ConfigurationError
 from tests.backends.server import Messages, Server, saying, serve, status

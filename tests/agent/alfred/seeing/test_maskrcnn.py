@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from housequest.agent.alfred.seeing.detector import CLASSES, LEAST_SCORE, make_perception
+from housequest.agent.alfred.seeing.perception import CLASSES, LEAST_SCORE, make_perception
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.rooms.room import Box, Pose
 from tests.agent.alfred.seeing.frames import drawn

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from housequest.agent.alfred.seeing.detector import make_perception
-from housequest.agent.alfred.seeing.perception import LOOK_ALIKES, Noise, Noisy, Truth, kind_in
+from housequest.agent.alfred.seeing.perception import LOOK_ALIKES, Noise, Noisy, Truth, kind_in, make_perception
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.rooms.room import Box, Pose
 from tests.agent.alfred.seeing.frames import by_hand, drawn

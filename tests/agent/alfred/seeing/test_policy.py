@@ -6,13 +6,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from housequest.agent.alfred.seeing.detector import make_perception
-from housequest.agent.alfred.seeing.oracle import skills_of
-from housequest.agent.alfred.seeing.outcomes import carried_out
-from housequest.agent.alfred.seeing.policy import ActionPolicy
-from housequest.agent.alfred.seeing.primitives import PolicyStep, steps_of
+from housequest.agent.alfred.seeing.perception import make_perception
+from housequest.agent.alfred.seeing.policy import ActionPolicy, carried_out
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
-from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, SeeingState, Spot
+from housequest.agent.alfred.seeing.state import Heuristics, LowLevelAction, PolicyStep, SeeingState, Spot, skills_of, steps_of
 from housequest.agent.alfred.seeing.targets import Targets
 from housequest.agent.alfred.seeing.walking import approach, corners, ground, next_move, stand_of, turned
 from housequest.agent.skills.controller import Done, Failed

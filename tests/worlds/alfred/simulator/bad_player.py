@@ -13,8 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from housequest.worlds.alfred.player import Player, scenes
-from housequest.worlds.alfred.simulator.protocol import CLIENT_PIPE, SERVER_PIPE, read_action, write_answer
+from housequest.worlds.alfred.player import CLIENT_PIPE, SERVER_PIPE, Player, read_action, scenes, write_answer
 from housequest.worlds.registry import make_world
 
 

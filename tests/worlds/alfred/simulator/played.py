@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import cache
 
 from housequest.worlds.alfred.env import Episode
+from housequest.worlds.alfred.scenes import scene_of
 from housequest.worlds.alfred.simulator.base import Event, Scene
 from housequest.worlds.alfred.simulator.boxes import Boxes
-from housequest.worlds.alfred.simulator.scene import scene_of
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.alfworld.world import AlfworldWorld

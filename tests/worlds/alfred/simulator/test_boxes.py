@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from housequest.worlds.alfred.simulator.affordances import ENCLOSING, kind_in
-from housequest.worlds.alfred.simulator.base import touched
+from housequest.worlds.alfred.simulator.base import ENCLOSING, kind_in, touched
 from housequest.worlds.alfred.simulator.boxes import ACTIONS, Boxes
 from housequest.worlds.errors import WorldError
 from housequest.worlds.rooms.room import GRID

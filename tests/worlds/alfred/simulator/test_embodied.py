@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from housequest.worlds.alfred.simulator.embodied import EnactedEnv
+from housequest.worlds.alfred.engine import EnactedEnv
 from housequest.worlds.alfworld.world import AlfworldWorld
 
 pytestmark = pytest.mark.heavy

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfred.player import colours_of
+from housequest.worlds.alfred.player import ACTION, END, METADATA, colours_of, packed, read_action, write_answer
 from housequest.worlds.alfred.simulator.base import closest
 from housequest.worlds.alfred.simulator.metadata import read_objects, read_pose, written
-from housequest.worlds.alfred.simulator.protocol import ACTION, END, METADATA, packed, read_action, write_answer
 from tests.worlds.alfred.simulator.played import begun, scene
 
 AGENT = """actionFloatReturn actionFloatsReturn actionIntReturn actionReturn actionStringsReturn actionVector3sReturn agent

@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from housequest.worlds.alfred.simulator.affordances import kind_named
-from housequest.worlds.alfred.simulator.base import FLOOR
-from housequest.worlds.alfred.simulator.scene import thor_id, written
+from housequest.worlds.alfred.scenes import thor_id, written
+from housequest.worlds.alfred.simulator.base import FLOOR, kind_named
 from housequest.worlds.rooms.room import Point
 from tests.worlds.alfred.simulator.played import scene
 

@@ -29,7 +29,7 @@ from tests.worlds.alfworld.engine.test_planner import crowd
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, name_of, published, wins
 
 if TYPE_CHECKING:
-    from housequest.worlds.dropin.reference.worker import Reference
+    from housequest.worlds.dropin.reference import Reference
 
 REFERENCE = all(find_spec(name) for name in ("alfworld", "textworld", "fast_downward"))
 NONE = Logic("(define (domain none))", '"Your task is to: UNKNOWN GOAL."')
@@ -161,7 +161,7 @@ def reference() -> Reference:
     """The real game, for all tests of this file; they are skipped where it is not installed."""
     if not REFERENCE:
         pytest.skip('needs the real game: pip install "housequest[alfworld]"')
-    from housequest.worlds.dropin.reference.worker import Reference
+    from housequest.worlds.dropin.reference import Reference
 
     return Reference()
 

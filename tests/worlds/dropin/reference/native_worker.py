@@ -18,7 +18,7 @@ from typing import Any, cast
 from housequest.worlds.alfworld.engine.game import PLACEHOLDER, GameFile, parse_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.base import Step
-from housequest.worlds.dropin.reference.worker import GameOutput, Reference, serve_game
+from housequest.worlds.dropin.reference import GameOutput, Reference, serve_game
 from tests.worlds.alfworld.play import env_of
 
 

@@ -21,7 +21,7 @@ from housequest.worlds.alfworld.engine.game import read_game
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task
-from housequest.worlds.dropin.reference.env import TextworldEnv, Timeouts, Workers
+from housequest.worlds.dropin.reference import TextworldEnv, Timeouts, Workers
 from housequest.worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 from tests.waiting import PATIENCE, ending, wait_until
 from tests.worlds.alfworld.play import BUNDLED, GOLDEN, any_commands, env_of, loaded, name_of
