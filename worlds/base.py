@@ -11,7 +11,7 @@ To add a world, write a subclass of `World` and declare it as an entry point in 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
@@ -19,52 +19,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkab
 from housequest.worlds.errors import TaskNotFound, Unsupported, nearest, shown
 
 if TYPE_CHECKING:
-    from housequest.worlds.base import Annotated, Metric
     from housequest.worlds.household.base import Household
     from housequest.worlds.rooms.render import Frame
     from housequest.worlds.rooms.room import Pose, Room, Situation
-from collections.abc import Callable
-
-
-@dataclass(frozen=True, slots=True)
-class Annotated:
-    """Hidden: what a benchmark says of a task, played or not.
-
-    ``actions`` is the length of its own demonstration, and ``conditions`` how many goal conditions there are.
-    """
-
-    actions: int
-    conditions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """A task that counts, as a metric sees it: an unfinished one is not won, and meets no condition.
-
-    ``steps`` are executed commands, refused ones included. ``conditions`` and ``annotated`` (the length of the benchmark's own
-    demonstration) are None where they are not known.
-    """
-
-    won: bool
-    met: int
-    conditions: int | None
-    steps: int
-    annotated: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A ratio of sums: ``terms`` gives what a task adds above and below the line, None where that is not known.
-
-    ``label`` names it in tables, ``key`` in JSON, and ``about`` says in a sentence what it is. A ``main`` one stands in every
-    table, the others only in the table of all tasks. All values are in [0, 1].
-    """
-
-    key: str
-    label: str
-    about: str
-    terms: Callable[[Played], tuple[float, float] | None]
-    main: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +114,9 @@ class Env(Protocol):
 
     def admissible_commands(self) -> tuple[str, ...] | None:
         """The commands that would be accepted now, sorted; None if the world cannot list them."""
-        ...
 
     def goal_conditions(self) -> tuple[int, int] | None:
         """How many of the goal's conditions are met, and how many there are; for the recorder, never for an agent."""
-        ...
 
     def copy(self) -> Env:
         """An independent env in the same state. Raises ``Unsupported`` if that is impossible."""
@@ -169,7 +124,6 @@ class Env(Protocol):
 
     def close(self) -> None:
         """Release what the env holds. It is not used afterwards."""
-        ...
 
 
 @runtime_checkable
@@ -226,11 +180,9 @@ class Policy(Protocol):
 
     def begin(self, goal: str, observation: Observation) -> Any:
         """The memory before the first command."""
-        ...
 
     def observe(self, memory: Any, command: str, observation: Observation) -> Any:
         """The memory after ``command`` was executed, whoever chose it."""
-        ...
 
     def decide(self, memory: Any) -> tuple[str | None, str, Any]:
         """The next command, the thought behind it in a few words, and the memory after choosing it.
@@ -238,6 +190,45 @@ class Policy(Protocol):
         The command is None if it gives up; the thought says why.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """Hidden: the length of a benchmark's own demonstration of a task, and how many conditions its goal has."""
+
+    actions: int
+    conditions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A task that counts, as a metric sees it: an unfinished one is not won, and meets no condition.
+
+    ``steps`` are executed commands, refused ones included. ``conditions`` and ``annotated`` (the length of the benchmark's own
+    demonstration) are None where they are not known.
+    """
+
+    won: bool
+    met: int
+    conditions: int | None
+    steps: int
+    annotated: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a benchmark computes of its episodes by its own name: a ratio of two sums over all tasks, in [0, 1].
+
+    ``terms`` gives what a task adds above and below the line, None where that is not known. ``label`` names it in tables,
+    ``key`` in JSON, and ``about`` says in a sentence what it is. A ``main`` one stands in every table, the others only in the
+    table of all tasks.
+    """
+
+    key: str
+    label: str
+    about: str
+    terms: Callable[[Played], tuple[float, float] | None]
+    main: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +265,7 @@ class World(ABC):
     get_data: ClassVar[str] = ""
     """How to get the published splits: one sentence for people."""
     metrics: tuple[Metric, ...] = ()
-    """What its benchmark computes beside success (`housequest.worlds.base`); reports show it instead of their own means."""
+    """What its benchmark computes beside success; reports show it instead of their own means."""
     max_turns: int = 50
     """Turns of an episode by default."""
     skills: tuple[str, ...] = ()
@@ -298,7 +289,6 @@ class World(ABC):
     @classmethod
     def options_of(cls, engine: str) -> dict[str, str]:
         """The options under which a record is replayed, found out from the ``engine`` that it names."""
-        del engine
         return {}
 
     @property
@@ -348,12 +338,10 @@ class World(ABC):
 
     def expert(self, /, **settings: Any) -> Policy:
         """A player that needs no language model. Raises ``Unsupported`` if the world has none."""
-        del settings
         raise Unsupported(f"The world {self.name!r} has no expert.")
 
     def skills_at(self, opening: str) -> tuple[str, ...]:
         """The skills of the task with this opening text; by default ``skills``, the same for all tasks."""
-        del opening
         return self.skills
 
     def sandbox(self, task: Task) -> Env:
@@ -371,40 +359,30 @@ class World(ABC):
         It is for metrics, and for people after a game. The search ends after ``seconds``, or at the world's own limit. It may
         take a second or two, so call it in a thread. Raises ``GameError``.
         """
-        del task, seconds
-        return None
 
     def annotated(self, task: Task) -> Annotated | None:
         """Hidden: the length of the benchmark's own demonstration of ``task``, for its ``metrics``; None if it has none.
 
         Raises ``GameError``.
         """
-        del task
-        return None
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
         """Hidden: the subgoals that people annotated for ``task``, each an action with its names.
 
         An example is ``("PutObject", "apple", "fridge")``. None if nobody annotated any. Raises ``GameError``.
         """
-        del task
-        return None
 
     def room(self, task: Task) -> Room | None:
         """Hidden: the room in which ``task`` is drawn (`housequest.worlds.rooms`); None if the world has none to draw.
 
         Its receptacles have the names that the household reads. Raises ``GameError``.
         """
-        del task
-        return None
 
     def situation(self, env: Env, room: Room) -> Situation | None:
         """Hidden: the true state of ``env``, to be drawn for people who watch; None if the world cannot tell.
 
         What a player may see is drawn from its belief instead (`housequest.worlds.rooms.room.believed`).
         """
-        del env, room
-        return None
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256, in hexadecimal, that changes whenever the tasks of ``split`` change. Raises ``TaskNotFound``."""
@@ -413,5 +391,5 @@ class World(ABC):
         lines = (f"{task.id} {task.type} {task.goal}" for task in self.tasks(split))
         return hashlib.sha256("\n".join((self.engine, *lines)).encode("utf-8", "surrogatepass")).hexdigest()
 
-    def close(self) -> None:  # noqa: B027 (most worlds hold nothing)
+    def close(self) -> None:
         """Release what the world holds, such as processes."""

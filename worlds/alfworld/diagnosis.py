@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from housequest.worlds.alfworld.text import begin, canonical, refused, update
+from housequest.worlds.alfworld.text import COMMANDS, begin, canonical, refused, update
 from housequest.worlds.base import Env, Step
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import OrderError, nearest, shown, unquoted
@@ -20,26 +20,10 @@ from housequest.worlds.household.goals import APPLIANCES, KNIVES
 MAX_COMMAND = 1_000
 MAX_CHOICES = 6
 
-_FORMS: dict[str, str] = {
-    "look": "look",
-    "inventory": "inventory",
-    "help": "help",
-    "go": "go to RECEPTACLE",
-    "open": "open RECEPTACLE",
-    "close": "close RECEPTACLE",
-    "take": "take OBJECT from RECEPTACLE",
-    "move": "move OBJECT to RECEPTACLE",
-    "examine": "examine THING",
-    "use": "use OBJECT",
-    "heat": "heat OBJECT with RECEPTACLE",
-    "cool": "cool OBJECT with RECEPTACLE",
-    "clean": "clean OBJECT with RECEPTACLE",
-    "slice": "slice OBJECT with TOOL",
-}
-_PARTS = re.compile(r"\b(OBJECT|RECEPTACLE|THING|TOOL)\b")
-_PATTERNS = {
-    verb: re.compile(_PARTS.sub(lambda part: f"(?P<{part[0].lower()}>[^ ]+(?: [^ ]+)?)", form)) for verb, form in _FORMS.items()
-}
+_PARTS = re.compile(r"\{(\w+)\}")
+_BARE = ("look", "inventory", "help")
+_PATTERNS = dict(zip(_BARE, _BARE, strict=True)) | {form.pattern.partition(" ")[0]: form.pattern for form in COMMANDS.forms}
+"""The form of the command of each verb."""
 
 
 def explain(belief: Belief, command: str) -> str | None:
@@ -54,12 +38,13 @@ def explain(belief: Belief, command: str) -> str | None:
     if not tidy:
         return "The command is empty; `look` and `inventory` always work."
     verb = tidy.partition(" ")[0]
-    if verb not in _FORMS:
-        hint = nearest(verb, tuple(_FORMS))
-        return f"There is no command {shown(verb, 40)}.{hint} Commands begin with {', '.join(_FORMS)}."
-    found = _PATTERNS[verb].fullmatch(tidy)
+    if verb not in _PATTERNS:
+        hint = nearest(verb, tuple(_PATTERNS))
+        return f"There is no command {shown(verb, 40)}.{hint} Commands begin with {', '.join(_PATTERNS)}."
+    found = re.fullmatch(_PARTS.sub(r"(?P<\1>[^ ]+(?: [^ ]+)?)", _PATTERNS[verb]), tidy)
     if found is None:
-        return f"That is written `{_FORMS[verb]}`, with names and numbers as the game gives them."
+        form = _PARTS.sub(lambda part: part[1].upper(), _PATTERNS[verb])
+        return f"That is written `{form}`, with names and numbers as the game gives them."
     if tidy != bare:
         return f"Commands are written in lower case with single spaces: `{_printable(tidy)}`."
     return next(_Reasons(belief).of(verb, **found.groupdict()), None)
@@ -129,7 +114,11 @@ class _Reasons:
                     yield f"You are at the {receptacle} already."
             case "open" | "close":
                 yield from self._away(receptacle)
-                yield from self._open(receptacle, "open" if verb == "open" else "closed")
+                openness = self._openness(receptacle)
+                if openness in ("surface", None):
+                    already = "" if openness else f", or is {'open' if verb == 'open' else 'closed'} already; examine it"
+                    yield f"The {receptacle} cannot be opened or closed{already}."
+                yield f"The {receptacle} is {openness} already."
             case "take":
                 if held:
                     yield f"Your hands are full: you hold the {held}. Put it down first."
@@ -169,14 +158,6 @@ class _Reasons:
                 yield f"The {object} cannot be sliced here."
             case _:
                 return
-
-    def _open(self, name: str, already: str) -> Iterator[str]:
-        openness = self._openness(name)
-        if openness == "surface":
-            yield f"The {name} cannot be opened or closed."
-        if openness is None:
-            yield f"The {name} cannot be opened or closed, or is {already} already; examine it."
-        yield f"The {name} is {openness} already."
 
     def _elsewhere(self, thing: str, name: str) -> Iterator[str]:
         seen = [holder.name for holder in self.belief.holders(thing)]

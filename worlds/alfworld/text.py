@@ -19,7 +19,7 @@ from housequest.worlds.base import Observation
 from housequest.worlds.household.base import CommandForm, Commands, Household, Terms
 from housequest.worlds.household.belief import Belief, Heat, Openness, Receptacle
 from housequest.worlds.household.counts import Counts, read_counts
-from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, SYNONYMS, TYPES, Goal, GoalStep, TaskType, Topic
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, SYNONYMS, TASK_TYPES, TYPES, Goal, GoalStep, Topic
 from housequest.worlds.household.reading import MAX_TEXT, NAME, Reading, names
 
 REFUSAL = "Nothing happens."
@@ -247,7 +247,7 @@ _FORMS: tuple[tuple[str, Callable[[_Reading, re.Match[str]], None]], ...] = (
 _READERS = [(re.compile(pattern, re.ASCII), read) for pattern, read in _FORMS]
 
 _OBJECT, _RECEPTACLE, _LAMP = (rf"(?P<{part}>[A-Za-z][\w-]{{0,59}})" for part in ("object", "receptacle", "lamp"))
-_WORDINGS: dict[TaskType, tuple[str, str]] = {
+_WORDINGS = {
     TYPES["place"]: (rf"put a {_OBJECT} in {_RECEPTACLE}", rf"put some {_OBJECT} on {_RECEPTACLE}"),
     TYPES["light"]: (rf"look at {_OBJECT} under the {_LAMP}", rf"examine the {_OBJECT} with the {_LAMP}"),
     TYPES["two"]: (rf"put two {_OBJECT} in {_RECEPTACLE}", rf"find two {_OBJECT} and put them in {_RECEPTACLE}"),
@@ -264,8 +264,8 @@ _WORDINGS: dict[TaskType, tuple[str, str]] = {
 def read_goal(sentence: str) -> Goal | None:
     """The goal that a template sentence states, with or without "Your task is to:"; None for any other wording."""
     bare = sentence[:_MAX_SENTENCE].strip().removeprefix("Your task is to:").strip().removesuffix(".").rstrip()
-    for task_type, wordings in _WORDINGS.items():
-        for wording in wordings:
+    for task_type in TASK_TYPES:
+        for wording in _WORDINGS[task_type]:
             if found := re.fullmatch(wording, bare, re.ASCII):
                 return Goal(task_type, **found.groupdict(), count=2 if task_type == TYPES["two"] else 1)
     return None
@@ -279,10 +279,11 @@ def goal_sentences(goal: Goal) -> tuple[str, str]:
     return f"{first}.", f"{second}."
 
 
-_CLEANING = "clean cleaned rinse rinsed rinsing wash washed washing wet"
-_HEATING = "cook cooked heat heated heating hot microwaved warm warmed"
-_COOLING = "chill chilled chilling cold cool cooled cooling refrigerated"
-_DOING = dict(zip(ADJECTIVES, map(str.split, (_CLEANING, _HEATING, _COOLING)), strict=True))
+_DOING = {
+    "clean": "clean cleaned rinse rinsed rinsing wash washed washing wet",
+    "heat": "cook cooked heat heated heating hot microwaved warm warmed",
+    "cool": "chill chilled chilling cold cool cooled cooling refrigerated",
+}
 _BOTH = {"two", "2", "both", "pair"}
 _AWAY = {"from", "off", "of"}
 _PARTS = {"top", "back", "inside", "middle", "bottom", "center", "edge", "corner"}
@@ -296,7 +297,8 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
     ``objects`` are all kinds of object, ``receptacles`` the kinds in this house. Callers must mark the goal as a guess.
     """
     words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
-    doing = [treatment for treatment, verbs in _DOING.items() if not set(verbs).isdisjoint(words)]
+    doing = [treatment for treatment, verbs in _DOING.items() if not set(verbs.split()).isdisjoint(words)]
+    treatment = next((one for one in ADJECTIVES if one in doing), None)
     portable = set(objects).difference(receptacles, _LAMPS, SYNONYMS)
     named = _named(words, portable.union(receptacles, _LAMPS), receptacles)
     things, lamps, places = ({name for name, _ in named if name in of} for of in (portable, _LAMPS, receptacles))
@@ -304,13 +306,14 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
         return None
     (thing,) = things
     if lamps:
-        return Goal(TYPES["light"], thing, lamp=lamps.pop()) if len(lamps) == 1 and not doing else None
-    if doing and len(places) > 1:
-        places.discard(APPLIANCES[doing[0]])
+        return Goal(TYPES["light"], thing, lamp=lamps.pop()) if len(lamps) == 1 and not treatment else None
+    if treatment and len(places) > 1:
+        places.discard(APPLIANCES[treatment])
     two = not _BOTH.isdisjoint(words) or (thing, True) in named
-    if len(places) != 1 or (two and doing):
+    if len(places) != 1 or (two and treatment):
         return None
-    return Goal(TYPES[doing[0] if doing else "two" if two else "place"], thing, places.pop(), count=2 if two else 1)
+    task_type = TYPES[treatment] if treatment else TYPES["two"] if two else TYPES["place"]
+    return Goal(task_type, thing, places.pop(), count=2 if two else 1)
 
 
 def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[str]) -> list[tuple[str, bool]]:
@@ -380,7 +383,7 @@ COMMANDS = Commands(
 
 
 class _AlfworldHousehold:
-    task_types: tuple[str, ...] = tuple(TYPES.values())
+    task_types: tuple[str, ...] = TASK_TYPES
     commands = COMMANDS
     terms = Terms()
     begin = staticmethod(begin)

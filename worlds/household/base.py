@@ -68,23 +68,14 @@ class Terms:
 
 
 class Household(Protocol):
-    """Reads the texts of a household world into the values of `housequest.worlds.household`, and knows what its houses are
-    like."""
+    """Reads the texts of a household world into values, and knows what its houses are like."""
 
-    @property
-    def task_types(self) -> tuple[str, ...]:
-        """The types of task, in the order in which they are shown."""
-        ...
-
-    @property
-    def commands(self) -> Commands:
-        """How its commands are written."""
-        ...
-
-    @property
-    def terms(self) -> Terms:
-        """What holds in it and not in other households, for prompts."""
-        ...
+    task_types: tuple[str, ...]
+    """The types of task, in the order in which they are shown."""
+    commands: Commands
+    """How its commands are written."""
+    terms: Terms
+    """What holds in it and not in other households, for prompts."""
 
     def begin(self, opening: Observation, /) -> Belief:
         """The belief after the opening text; the goal sentence in it is not read."""
@@ -104,22 +95,17 @@ class Household(Protocol):
 
     def read_goal(self, sentence: str, /) -> Goal | None:
         """The goal that one of the world's own sentences states; None for any other sentence."""
-        ...
 
     def guess_goal(self, sentence: str, /, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
         """The goal that a free sentence most likely means, given the kinds of object and receptacle; None if it is unclear."""
-        ...
 
     def steps(self, sentence: str, /) -> tuple[GoalStep, ...] | None:
         """What a goal sentence asks to be done, without the ways and searching; None if it is unclear."""
-        ...
 
     def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
-        """What a goal sentence is about; None if it is unclear.
-
-        Sentences that are not the world's own are guessed if the kinds of ``receptacles`` in the house are given.
+        """What a goal sentence is about; None if it is unclear. One that is not the world's own is guessed, if the kinds of
+        ``receptacles`` in the house are given.
         """
-        ...
 
     def counts(self, path: Path | None = None, /) -> Counts:
         """How often things lie where: the table that ships, or the one at ``path``. Raises ``KnowledgeError``."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-GoalForm = Literal["place", "clean", "heat", "cool", "two", "light"]
+GoalForm = Literal["place", "light", "clean", "heat", "cool", "two"]
 TaskType = Literal[
     "pick_and_place_simple",
     "look_at_obj_in_light",
@@ -15,14 +17,7 @@ TaskType = Literal[
     "pick_two_obj_and_place",
 ]
 Treatment = Literal["clean", "heat", "cool"]
-TYPES: dict[GoalForm, TaskType] = {
-    "place": "pick_and_place_simple",
-    "light": "look_at_obj_in_light",
-    "clean": "pick_clean_then_place_in_recep",
-    "heat": "pick_heat_then_place_in_recep",
-    "cool": "pick_cool_then_place_in_recep",
-    "two": "pick_two_obj_and_place",
-}
+TYPES: dict[GoalForm, TaskType] = dict(zip(get_args(GoalForm), get_args(TaskType), strict=True))
 """The task type of each form of goal."""
 TASK_TYPES: tuple[TaskType, ...] = tuple(TYPES.values())
 """The six task types, in ALFWorld's order."""
@@ -32,14 +27,11 @@ TREATMENTS: dict[TaskType, Treatment] = {TYPES[treatment]: treatment for treatme
 """What must be done to the object, for the task types that ask for it."""
 
 
-StepAction = Literal["find", "pick", "go", "put", "open", "close", "heat", "cool", "clean", "use", "slice"]
-
-
 @dataclass(frozen=True, slots=True)
 class GoalStep:
     """A step towards a goal: an action with the kinds of object and place that it is about."""
 
-    action: StepAction
+    action: Literal["find", "pick", "go", "put", "open", "close", "heat", "cool", "clean", "use", "slice"]
     object: str | None = None
     place: str | None = None
 
@@ -88,25 +80,9 @@ class Topic:
 
 APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
 """The receptacle that does it."""
-SYNONYMS = {
-    **dict.fromkeys(("bin", "garbage", "trash", "trashbin", "trashcan"), "garbagecan"),
-    **dict.fromkeys(("lamp", "lamplight"), "desklamp"),
-    "bathtub": "bathtubbasin",
-    "chair": "armchair",
-    "clock": "alarmclock",
-    "coffeemaker": "coffeemachine",
-    "couch": "sofa",
-    "counter": "countertop",
-    "cupboard": "cabinet",
-    "cushion": "pillow",
-    "keys": "keychain",
-    "nightstand": "sidetable",
-    "phone": "cellphone",
-    "refrigerator": "fridge",
-    "remote": "remotecontrol",
-    "sink": "sinkbasin",
-    "sponge": "dishsponge",
-}
+WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
+"""Kinds by ALFWorld's names: what else people call them, and what LoTa-Bench's robot does with which."""
+SYNONYMS: dict[str, str] = {said: kind for kind, words in WORDS["synonyms"].items() for said in words.split()}
 """What people call things, by the name that the game has for them."""
 KNIVES = ("knife", "butterknife")
 """What slices."""

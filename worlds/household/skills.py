@@ -9,27 +9,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal, NamedTuple, get_args
 
-from housequest.worlds.household.goals import Treatment
+from housequest.worlds.household.goals import WORDS, Treatment
 from housequest.worlds.text import with_article
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 
-_CARRIED_WORDS = """
-alarm-clock apple baseball-bat basketball book bowl box bread butter-knife candle cd cell-phone cloth credit-card cup
-dish-sponge egg fork glass-bottle hand-towel kettle keychain knife ladle laptop lettuce mug newspaper pan pen pencil
-pepper-shaker pillow plate plunger pot potato remote-control salt-shaker soap-bar soap-bottle spatula spoon spray-bottle
-statue tennis-racket tissue-box toilet-paper tomato vase watch watering-can wine-bottle
-"""
-_PLACES_WORDS = """
-arm-chair bathtubbasin bed cabinet cart coffee-machine coffee-table counter-top desk desk-lamp dining-table drawer
-dresser faucet floor-lamp fridge garbage-can hand-towel-holder microwave ottoman safe shelf side-table sinkbasin sofa
-stove-burner toilet toilet-paper-hanger
-"""
-_CARRIED, PLACES = ([word.replace("-", "") for word in words.split()] for words in (_CARRIED_WORDS, _PLACES_WORDS))
-"""Kinds of places and appliances, by ALFWorld's names."""
-_OPENED = ["box", "cabinet", "drawer", "fridge", "laptop", "microwave", "safe"]
-_SLICED = ["apple", "bread", "lettuce", "potato", "tomato"]
-_SWITCHED = ["desklamp", "faucet", "floorlamp", "microwave"]
+_SPOKEN: dict[str, str] = {
+    **{word.replace("-", ""): word.replace("-", " ") for word in f"{WORDS['carried']} {WORDS['places']}".split()},
+    "bathtubbasin": "bathtub",
+    "sinkbasin": "sink",
+}
+_CARRIED, PLACES, _OPENED, _SLICED, _SWITCHED = (
+    WORDS[words].replace("-", "").split() for words in ("carried", "places", "opened", "sliced", "switched")
+)
+"""Kinds that one can do something with; ``PLACES`` are places and appliances."""
 _TARGETS: dict[SkillVerb, list[str]] = {
     "find": sorted({*_CARRIED, *PLACES}),
     "pick up": _CARRIED,
@@ -39,11 +32,6 @@ _TARGETS: dict[SkillVerb, list[str]] = {
     "turn on": _SWITCHED,
     "turn off": _SWITCHED,
     "slice": _SLICED,
-}
-_SPOKEN = {
-    **{word.replace("-", ""): word.replace("-", " ") for word in f"{_CARRIED_WORDS} {_PLACES_WORDS}".split()},
-    "bathtubbasin": "bathtub",
-    "sinkbasin": "sink",
 }
 CONTAINERS = frozenset({"cabinet", "drawer", "fridge", "microwave", "safe"})
 """What is opened before anything is taken out of it or put into it."""

@@ -28,4 +28,3 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Release what it holds, such as processes."""
-        ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Action, Game, State
@@ -23,22 +24,7 @@ _action = cache(Action)
 VERSION = "native 1"
 """The engine with its version, for records."""
 REFUSED = "Nothing happens."
-HELP = """\
-Available commands:
-  look:                             look around your current location
-  inventory:                        check your current inventory
-  go to (receptacle):               move to a receptacle
-  open (receptacle):                open a receptacle
-  close (receptacle):               close a receptacle
-  take (object) from (receptacle):  take an object from a receptacle
-  move (object) to (receptacle):  place an object in or on a receptacle
-  examine (something):              examine a receptacle or an object
-  use (object):                     use an object
-  heat (object) with (receptacle):  heat an object using a receptacle
-  clean (object) with (receptacle): clean an object using a receptacle
-  cool (object) with (receptacle):  cool an object using a receptacle
-  slice (object) with (object):     slice an object using a sharp object
-"""
+HELP = Path(__file__).with_name("help.txt").read_text("utf-8")
 
 
 def commands(game: Game, state: State) -> dict[str, Action]:

@@ -6,25 +6,20 @@ Everything is lowercased, as planners do; nothing recurses and every count is bo
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from housequest.worlds.errors import GameError, nearest, shown
 from housequest.worlds.household.goals import GoalForm
 
-_DOMAIN = """
-(atlocation agent location) (receptacleatlocation receptacle location) (objectatlocation object location)
-(openable receptacle) (opened receptacle) (inreceptacle object receptacle) (isreceptacleobject object)
-(inreceptacleobject object object) (isreceptacleobjectfull object) (wasinreceptacle object receptacle)
-(checked receptacle) (examined location) (receptacletype receptacle rtype) (cancontain rtype otype)
-(objecttype object otype) (full receptacle) (isclean object) (cleanable object) (ishot object) (heatable object)
-(iscool object) (coolable object) (pickupable object) (moveable object) (toggleable object) (ison object)
-(istoggled object) (sliceable object) (issliced object)
-"""
-PREDICATES: dict[str, tuple[str, ...]] = {
-    name: tuple(kinds.split()) for name, kinds in re.findall(r"\((\w+) ([^)]+)\)", _DOMAIN)
-}
+_DOMAIN: dict[str, dict[Any, str]] = json.loads(Path(__file__).with_name("domain.json").read_text("utf-8"))
+_GOALS: dict[GoalForm, str] = _DOMAIN["goals"]
+"""The goals as the published problems write them, with the types that vary in capitals."""
+PREDICATES: dict[str, tuple[str, ...]] = {name: tuple(kinds.split()) for name, kinds in _DOMAIN["predicates"].items()}
 """The domain's predicates and the kinds of thing each takes. Some steer nothing, but whatever they mention is numbered."""
 KINDS = ("agent", "location", "receptacle", "object", "rtype", "otype")
 
@@ -35,23 +30,6 @@ MAX_FACTS = 20_000
 
 Fact = tuple[str, ...]
 
-# The goals as the published problems write them, with the types that vary in capitals.
-_GOALS: dict[GoalForm, str] = {
-    "place": """(and (exists (?r - receptacle) (exists (?o - object)
-        (and (inReceptacle ?o ?r) (objectType ?o OBJECT) (receptacleType ?r RECEPTACLE)))))""",
-    "clean": """(and (exists (?r - receptacle) (exists (?o - object) (and (cleanable ?o) (objectType ?o OBJECT)
-        (receptacleType ?r RECEPTACLE) (isClean ?o) (inReceptacle ?o ?r)))))""",
-    "heat": """(and (exists (?r - receptacle) (exists (?o - object) (and (heatable ?o) (objectType ?o OBJECT)
-        (receptacleType ?r RECEPTACLE) (isHot ?o) (inReceptacle ?o ?r)))))""",
-    "cool": """(and (exists (?r - receptacle) (exists (?o - object) (and (coolable ?o) (objectType ?o OBJECT)
-        (receptacleType ?r RECEPTACLE) (isCool ?o) (inReceptacle ?o ?r)))))""",
-    "two": """(and (exists (?r - receptacle) (exists (?o1 - object)
-        (and (objectType ?o1 OBJECT) (receptacleType ?r RECEPTACLE) (inReceptacle ?o1 ?r) (exists (?o2 - object)
-        (and (not (= ?o1 ?o2)) (objectType ?o2 OBJECT) (receptacleType ?r RECEPTACLE) (inReceptacle ?o2 ?r)))))))""",
-    "light": """(and (exists (?ot - object ?r - receptacle ?a - agent ?l - location)
-        (and (objectType ?ot LAMP) (toggleable ?ot) (isToggled ?ot) (receptacleAtLocation ?r ?l) (atLocation ?a ?l)
-        (inReceptacle ?ot ?r))) (exists (?o - object ?a - agent) (and (objectType ?o OBJECT) (holds ?a ?o))))""",
-}
 _HOLES = ("OBJECT", "RECEPTACLE", "LAMP")
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 
