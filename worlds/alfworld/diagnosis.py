@@ -114,11 +114,7 @@ class _Reasons:
                     yield f"You are at the {receptacle} already."
             case "open" | "close":
                 yield from self._away(receptacle)
-                openness = self._openness(receptacle)
-                if openness in ("surface", None):
-                    already = "" if openness else f", or is {'open' if verb == 'open' else 'closed'} already; examine it"
-                    yield f"The {receptacle} cannot be opened or closed{already}."
-                yield f"The {receptacle} is {openness} already."
+                yield from self._stuck(receptacle, "open" if verb == "open" else "closed")
             case "take":
                 if held:
                     yield f"Your hands are full: you hold the {held}. Put it down first."
@@ -158,6 +154,13 @@ class _Reasons:
                 yield f"The {object} cannot be sliced here."
             case _:
                 return
+
+    def _stuck(self, name: str, already: str) -> Iterator[str]:
+        openness = self._openness(name)
+        unless = "" if openness else f", or is {already} already; examine it"
+        if openness in ("surface", None):
+            yield f"The {name} cannot be opened or closed{unless}."
+        yield f"The {name} is {openness} already."
 
     def _elsewhere(self, thing: str, name: str) -> Iterator[str]:
         seen = [holder.name for holder in self.belief.holders(thing)]

@@ -297,12 +297,12 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
     ``objects`` are all kinds of object, ``receptacles`` the kinds in this house. Callers must mark the goal as a guess.
     """
     words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
-    doing = [treatment for treatment, verbs in _DOING.items() if not set(verbs.split()).isdisjoint(words)]
-    treatment = next((one for one in ADJECTIVES if one in doing), None)
+    doing = sum(not set(verbs.split()).isdisjoint(words) for verbs in _DOING.values())
+    treatment = next((one for one in ADJECTIVES if not set(_DOING[one].split()).isdisjoint(words)), None)
     portable = set(objects).difference(receptacles, _LAMPS, SYNONYMS)
     named = _named(words, portable.union(receptacles, _LAMPS), receptacles)
     things, lamps, places = ({name for name, _ in named if name in of} for of in (portable, _LAMPS, receptacles))
-    if len(things) != 1 or len(doing) > 1:
+    if len(things) != 1 or doing > 1:
         return None
     (thing,) = things
     if lamps:
