@@ -16,10 +16,11 @@ from functools import cache
 from pathlib import Path
 
 from housequest.worlds.base import Observation
+from housequest.worlds.household import goals
 from housequest.worlds.household.base import CommandForm, Commands, Household, Terms
 from housequest.worlds.household.belief import Belief, Heat, Openness, Receptacle
 from housequest.worlds.household.counts import Counts, read_counts
-from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, SYNONYMS, TASK_TYPES, TYPES, Goal, GoalStep, Topic
+from housequest.worlds.household.goals import TASK_TYPES, TYPES, Goal, GoalStep, Topic, Treatment
 from housequest.worlds.household.reading import MAX_TEXT, NAME, Reading, names
 
 REFUSAL = "Nothing happens."
@@ -256,7 +257,7 @@ _WORDINGS = {
             rf"put a {adjective} {_OBJECT} in {_RECEPTACLE}",
             rf"{treatment} some {_OBJECT} and put it in {_RECEPTACLE}",
         )
-        for treatment, adjective in ADJECTIVES.items()
+        for treatment, adjective in goals.ADJECTIVES.items()
     },
 }
 
@@ -279,7 +280,7 @@ def goal_sentences(goal: Goal) -> tuple[str, str]:
     return f"{first}.", f"{second}."
 
 
-_DOING = {
+_DOING: dict[Treatment, str] = {
     "clean": "clean cleaned rinse rinsed rinsing wash washed washing wet",
     "heat": "cook cooked heat heated heating hot microwaved warm warmed",
     "cool": "chill chilled chilling cold cool cooled cooling refrigerated",
@@ -297,18 +298,18 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
     ``objects`` are all kinds of object, ``receptacles`` the kinds in this house. Callers must mark the goal as a guess.
     """
     words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
-    doing = sum(not set(verbs.split()).isdisjoint(words) for verbs in _DOING.values())
-    treatment = next((one for one in ADJECTIVES if not set(_DOING[one].split()).isdisjoint(words)), None)
-    portable = set(objects).difference(receptacles, _LAMPS, SYNONYMS)
+    doing: list[Treatment] = [treatment for treatment, verbs in _DOING.items() if not set(verbs.split()).isdisjoint(words)]
+    treatment = doing[0] if doing else None
+    portable = set(objects).difference(receptacles, _LAMPS, goals.SYNONYMS)
     named = _named(words, portable.union(receptacles, _LAMPS), receptacles)
     things, lamps, places = ({name for name, _ in named if name in of} for of in (portable, _LAMPS, receptacles))
-    if len(things) != 1 or doing > 1:
+    if len(things) != 1 or len(doing) > 1:
         return None
     (thing,) = things
     if lamps:
         return Goal(TYPES["light"], thing, lamp=lamps.pop()) if len(lamps) == 1 and not treatment else None
     if treatment and len(places) > 1:
-        places.discard(APPLIANCES[treatment])
+        places.discard(goals.APPLIANCES[treatment])
     two = not _BOTH.isdisjoint(words) or (thing, True) in named
     if len(places) != 1 or (two and treatment):
         return None
@@ -321,7 +322,7 @@ def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[s
     each is named in the plural.
     """
     tables = [name for name in receptacles if name.endswith("table")]
-    known = {name: name for name in kinds} | SYNONYMS | ({"table": tables[0]} if len(tables) == 1 else {})
+    known = {name: name for name in kinds} | goals.SYNONYMS | ({"table": tables[0]} if len(tables) == 1 else {})
     found: list[tuple[str, bool]] = []
     position = 0
     while position < len(words):
@@ -407,7 +408,7 @@ class _AlfworldHousehold:
         if goal is None:
             return None
         named = frozenset(name.lower() for name in (goal.object, goal.receptacle, goal.lamp) if name)
-        return Topic(goal.type, named, frozenset({APPLIANCES[goal.treatment]} if goal.treatment else ()))
+        return Topic(goal.type, named, frozenset({goals.APPLIANCES[goal.treatment]} if goal.treatment else ()))
 
 
 HOUSEHOLD: Household = _AlfworldHousehold()

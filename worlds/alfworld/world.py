@@ -10,25 +10,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.engine.game import Game, GameFile, load_game, read_game
-from housequest.worlds.alfworld.games import (
-    EVALUATED,
-    EXAMPLE,
-    FILE,
-    GAME_FILE,
-    GENERATED,
-    GET_DATA,
-    LAYOUT,
-    PUBLISHED,
-    TRAINING,
-    TRAJECTORY_FILE,
-    Index,
-    game_at,
-    read_reference,
-    sentences_of,
-)
+from housequest.worlds.alfworld.games import EXAMPLE, FILE, GENERATED, GET_DATA, PUBLISHED
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, World
 from housequest.worlds.env import unwrapped
@@ -40,7 +26,6 @@ from housequest.worlds.registry import is_out, load_plugin, plugins
 from housequest.worlds.tasks import GoalSource, is_made_up, parse_goal_source
 
 if TYPE_CHECKING:
-    from housequest.worlds.alfworld.engine.base import Engine
     from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits
     from housequest.worlds.rooms.room import Room, Situation
 
@@ -49,6 +34,28 @@ _NATIVE = "native"
 _ENGINES = "housequest.engines"
 _GAMES_KEPT = 64
 _HOUSES = Path(__file__).parent / "houses"
+
+
+class Engine(Protocol):
+    """What may play ALFWorld's games in place of the native engine: an entry point of the group ``housequest.engines``.
+
+    It is made without arguments once a world needs it, and raises ``ConfigurationError`` where something is not installed.
+    """
+
+    enacts: bool
+    """Whether its envs also carry out their commands in a simulator (`housequest.worlds.household.enacted`)."""
+
+    @property
+    def version(self) -> str:
+        """Itself and its version, for records; the name of its entry point is a word of it."""
+        ...
+
+    def open(self, task: Task, game: Game, file: GameFile) -> Env:
+        """A new env for ``task``. ``game`` is what the native engine makes of the ``file``. Raises ``GameError``."""
+        ...
+
+    def close(self) -> None:
+        """Release what it holds, such as processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +93,16 @@ class AlfworldWorld(World):
         self, engine: str = _NATIVE, data: Path | None = None, goals: str = "template", habits: Habits | None = None
     ) -> None:
         self._goals: GoalSource = parse_goal_source(goals)
-        self._index = Index(alfworld_data() if data is None else data)
+        self._index = games.Index(alfworld_data() if data is None else data)
         self._engine = None if engine == _NATIVE else _engine_class(engine)()
         if data is not None and not self._index.there():
             raise ConfigurationError(
-                f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is not ALFWorld's data. {GET_DATA}"
+                f"{shown(str(data), 400)} holds no folder {games.LAYOUT}, so it is not ALFWorld's data. {GET_DATA}"
             )
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self._files: list[Task] = []
         self._habits = habits
-        self._load = lru_cache(_GAMES_KEPT)(_load)
+        self._load = lru_cache(_GAMES_KEPT)(lambda path, _changed, _size, goal: load_game(path, goal))
         self.enacts = self._engine is not None and self._engine.enacts
         self.inline = self._engine is None
         self.manual = Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
@@ -123,7 +130,7 @@ class AlfworldWorld(World):
 
     @property
     def default_split(self) -> str:
-        return EVALUATED
+        return games.EVALUATED
 
     @property
     def example_split(self) -> str:
@@ -131,7 +138,7 @@ class AlfworldWorld(World):
 
     @property
     def training_split(self) -> str:
-        return TRAINING
+        return games.TRAINING
 
     def splits(self) -> Sequence[str]:
         return (*self._index.splits(), EXAMPLE)
@@ -153,7 +160,7 @@ class AlfworldWorld(World):
         """
         if is_made_up(reference, GENERATED):
             return self._generated.named(reference)
-        if place := read_reference(reference):
+        if place := games.read_reference(reference):
             split, number = place
             tasks = self.tasks(split)
             if not 1 <= number <= len(tasks):
@@ -161,7 +168,7 @@ class AlfworldWorld(World):
                 raise TaskNotFound(f"There is no task {reference}: {there}.")
             return tasks[number - 1]
         found = self._named(reference)
-        if found is None and (path := game_at(reference)):
+        if found is None and (path := games.game_at(reference)):
             found = self._at(path)
         if found is None:
             split = reference.partition("/")[0]
@@ -281,7 +288,7 @@ class AlfworldWorld(World):
         """The task with a human goal, if wanted and found."""
         if not self._goals.human or task.source is None:
             return task
-        sentences = sentences_of(task.source.with_name(TRAJECTORY_FILE), steps=self._goals.steps)
+        sentences = games.sentences_of(task.source.with_name(games.TRAJECTORY_FILE), steps=self._goals.steps)
         if (chosen := self._goals.choose(task.id, sentences)) is None:
             return task
         annotator, sentence = chosen
@@ -294,7 +301,7 @@ class AlfworldWorld(World):
 
     def _named(self, reference: str) -> Task | None:
         """The task with this id, which may end with the game file's name."""
-        id = reference.rstrip("/").removesuffix(f"/{GAME_FILE}")
+        id = reference.rstrip("/").removesuffix(f"/{games.GAME_FILE}")
         split = id.partition("/")[0]
         if split not in self.splits():
             return None
@@ -337,10 +344,6 @@ class AlfworldWorld(World):
         if path is None or status is None or not stat.S_ISREG(status.st_mode):
             raise GameError(f"{shown(str(path), 400)}: the game of {shown(task.id)} is not there. {GET_DATA}")
         return self._load(path, status.st_mtime_ns, status.st_size, None if task.wording == "template" else task.goal)
-
-
-def _load(path: Path, _changed: int, _size: int, goal: str | None) -> Game:
-    return load_game(path, goal)
 
 
 def _engine_class(name: str) -> type[Engine]:
