@@ -54,13 +54,7 @@ class ModelError(HousequestError):
     boundary: ClassVar[Boundary] = "model"
 
     def __init__(
-        self,
-        message: str,
-        *,
-        recorded: str | None = None,
-        fatal: bool = False,
-        kind: str | None = None,
-        overflow: bool = False,
+        self, message: str, *, recorded: str | None = None, fatal: bool = False, kind: str | None = None, overflow: bool = False
     ) -> None:
         super().__init__(message, recorded=recorded)
         self.fatal = fatal

@@ -20,13 +20,7 @@ _TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off
 _MOST = 1_000_000
 
 
-def option(
-    default: Scalar | None,
-    help: str = "",
-    *,
-    least: float = 0,
-    most: float = _MOST,
-) -> Any:
+def option(default: Scalar | None, help: str = "", *, least: float = 0, most: float = _MOST) -> Any:
     """A field of an options dataclass, with a line of ``help`` and the bounds of a number."""
     return dataclasses.field(default=default, metadata={"help": help, "least": least, "most": most})
 

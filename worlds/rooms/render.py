@@ -410,11 +410,7 @@ def _packed(paint: NDArray[float32]) -> NDArray[uint32]:
 
 
 def _tile(
-    camera: Camera,
-    depth: NDArray[float32],
-    faces: NDArray[int32],
-    grid: tuple[NDArray[float32], NDArray[float32]],
-    dark: int,
+    camera: Camera, depth: NDArray[float32], faces: NDArray[int32], grid: tuple[NDArray[float32], NDArray[float32]], dark: int
 ) -> None:
     """Make the upper side of the first box a chequered floor: where a tile is dark, the face becomes ``dark``."""
     import numpy as np
