@@ -2,6 +2,10 @@
 
 A plan depends on names and on who shares a place, and on nothing else, so it is the same for a house every time, and no game
 changes by it. Receptacles stand in columns along the walls, what is low below what hangs; tables stand in the middle.
+
+A home of several rooms, of which somebody knows some, is all in one such plan, which grows with what is known: each room has a
+rectangle of one size, and all open onto each other where their corners meet. It depends on nothing but what is known, so it
+tells neither furniture nor size of a room that nobody was in; the rectangles grow only once a room is seen that needs more.
 """
 
 from __future__ import annotations
@@ -16,20 +20,363 @@ from typing import NamedTuple
 
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.rooms.furnish import MAX_FIXTURES, WALLS
-from housequest.worlds.rooms.room import (
-    AHEAD,
-    EYE,
-    GRID,
-    MAX_CELLS,
-    Box,
-    Fixture,
-    Pose,
-    Room,
-    Side,
-    kind_of,
-    reached,
-    uncovered,
-)
+from housequest.worlds.rooms.room import AHEAD, EYE, GRID, MAX_CELLS, Box, Fixture, Pose, Room, kind_of, reached, uncovered
+
+VERSION = 1
+"""Increased whenever a house would get another plan."""
+
+_ISLANDS = ("diningtable", "kitchentable", "coffeetable", "ottoman")
+_ON_TOP = ("sink",)
+"""What stands on counters, though pictures of published games know it as a part of one."""
+_COUNTER = 0.94
+_DEEP = 0.62
+_HUNG = 1.4
+_CORNER = 1.0
+_GAP = 0.01
+_AISLE = 1.0
+_STAND = 0.45
+_DRAWS = 60
+_DRAWERS = 3
+_TURNED = 1.2
+_REACHED = 12
+
+#: A box of a column: name, from and to along the wall, from and to upwards, from and to away from the wall.
+_Local = tuple[str, float, float, float, float, float, float]
+_Placed = tuple[Fixture, bool]
+"""With whether it is a receptacle of the game; a worktop is not."""
+_Placing = Callable[[float, float, float, float, float, float], Box]
+
+
+@dataclass(slots=True)
+class _Column:
+    """What stands along a stretch of wall: each box by the place from which it is reached, None for a worktop."""
+
+    width: float = 0.0
+    depth: float = 0.0
+    boxes: list[tuple[int | None, _Local]] = field(default_factory=list[tuple[int | None, _Local]])
+    base: float = 0.0
+    hung: bool = False
+    topped: bool = False
+
+    def add(
+        self, place: int, name: str, left: float, width: float, low: float, high: float, depth: float, back: float = 0.0
+    ) -> None:
+        self.boxes.append((place, (name, left, left + width, low, high, back, back + depth)))
+        self.width, self.depth = max(self.width, left + width), max(self.depth, back + depth)
+
+
+def make_up(names: Sequence[str], places: Sequence[int]) -> Room:
+    """A room for receptacles of these names; equal numbers in ``places`` share a place, and a negative one is none.
+
+    Of equal names the first counts. The first `MAX_FIXTURES` are in the room, or as many as fit into ``MAX_CELLS``.
+    """
+    first: dict[str, int] = {}
+    for name, place in zip(names, places, strict=True):
+        first.setdefault(name, place)
+    wanted = list(first.items())[:MAX_FIXTURES]
+    dice = _dice(wanted)
+    while True:
+        columns, islands = _columns(wanted, dice)
+        for draw in range(_DRAWS + 1):
+            order = sorted(columns, key=lambda _: dice.random())
+            walls = _walls(order, islands, draw * 0.25, lined=draw == _DRAWS)
+            room = _laid(order, islands, walls, lined=draw == _DRAWS)
+            if room is not None:
+                return room
+        # Too much for any room, such as hundreds of beds; none at all always fit.
+        wanted = wanted[: len(wanted) // 2]
+
+
+def fit(names: Sequence[str], size: tuple[float, float]) -> Room | None:
+    """A room of this size in metres, x and z, for receptacles of these names, each with a place of its own; its corners are
+    free. None if they do not fit.
+    """
+    wanted = [(name, place) for place, name in enumerate(names)]
+    dice = _dice(wanted)
+    columns, islands = _columns(wanted, dice)
+    least = _least(columns, islands)
+    if size[0] < least[0] or size[1] < least[1]:
+        return None
+    walls = Box(0.0, 0.0, 0.0, size[0], WALLS, size[1])
+    tries = (_laid(sorted(columns, key=lambda _: dice.random()), islands, walls) for _ in range(_DRAWS))
+    return next((room for room in tries if room is not None), None)
+
+
+def _dice(wanted: Sequence[tuple[str, int]]) -> Random:
+    text = "\n".join(f"{name} {place}" for name, place in wanted)
+    return Random(f"plan {VERSION} {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}")
+
+
+def _columns(wanted: Sequence[tuple[str, int]], dice: Random) -> tuple[list[_Column], list[_Column]]:
+    """The columns along the walls, and those that stand free."""
+    columns: list[_Column] = []
+    islands: list[_Column] = []
+    loose: dict[str, list[tuple[int, list[str]]]] = {"drawer": [], "burner": [], "top": [], "hung": []}
+    for place, members in _reached_together(wanted):
+        sorts = {name: _sort(name, dice) for name in members}
+        if standing := [name for name, sort in sorts.items() if sort in ("floor", "island")]:
+            column = _standing(place, standing, [name for name in members if name not in standing], sorts)
+            (islands if all(sorts[name] == "island" for name in standing) else columns).append(column)
+            continue
+        for sort, found in loose.items():
+            if some := [name for name, its in sorts.items() if its == sort]:
+                found.append((place, some))
+        if low := [(place, name) for name, sort in sorts.items() if sort == "low"]:
+            columns.append(_under_worktop(low, "low"))
+    for sort, most in (("drawer", _DRAWERS), ("burner", 4)):
+        every = [(place, name) for place, members in loose[sort] for name in members]
+        columns += (_under_worktop(every[start : start + most], sort) for start in range(0, len(every), most))
+    for sort in ("top", "hung"):
+        for place, members in loose[sort]:
+            _put_up(columns, place, members, hung=sort == "hung")
+    return columns, islands
+
+
+def _reached_together(wanted: Sequence[tuple[str, int]]) -> Iterator[tuple[int, list[str]]]:
+    """The receptacles that share a place, by its number; no more than somebody who stands there can reach."""
+    groups: dict[int, list[str]] = {}
+    for number, (name, place) in enumerate(wanted):
+        groups.setdefault(place if place >= 0 else -1 - number, []).append(name)
+    for place, members in groups.items():
+        for start in range(0, len(members), _REACHED):
+            yield place, members[start : start + _REACHED]
+
+
+def _sort(name: str, dice: Random) -> str:
+    kind, word = kind_of(name), name.rpartition(" ")[0] or name
+    if word in _ISLANDS:
+        return "island"
+    if word == "stoveburner":
+        return "burner"
+    if word in _ON_TOP:
+        return "top"
+    if word == "cabinet":
+        return "low" if dice.random() < 0.5 else "hung"
+    if kind.form == "drawer":
+        return "drawer"
+    return {"counter": "top", "wall": "hung"}.get(kind.stands, "floor")
+
+
+def _size(name: str) -> tuple[float, float, float]:
+    kind = kind_of(name)
+    width, height, depth = (kind.width, kind.height, kind.depth) if kind.known else (0.6, 0.8, 0.5)
+    return (depth, height, width) if depth > _TURNED else (width, height, depth)
+
+
+def _standing(place: int, standing: list[str], others: list[str], sorts: dict[str, str]) -> _Column:
+    """What stands on the floor side by side, and on it, in it and above it what shares its place."""
+    column = _Column()
+    for name in standing:
+        width, height, depth = _size(name)
+        if kind_of(name).form == "counter":
+            width = max(width, sum(_size(one)[0] + 0.1 for one in others if sorts[one] in ("top", "burner")))
+        column.add(place, name, column.width, width, 0.0, height, depth)
+        column.base = max(column.base, height)
+    low = iter(range(len(others)))
+    left = 0.05
+    for name in others:
+        width, height, depth = _size(name)
+        back, reach = max(0.0, column.depth - depth), min(depth, column.depth) + 0.012
+        match sorts[name]:
+            case "drawer":
+                number = next(low)
+                top = max(0.25, column.base - 0.08 - 0.24 * (number % 3))
+                width = min(width, column.width * 0.9)
+                at = min(0.03 + (width + 0.03) * (number // 3), max(0.0, column.width - width))
+                column.add(place, name, at, width, top - 0.19, top, reach, back)
+            case "low":
+                width = min(width, column.width * 0.9)
+                column.add(place, name, 0.03, width, 0.08, min(0.74, column.base), reach, back)
+            case "hung":
+                column.add(place, name, 0.0, width, _HUNG, _HUNG + height, depth)
+                column.hung = True
+            case _:
+                column.add(place, name, left, width, *_rest(name, column.base), depth, 0.1)
+                left += width + 0.08
+                column.topped = True
+    return column
+
+
+def _rest(name: str, top: float) -> tuple[float, float]:
+    """Bottom and top of what rests on a counter; a basin is let into it."""
+    kind = kind_of(name)
+    return (max(0.0, top - 0.22), top + 0.02) if kind.form == "basin" else (top, top + kind.height)
+
+
+def _under_worktop(members: Sequence[tuple[int, str]], sort: str) -> _Column:
+    """Cupboards side by side, a chest of drawers, or a stove."""
+    column = _Column(base=_COUNTER, topped=sort == "burner")
+    for number, (place, name) in enumerate(members):
+        row, of_two = divmod(number, 2)
+        top = 0.84 - 0.26 * number
+        match sort:
+            case "drawer":
+                column.add(place, name, 0.02, 0.49, top - 0.2, top, 0.4, _DEEP - 0.38)
+            case "burner":
+                column.add(place, name, 0.03 + 0.33 * of_two, 0.28, _COUNTER, _COUNTER + 0.02, 0.26, 0.04 + 0.29 * row)
+            case _:
+                column.add(place, name, column.width + 0.02, 0.42, 0.08, 0.78, 0.4, _DEEP - 0.38)
+    return _topped(column)
+
+
+def _topped(column: _Column) -> _Column:
+    """The column under a worktop that is no receptacle."""
+    column.width += 0.02
+    column.depth = max(column.depth, _DEEP)
+    column.boxes.append((None, ("countertop", 0.0, column.width, 0.0, _COUNTER, 0.0, _DEEP)))
+    return column
+
+
+def _put_up(columns: list[_Column], place: int, members: list[str], *, hung: bool) -> None:
+    """Put what stands on counters on the first that is free, or on one of its own, and hang what hangs on walls over the first
+    column that is low enough, or over the floor.
+    """
+    apart, tight, lowest = (0.03, 0.1, -1.0) if hung else (0.06, 0.15, 0.8)
+    wide = sum(_size(name)[0] + apart for name in members)
+    free = (one for one in columns if not (one.hung if hung else one.topped) and lowest < one.base < 1.0)
+    column = next((one for one in free if one.width >= wide - tight), None)
+    if column is None:
+        column = _Column(width=wide, depth=0.2) if hung else _topped(_Column(width=wide, base=_COUNTER))
+        columns.append(column)
+    column.hung, column.topped = column.hung or hung, column.topped or not hung
+    left = max(0.0, (column.width - wide) / 2)
+    for number, name in enumerate(members):
+        width, height, depth = _size(name)
+        if hung:
+            low = _HUNG + 0.02 * (number % 2)
+            column.add(place, name, left, width, low, low + max(height, 0.03), depth)
+        else:
+            column.add(place, name, left, width, *_rest(name, column.base), depth, 0.1)
+        left += width + apart
+
+
+def _walls(columns: list[_Column], islands: list[_Column], more: float, *, lined: bool) -> Box:
+    """Walls with room for all, and for ``more``; if ``lined``, for all columns along one of them."""
+    total = sum(column.width + _GAP for column in columns)
+    corner = _corner(columns)
+    least = _least(columns, islands)
+    wide = max(3.5, total * 0.28 + 2 * corner, least[0]) + more
+    long = max(3.0, total * 0.2 + 2 * corner, least[1]) + more
+    if lined:
+        wide = max(wide, total + 2 * corner)
+    return Box(0.0, 0.0, 0.0, _snapped(wide), WALLS, _snapped(long))
+
+
+def _least(columns: list[_Column], islands: list[_Column]) -> tuple[float, float]:
+    """What the islands need with aisles round them, between columns along the walls."""
+    depth, (per_row, across, deep) = _depth(columns), _rows(islands)
+    return 2 * depth + per_row * across, 2 * depth + ceil(len(islands) / per_row) * deep
+
+
+def _depth(columns: list[_Column]) -> float:
+    return max((column.depth for column in columns), default=0.5)
+
+
+def _corner(columns: list[_Column]) -> float:
+    """How far from its corners a wall is left free."""
+    return max(_CORNER, _depth(columns) + 0.1)
+
+
+def _rows(islands: list[_Column]) -> tuple[int, float, float]:
+    """How many islands stand in a row, and how far they are apart within it and from row to row."""
+    across = max((column.width for column in islands), default=0.0) + 2 * _AISLE
+    deep = max((column.depth for column in islands), default=0.0) + 2 * _AISLE
+    return max(1, ceil(len(islands) ** 0.5)), across, deep
+
+
+def _laid(columns: list[_Column], islands: list[_Column], walls: Box, *, lined: bool = False) -> Room | None:
+    """The columns along the ``walls``, along one of them if ``lined``, and the islands in the middle; None if they do not fit,
+    or if a place cannot be reached.
+    """
+    if walls.x1 * walls.z1 > MAX_CELLS * GRID * GRID:
+        return None
+    corner, (per_row, across, deep) = _corner(columns), _rows(islands)
+    placed: list[_Placed] = []
+    queue = list(columns)
+    for side in (0,) if lined else (0, 1, 2, 3):
+        length = walls.x1 if side % 2 == 0 else walls.z1
+        at = corner
+        while queue and at + queue[0].width <= length - corner + 1e-9:
+            column = queue.pop(0)
+            placed += _against(walls, side, at, column)
+            at += column.width + _GAP
+    if queue:
+        return None
+    for number, column in enumerate(islands):
+        row, place = divmod(number, per_row)
+        x = walls.x1 / 2 + (place - (min(per_row, len(islands) - row * per_row) - 1) / 2) * across - column.width / 2
+        z = walls.z1 / 2 + (row - (ceil(len(islands) / per_row) - 1) / 2) * deep + column.depth / 2
+        placed += _free(column, x, z)
+    stood = {one.place.cell for one, _ in placed if one.place}
+    free = uncovered(walls.grown(-0.2), (one for one, _ in placed))
+    if not free:
+        return None
+    middle = walls.centre
+    start = min(free, key=lambda cell: ((cell[0] * GRID - middle.x) ** 2 + (cell[1] * GRID - middle.z) ** 2, cell))
+    floor = reached(free, start)
+    if not stood <= floor:
+        return None
+    fixtures, worktops = (tuple(one for one, of_game in placed if of_game is which) for which in (True, False))
+    pose = Pose(start[0] * GRID, start[1] * GRID, 0.0, 30.0)
+    return Room(walls, fixtures, worktops, pose, frozenset(floor), {}, made_up=True)
+
+
+def _against(walls: Box, side: int, at: float, column: _Column) -> Iterator[_Placed]:
+    """A column with its back to the wall on ``side``."""
+    front = (side + 2) % 4
+
+    def placed(left: float, right: float, low: float, high: float, back: float, out: float) -> Box:
+        match side:
+            case 0:
+                return Box(at + left, low, walls.z1 - out, at + right, high, walls.z1 - back)
+            case 2:
+                return Box(walls.x1 - at - right, low, back, walls.x1 - at - left, high, out)
+            case 1:
+                return Box(walls.x1 - out, low, at + left, walls.x1 - back, high, at + right)
+            case _:
+                return Box(back, low, walls.z1 - at - right, out, high, walls.z1 - at - left)
+
+    middle = placed(column.width / 2, column.width / 2, 0, 0, column.depth, column.depth)
+    yield from _fixtures(column, front, middle.x0, middle.z0, placed)
+
+
+def _free(column: _Column, x: float, z: float) -> Iterator[_Placed]:
+    """A column that stands free, its front to -z."""
+
+    def placed(left: float, right: float, low: float, high: float, back: float, out: float) -> Box:
+        return Box(x + left, low, z - out, x + right, high, z - back)
+
+    yield from _fixtures(column, 2, x + column.width / 2, z - column.depth, placed)
+
+
+def _fixtures(column: _Column, front: int, x: float, z: float, placed: _Placing) -> Iterator[_Placed]:
+    """The fixtures of a column whose front has its middle at (x, z); one stands before that."""
+    dx, dz = AHEAD[front]
+    # The first cell that is far enough.
+    cell = tuple(
+        ceil((at + step * _STAND) / GRID) if step > 0 else int((at + step * _STAND) // GRID) if step < 0 else round(at / GRID)
+        for at, step in ((x, dx), (z, dz))
+    )
+    here_x, here_z = cell[0] * GRID, cell[1] * GRID
+    yaw = (front + 2) % 4 * 90.0
+    holes = [
+        placed(*box[1:]) for _, box in column.boxes if kind_of(box[0]).form == "basin" and kind_of(box[0]).stands == "counter"
+    ]
+    for place, (name, *where) in column.boxes:
+        box = placed(*where)
+        middle = box.centre
+        away = max(0.3, abs((middle.x - here_x) * dx) + abs((middle.z - here_z) * dz))
+        pitch = min(60.0, max(-30.0, round(degrees(atan2(EYE - middle.y, away)) / 15) * 15.0))
+        pieces: tuple[Box, ...] = (box,) if kind_of(name).form == "counter" else ()
+        for hole in holes if pieces else ():
+            pieces = tuple(left for piece in pieces for left in piece.without(hole))
+        pose = Pose(here_x, here_z, yaw, pitch) if place is not None and place >= 0 else None
+        yield Fixture(name, box, front, pose, pieces), place is not None
+
+
+def _snapped(length: float) -> float:
+    return ceil(length / GRID) * GRID
+
 
 MAX_ROOMS = 24
 """Rooms that are drawn."""
@@ -139,399 +486,3 @@ def _partitions(columns: int, rows: int, number: int, size: tuple[float, float])
 def _wall(x0: float, z0: float, x1: float, z1: float) -> Fixture:
     """A wall from one point to another."""
     return Fixture(WALL, Box(x0 - _THIN, 0.0, z0 - _THIN, x1 + _THIN, WALLS, z1 + _THIN))
-
-
-VERSION = 1
-"""Increased whenever a house would get another plan."""
-
-_ISLANDS = ("diningtable", "kitchentable", "coffeetable", "ottoman")
-_ON_TOP = ("sink",)
-"""What stands on counters, though pictures of published games know it as a part of one."""
-_COUNTER = 0.94
-_DEEP = 0.62
-_HUNG = 1.4
-_CORNER = 1.0
-_GAP = 0.01
-_AISLE = 1.0
-_STAND = 0.45
-_DRAWS = 60
-_DRAWERS = 3
-_TURNED = 1.2
-_REACHED = 12
-
-#: A box of a column: name, from and to along the wall, from and to upwards, from and to away from the wall.
-_Local = tuple[str, float, float, float, float, float, float]
-_Placed = tuple[Fixture, bool]
-"""With whether it is a receptacle of the game; a worktop is not."""
-_Placing = Callable[[float, float, float, float, float, float], Box]
-
-
-@dataclass(slots=True)
-class _Column:
-    """What stands along a stretch of wall: each box by the place from which it is reached, None for a worktop."""
-
-    width: float = 0.0
-    depth: float = 0.0
-    boxes: list[tuple[int | None, _Local]] = field(default_factory=list[tuple[int | None, _Local]])
-    base: float = 0.0
-    hung: bool = False
-    topped: bool = False
-
-    def add(
-        self, place: int, name: str, left: float, width: float, low: float, high: float, depth: float, back: float = 0.0
-    ) -> None:
-        self.boxes.append((place, (name, left, left + width, low, high, back, back + depth)))
-        self.width, self.depth = max(self.width, left + width), max(self.depth, back + depth)
-
-
-def make_up(names: Sequence[str], places: Sequence[int]) -> Room:
-    """A room for receptacles of these names; equal numbers in ``places`` share a place, and a negative one is none.
-
-    Of equal names the first counts. The first `MAX_FIXTURES` are in the room, or as many as fit into ``MAX_CELLS``.
-    """
-    first: dict[str, int] = {}
-    for name, place in zip(names, places, strict=True):
-        first.setdefault(name, place)
-    wanted = list(first.items())[:MAX_FIXTURES]
-    dice = _dice(wanted)
-    while True:
-        columns, islands = _columns(wanted, dice)
-        for draw in range(_DRAWS + 1):
-            order = sorted(columns, key=lambda _: dice.random())
-            walls = _walls(order, islands, draw * 0.25, lined=draw == _DRAWS)
-            room = _laid(order, islands, walls, lined=draw == _DRAWS)
-            if room is not None:
-                return room
-        # Too much for any room, such as hundreds of beds; none at all always fit.
-        wanted = wanted[: len(wanted) // 2]
-
-
-def fit(names: Sequence[str], size: tuple[float, float]) -> Room | None:
-    """A room of this size in metres, x and z, for receptacles of these names, each with a place of its own; its corners are
-    free. None if they do not fit.
-    """
-    wanted = [(name, place) for place, name in enumerate(names)]
-    dice = _dice(wanted)
-    columns, islands = _columns(wanted, dice)
-    least = _least(columns, islands)
-    if size[0] < least[0] or size[1] < least[1]:
-        return None
-    walls = Box(0.0, 0.0, 0.0, size[0], WALLS, size[1])
-    tries = (_laid(sorted(columns, key=lambda _: dice.random()), islands, walls) for _ in range(_DRAWS))
-    return next((room for room in tries if room is not None), None)
-
-
-def _dice(wanted: Sequence[tuple[str, int]]) -> Random:
-    text = "\n".join(f"{name} {place}" for name, place in wanted)
-    return Random(f"plan {VERSION} {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}")
-
-
-def _columns(wanted: Sequence[tuple[str, int]], dice: Random) -> tuple[list[_Column], list[_Column]]:
-    """The columns along the walls, and those that stand free."""
-    groups = _reached_together(wanted)
-    columns: list[_Column] = []
-    islands: list[_Column] = []
-    drawers: list[tuple[int, str]] = []
-    tops: list[tuple[int, list[str]]] = []
-    burners: list[tuple[int, str]] = []
-    hung: list[tuple[int, list[str]]] = []
-    for place, members in groups:
-        sorts = {name: _sort(name, dice) for name in members}
-        standing = [name for name, sort in sorts.items() if sort in ("floor", "island")]
-        if standing:
-            column = _standing(place, standing, [name for name in members if name not in standing], sorts)
-            (islands if all(sorts[name] == "island" for name in standing) else columns).append(column)
-        else:
-            drawers += [(place, name) for name, sort in sorts.items() if sort == "drawer"]
-            burners += [(place, name) for name, sort in sorts.items() if sort == "burner"]
-            for of, found in (("top", tops), ("hung", hung)):
-                if some := [name for name, sort in sorts.items() if sort == of]:
-                    found.append((place, some))
-            if low := [name for name, sort in sorts.items() if sort == "low"]:
-                columns.append(_cupboards(place, low))
-    for start in range(0, len(drawers), _DRAWERS):
-        columns.append(_chest(drawers[start : start + _DRAWERS]))
-    for start in range(0, len(burners), 4):
-        columns.append(_stove(burners[start : start + 4]))
-    for place, members in tops:
-        _put_on(columns, place, members)
-    for place, members in hung:
-        _hang(columns, place, members)
-    return columns, islands
-
-
-def _reached_together(wanted: Sequence[tuple[str, int]]) -> Iterator[tuple[int, list[str]]]:
-    """The receptacles that share a place, by its number; no more than somebody who stands there can reach."""
-    groups: dict[int, list[str]] = {}
-    for number, (name, place) in enumerate(wanted):
-        groups.setdefault(place if place >= 0 else -1 - number, []).append(name)
-    for place, members in groups.items():
-        for start in range(0, len(members), _REACHED):
-            yield place, members[start : start + _REACHED]
-
-
-def _sort(name: str, dice: Random) -> str:
-    kind, word = kind_of(name), name.rpartition(" ")[0] or name
-    if word in _ISLANDS:
-        return "island"
-    if word == "stoveburner":
-        return "burner"
-    if word in _ON_TOP:
-        return "top"
-    if word == "cabinet":
-        return "low" if dice.random() < 0.5 else "hung"
-    if kind.form == "drawer":
-        return "drawer"
-    return {"counter": "top", "wall": "hung"}.get(kind.stands, "floor")
-
-
-def _size(name: str) -> tuple[float, float, float]:
-    kind = kind_of(name)
-    width, height, depth = (kind.width, kind.height, kind.depth) if kind.known else (0.6, 0.8, 0.5)
-    return (depth, height, width) if depth > _TURNED else (width, height, depth)
-
-
-def _standing(place: int, standing: list[str], others: list[str], sorts: dict[str, str]) -> _Column:
-    """What stands on the floor side by side, and on it, in it and above it what shares its place."""
-    column = _Column(hung=False)
-    for name in standing:
-        width, height, depth = _size(name)
-        if kind_of(name).form == "counter":
-            width = max(width, sum(_size(one)[0] + 0.1 for one in others if sorts[one] in ("top", "burner")))
-        column.add(place, name, column.width, width, 0.0, height, depth)
-        column.base = max(column.base, height)
-    low = iter(range(len(others)))
-    left = 0.05
-    for name in others:
-        width, height, depth = _size(name)
-        match sorts[name]:
-            case "drawer":
-                number = next(low)
-                top = max(0.25, column.base - 0.08 - 0.24 * (number % 3))
-                width = min(width, column.width * 0.9)
-                at = min(0.03 + (width + 0.03) * (number // 3), max(0.0, column.width - width))
-                column.add(
-                    place, name, at, width, top - 0.19, top, min(depth, column.depth) + 0.012, max(0.0, column.depth - depth)
-                )
-            case "low":
-                width = min(width, column.width * 0.9)
-                column.add(
-                    place,
-                    name,
-                    0.03,
-                    width,
-                    0.08,
-                    min(0.74, column.base),
-                    min(depth, column.depth) + 0.012,
-                    max(0.0, column.depth - depth),
-                )
-            case "hung":
-                column.add(place, name, 0.0, width, _HUNG, _HUNG + height, depth)
-                column.hung = True
-            case _:
-                column.add(place, name, left, width, *_rest(name, column.base), depth, 0.1)
-                left += width + 0.08
-                column.topped = True
-    return column
-
-
-def _rest(name: str, top: float) -> tuple[float, float]:
-    """Bottom and top of what rests on a counter; a basin is let into it."""
-    kind = kind_of(name)
-    return (max(0.0, top - 0.22), top + 0.02) if kind.form == "basin" else (top, top + kind.height)
-
-
-def _cupboards(place: int, low: list[str]) -> _Column:
-    column = _Column(base=_COUNTER)
-    for name in low:
-        column.add(place, name, column.width + 0.02, 0.42, 0.08, 0.78, 0.4, _DEEP - 0.38)
-    _counter(column)
-    return column
-
-
-def _chest(drawers: list[tuple[int, str]]) -> _Column:
-    column = _Column(base=_COUNTER)
-    for number, (place, name) in enumerate(drawers):
-        top = 0.84 - 0.26 * number
-        column.add(place, name, 0.02, 0.49, top - 0.2, top, 0.4, _DEEP - 0.38)
-    _counter(column)
-    return column
-
-
-def _stove(burners: list[tuple[int, str]]) -> _Column:
-    column = _Column(base=_COUNTER, topped=True)
-    for number, (place, name) in enumerate(burners):
-        column.add(place, name, 0.03 + 0.33 * (number % 2), 0.28, _COUNTER, _COUNTER + 0.02, 0.26, 0.04 + 0.29 * (number // 2))
-    _counter(column)
-    return column
-
-
-def _counter(column: _Column) -> None:
-    """A worktop that is no receptacle over a column."""
-    column.width += 0.02
-    column.depth = max(column.depth, _DEEP)
-    column.boxes.append((None, ("countertop", 0.0, column.width, 0.0, _COUNTER, 0.0, _DEEP)))
-
-
-def _put_on(columns: list[_Column], place: int, members: list[str]) -> None:
-    """Put what stands on counters on the first that is free, or on one of its own."""
-    wide = sum(_size(name)[0] + 0.06 for name in members)
-    for column in columns:
-        if not column.topped and 0.8 < column.base < 1.0 and column.width >= wide - 0.15:
-            break
-    else:
-        column = _Column(width=wide, base=_COUNTER)
-        _counter(column)
-        columns.append(column)
-    column.topped = True
-    left = max(0.0, (column.width - wide) / 2)
-    for name in members:
-        width, _, depth = _size(name)
-        column.add(place, name, left, width, *_rest(name, column.base), depth, 0.1)
-        left += width + 0.06
-
-
-def _hang(columns: list[_Column], place: int, members: list[str]) -> None:
-    """Hang what hangs on walls over the first column that is low enough, or over the floor."""
-    wide = sum(_size(name)[0] + 0.03 for name in members)
-    for column in columns:
-        if not column.hung and column.base < 1.0 and column.width >= wide - 0.1:
-            break
-    else:
-        column = _Column(width=wide, depth=0.2)
-        columns.append(column)
-    column.hung = True
-    left = max(0.0, (column.width - wide) / 2)
-    for number, name in enumerate(members):
-        width, height, depth = _size(name)
-        low = _HUNG + 0.02 * (number % 2)
-        column.add(place, name, left, width, low, low + max(height, 0.03), depth)
-        left += width + 0.03
-
-
-def _walls(columns: list[_Column], islands: list[_Column], more: float, *, lined: bool) -> Box:
-    """Walls with room for all, and for ``more``; if ``lined``, for all columns along one of them."""
-    total = sum(column.width + _GAP for column in columns)
-    corner = _corner(columns)
-    least = _least(columns, islands)
-    wide = max(3.5, total * 0.28 + 2 * corner, least[0]) + more
-    long = max(3.0, total * 0.2 + 2 * corner, least[1]) + more
-    if lined:
-        wide = max(wide, total + 2 * corner)
-    return Box(0.0, 0.0, 0.0, _snapped(wide), WALLS, _snapped(long))
-
-
-def _least(columns: list[_Column], islands: list[_Column]) -> tuple[float, float]:
-    """What the islands need with aisles round them, between columns along the walls."""
-    depth, (per_row, across, deep) = _depth(columns), _rows(islands)
-    return 2 * depth + per_row * across, 2 * depth + ceil(len(islands) / per_row) * deep
-
-
-def _depth(columns: list[_Column]) -> float:
-    return max((column.depth for column in columns), default=0.5)
-
-
-def _corner(columns: list[_Column]) -> float:
-    """How far from its corners a wall is left free."""
-    return max(_CORNER, _depth(columns) + 0.1)
-
-
-def _rows(islands: list[_Column]) -> tuple[int, float, float]:
-    """How many islands stand in a row, and how far they are apart within it and from row to row."""
-    across = max((column.width for column in islands), default=0.0) + 2 * _AISLE
-    deep = max((column.depth for column in islands), default=0.0) + 2 * _AISLE
-    return max(1, ceil(len(islands) ** 0.5)), across, deep
-
-
-def _laid(columns: list[_Column], islands: list[_Column], walls: Box, *, lined: bool = False) -> Room | None:
-    """The columns along the ``walls``, along one of them if ``lined``, and the islands in the middle; None if they do not fit,
-    or if a place cannot be reached.
-    """
-    if walls.x1 * walls.z1 > MAX_CELLS * GRID * GRID:
-        return None
-    corner, (per_row, across, deep) = _corner(columns), _rows(islands)
-    placed: list[_Placed] = []
-    queue = list(columns)
-    for side in (0,) if lined else (0, 1, 2, 3):
-        length = walls.x1 if side % 2 == 0 else walls.z1
-        at = corner
-        while queue and at + queue[0].width <= length - corner + 1e-9:
-            column = queue.pop(0)
-            placed += _against(walls, side, at, column)
-            at += column.width + _GAP
-    if queue:
-        return None
-    for number, column in enumerate(islands):
-        row, place = divmod(number, per_row)
-        x = walls.x1 / 2 + (place - (min(per_row, len(islands) - row * per_row) - 1) / 2) * across - column.width / 2
-        z = walls.z1 / 2 + (row - (ceil(len(islands) / per_row) - 1) / 2) * deep + column.depth / 2
-        placed += _free(column, x, z)
-    stood = {one.place.cell for one, _ in placed if one.place}
-    free = uncovered(walls.grown(-0.2), (one for one, _ in placed))
-    if not free:
-        return None
-    middle = walls.centre
-    start = min(free, key=lambda cell: ((cell[0] * GRID - middle.x) ** 2 + (cell[1] * GRID - middle.z) ** 2, cell))
-    floor = reached(free, start)
-    if not stood <= floor:
-        return None
-    fixtures, worktops = (tuple(one for one, of_game in placed if of_game is which) for which in (True, False))
-    pose = Pose(start[0] * GRID, start[1] * GRID, 0.0, 30.0)
-    return Room(walls, fixtures, worktops, pose, frozenset(floor), {}, made_up=True)
-
-
-def _against(walls: Box, side: Side, at: float, column: _Column) -> Iterator[_Placed]:
-    """A column with its back to the wall on ``side``."""
-    front = (side + 2) % 4
-
-    def placed(left: float, right: float, low: float, high: float, back: float, out: float) -> Box:
-        match side:
-            case 0:
-                return Box(at + left, low, walls.z1 - out, at + right, high, walls.z1 - back)
-            case 2:
-                return Box(walls.x1 - at - right, low, back, walls.x1 - at - left, high, out)
-            case 1:
-                return Box(walls.x1 - out, low, at + left, walls.x1 - back, high, at + right)
-            case _:
-                return Box(back, low, walls.z1 - at - right, out, high, walls.z1 - at - left)
-
-    middle = placed(column.width / 2, column.width / 2, 0, 0, column.depth, column.depth)
-    yield from _fixtures(column, front, middle.x0, middle.z0, placed)
-
-
-def _free(column: _Column, x: float, z: float) -> Iterator[_Placed]:
-    """A column that stands free, its front to -z."""
-
-    def placed(left: float, right: float, low: float, high: float, back: float, out: float) -> Box:
-        return Box(x + left, low, z - out, x + right, high, z - back)
-
-    yield from _fixtures(column, 2, x + column.width / 2, z - column.depth, placed)
-
-
-def _fixtures(column: _Column, front: Side, x: float, z: float, placed: _Placing) -> Iterator[_Placed]:
-    """The fixtures of a column whose front has its middle at (x, z); one stands before that."""
-    dx, dz = AHEAD[front]
-    # The first cell that is far enough.
-    cell = tuple(
-        ceil((at + step * _STAND) / GRID) if step > 0 else int((at + step * _STAND) // GRID) if step < 0 else round(at / GRID)
-        for at, step in ((x, dx), (z, dz))
-    )
-    here_x, here_z = cell[0] * GRID, cell[1] * GRID
-    yaw = (front + 2) % 4 * 90.0
-    holes = [
-        placed(*box[1:]) for _, box in column.boxes if kind_of(box[0]).form == "basin" and kind_of(box[0]).stands == "counter"
-    ]
-    for place, (name, *where) in column.boxes:
-        box = placed(*where)
-        middle = box.centre
-        away = max(0.3, abs((middle.x - here_x) * dx) + abs((middle.z - here_z) * dz))
-        pitch = min(60.0, max(-30.0, round(degrees(atan2(EYE - middle.y, away)) / 15) * 15.0))
-        pieces: tuple[Box, ...] = (box,) if kind_of(name).form == "counter" else ()
-        for hole in holes if pieces else ():
-            pieces = tuple(left for piece in pieces for left in piece.without(hole))
-        pose = Pose(here_x, here_z, yaw, pitch) if place is not None and place >= 0 else None
-        yield Fixture(name, box, front, pose, pieces), place is not None
-
-
-def _snapped(length: float) -> float:
-    return ceil(length / GRID) * GRID

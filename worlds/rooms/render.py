@@ -8,6 +8,8 @@ the first. Only sums, products and comparisons are used, so pictures are equal w
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import cos, radians, sin, tan
@@ -17,15 +19,25 @@ from housequest.worlds.rooms.room import Point
 from housequest.worlds.rooms.stage import Part
 
 if TYPE_CHECKING:
-    from numpy import bool_, float32, float64, int32, int64, uint32
+    from numpy import bool_, float32, float64, int32, int64, uint8, uint32
     from numpy.typing import NDArray
-import struct
-import zlib
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from numpy import float32, int32, uint8
-    from numpy.typing import NDArray
+Size = tuple[int, int]
+"""Columns and rows of pixels."""
+MAX_PIXELS = 4_000_000
+
+_NEAR = 0.05
+_FAR = 1e3
+_TINY = 1e-7
+_BACKGROUND = (24, 26, 30)
+_SHADES = (0.84, 1.0, 0.72)
+_BELOW = 0.55
+_EDGE = 0.62
+_SMALL = 120
+_FEW = 256
+_MANY = 1 << 15
+_TILE = 0.5
+_DARKER = 0.93
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,24 +156,6 @@ def png_file(size: tuple[int, int], kind: int, rows: bytes, *chunks: tuple[bytes
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in chunks
     )
-
-
-Size = tuple[int, int]
-"""Columns and rows of pixels."""
-MAX_PIXELS = 4_000_000
-
-_NEAR = 0.05
-_FAR = 1e3
-_TINY = 1e-7
-_BACKGROUND = (24, 26, 30)
-_SHADES = (0.84, 1.0, 0.72)
-_BELOW = 0.55
-_EDGE = 0.62
-_SMALL = 120
-_FEW = 256
-_MANY = 1 << 15
-_TILE = 0.5
-_DARKER = 0.93
 
 
 @dataclass(frozen=True, slots=True)

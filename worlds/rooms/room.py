@@ -1,4 +1,9 @@
-"""The values: a box, a room, and what somebody knows of it."""
+"""The values: a point, a pose, a box, the kind of a thing, a room, what somebody knows of it, and the ways on its floor.
+
+Metres; x is to the right, y up and z ahead of somebody who faces yaw 0. ALFRED walks a grid of quarter metres, and AI2-THOR's
+ids have coordinates. The sizes of kinds are medians over AI2's asset database (``assets``) and over the boxes of the iTHOR
+scenes (``iTHOR``), both in procthor 0.0.1.dev2 (allenai/procthor, Apache-2.0), else our own estimates (``own``).
+"""
 
 from __future__ import annotations
 
@@ -11,177 +16,9 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from math import ceil, floor
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from housequest.worlds.household.belief import Belief, Openness
-
-LOW = 1.2
-"""Somebody walks below what hangs higher, in metres."""
-MAX_CELLS = 40_000
-"""Cells of a room at most: 50 by 50 metres."""
-_FLAT = 0.1
-
-
-def walkable(reach: Box, fixtures: Iterable[Fixture], stood: frozenset[Cell], start: Cell) -> frozenset[Cell]:
-    """The cells in ``reach`` that can be reached from ``start``. All of ``stood`` are among them: somebody did stand there, so
-    where furniture is in the way it is the furniture's box that is too large, and the way through the least of it is free.
-    """
-    inside = set(_cells(reach)) | stood
-    free = uncovered(reach, fixtures) | stood
-    came = _ways(free, inside, start)
-    for cell in stood:
-        at: Cell | None = cell
-        while at is not None:
-            free.add(at)
-            at = came.get(at)
-    return frozenset(_ways(free, free, start))
-
-
-def uncovered(reach: Box, fixtures: Iterable[Fixture]) -> set[Cell]:
-    """The cells in ``reach`` where no furniture stands. Boxes are a little too large, so nothing is added for a body."""
-    covered: set[Cell] = set()
-    for one in fixtures:
-        for box in one.boxes:
-            if box.y0 < LOW and box.y1 > _FLAT:
-                covered.update(_cells(box))
-    return set(_cells(reach)) - covered
-
-
-def with_way(floor: frozenset[Cell], walls: Box, cell: Cell) -> frozenset[Cell]:
-    """``floor`` with a ``cell`` where somebody stands, and the way to it within ``walls`` that needs the fewest other cells."""
-    if cell in floor or not floor:
-        return floor
-    at = walls.united(Box(cell[0] * GRID, 0.0, cell[1] * GRID, cell[0] * GRID, 0.0, cell[1] * GRID))
-    came = _ways({*floor, cell}, {*floor, *_cells(at), cell}, min(floor))
-    way = {cell}
-    here = came.get(cell)
-    while here is not None:
-        way.add(here)
-        here = came[here]
-    return floor | way
-
-
-def reached(free: set[Cell], start: Cell) -> set[Cell]:
-    """The cells among ``free`` that can be reached from ``start``."""
-    return set(_ways(free, free, start))
-
-
-def _ways(free: set[Cell], inside: set[Cell], start: Cell) -> dict[Cell, Cell | None]:
-    """For each cell ``inside``, the one before it on the way from ``start`` that has the fewest cells that are not free."""
-    came: dict[Cell, Cell | None] = {start: None}
-    cost = {start: 0}
-    waiting = deque([start])
-    done: set[Cell] = set()
-    while waiting:
-        here = waiting.popleft()
-        if here in done:
-            continue
-        done.add(here)
-        for cell in _around(here):
-            if cell not in inside:
-                continue
-            extra = cell not in free
-            if cell not in cost or cost[here] + extra < cost[cell]:
-                cost[cell], came[cell] = cost[here] + extra, here
-                (waiting.append if extra else waiting.appendleft)(cell)
-    return came
-
-
-def way(free: frozenset[Cell], start: Cell, end: Cell) -> tuple[Cell, ...]:
-    """A shortest way over free cells, with both ends; empty if there is none."""
-    came: dict[Cell, Cell | None] = {start: None}
-    waiting = deque([start])
-    while waiting and end not in came:
-        here = waiting.popleft()
-        for cell in _around(here):
-            if cell in free and cell not in came:
-                came[cell] = here
-                waiting.append(cell)
-    back: list[Cell] = []
-    at: Cell | None = end if end in came else None
-    while at is not None:
-        back.append(at)
-        at = came[at]
-    return tuple(reversed(back))
-
-
-def _cells(box: Box) -> Iterator[Cell]:
-    """The cells whose middle is in the box, ``MAX_CELLS`` at most."""
-    xs = range(ceil(box.x0 / GRID), floor(box.x1 / GRID) + 1)
-    zs = range(ceil(box.z0 / GRID), floor(box.z1 / GRID) + 1)
-    if len(xs) * len(zs) <= MAX_CELLS:
-        for x in xs:
-            for z in zs:
-                yield x, z
-
-
-def _around(cell: Cell) -> Iterator[Cell]:
-    for x, z in AHEAD:
-        yield cell[0] + x, cell[1] + z
-
-
-Form = Literal["solid", "table", "counter", "cupboard", "drawer", "basin"]
-"""``cupboard`` opens at its front, ``drawer`` slides out, ``basin`` is open above; the others hold things on top."""
-Stands = Literal["floor", "wall", "counter", "anywhere"]
-Colour = tuple[int, int, int]
-Fractions = tuple[float, float, float, float, float, float]
-
-_FILE = Path(__file__).with_name("kinds.json")
-_PALE = 90
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """What holds of all things of a kind.
-
-    ``width``, ``height`` and ``depth`` are in metres, ``pivot`` the share of the height that is below the point in an id, and
-    ``surface`` the share of the height at which things are put. ``parts`` are boxes as shares of the whole from left, below
-    and behind to right, above and in front, each with its colour. ``scenery`` is no goal's and drawn before it was seen.
-    """
-
-    width: float
-    height: float
-    depth: float
-    source: str
-    form: Form = "solid"
-    colour: Colour = (128, 128, 128)
-    pivot: float = 0.0
-    stands: Stands = "anywhere"
-    surface: float = 1.0
-    scenery: bool = False
-    known: bool = True
-    parts: tuple[tuple[Fractions, Colour], ...] = ()
-
-
-@lru_cache(maxsize=1024)
-def kind_of(name: str) -> Kind:
-    """The kind of a thing or receptacle by its name, such as "drawer 2"; an unknown one is a box with a colour of its own."""
-    word = name.rpartition(" ")[0] or name
-    known = _kinds().get(word)
-    if known is not None:
-        return known
-    mixed = zlib.crc32(word.encode("utf-8", "surrogatepass"))
-    red, green, blue = (_PALE + (mixed >> shift & 127) for shift in (0, 8, 16))
-    return Kind(0.2, 0.2, 0.2, "own", colour=(red, green, blue), known=False)
-
-
-@cache
-def _kinds() -> Mapping[str, Kind]:
-    rows: dict[str, dict[str, Any]] = json.loads(_FILE.read_text("utf-8"))
-    return {word: _kind(row) for word, row in rows.items()}
-
-
-def _kind(row: dict[str, Any]) -> Kind:
-    colour = _colour(row.pop("colour"))
-    width, height, depth = row.pop("size")
-    parts = tuple((tuple(part[:6]), _colour(part[6]) if len(part) > 6 else colour) for part in row.pop("parts", ()))
-    return Kind(width, height, depth, colour=colour, parts=parts, **row)
-
-
-def _colour(code: str) -> Colour:
-    red, green, blue = bytes.fromhex(code[1:])
-    return red, green, blue
-
 
 GRID = 0.25
 """The length of a step, in metres."""
@@ -247,6 +84,64 @@ def _signed(found: re.Match[str], part: str) -> float:
     size = float(found[part].replace("_dot_", "."))
     # Adding nothing makes a zero of a negative zero.
     return (-size if found[f"{part}sign"] == "minus" else size) + 0.0
+
+
+Form = Literal["solid", "table", "counter", "cupboard", "drawer", "basin"]
+"""``cupboard`` opens at its front, ``drawer`` slides out, ``basin`` is open above; the others hold things on top."""
+Stands = Literal["floor", "wall", "counter", "anywhere"]
+Colour = tuple[int, int, int]
+Fractions = tuple[float, float, float, float, float, float]
+
+_PALE = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What holds of all things of a kind.
+
+    ``width``, ``height`` and ``depth`` are in metres, ``pivot`` the share of the height that is below the point in an id, and
+    ``surface`` the share of the height at which things are put. ``parts`` are boxes as shares of the whole from left, below
+    and behind to right, above and in front, each with its colour. ``scenery`` is no goal's and drawn before it was seen.
+    """
+
+    width: float
+    height: float
+    depth: float
+    source: str
+    form: Form = "solid"
+    colour: Colour = (128, 128, 128)
+    pivot: float = 0.0
+    stands: Stands = "anywhere"
+    surface: float = 1.0
+    scenery: bool = False
+    known: bool = True
+    parts: tuple[tuple[Fractions, Colour], ...] = ()
+
+
+@lru_cache(maxsize=1024)
+def kind_of(name: str) -> Kind:
+    """The kind of a thing or receptacle by its name, such as "drawer 2"; an unknown one is a box with a colour of its own."""
+    word = name.rpartition(" ")[0] or name
+    if (known := _kinds().get(word)) is not None:
+        return known
+    mixed = zlib.crc32(word.encode("utf-8", "surrogatepass"))
+    red, green, blue = (_PALE + (mixed >> shift & 127) for shift in (0, 8, 16))
+    return Kind(0.2, 0.2, 0.2, "own", colour=(red, green, blue), known=False)
+
+
+@cache
+def _kinds() -> Mapping[str, Kind]:
+    found: dict[str, Kind] = {}
+    for word, row in json.loads(Path(__file__).with_name("kinds.json").read_text("utf-8")).items():
+        colour, (width, height, depth) = _colour(row.pop("colour")), row.pop("size")
+        parts = tuple((tuple(part[:6]), _colour(part[6]) if len(part) > 6 else colour) for part in row.pop("parts", ()))
+        found[word] = Kind(width, height, depth, colour=colour, parts=parts, **row)
+    return found
+
+
+def _colour(code: str) -> Colour:
+    red, green, blue = bytes.fromhex(code[1:])
+    return red, green, blue
 
 
 Side = int
@@ -444,3 +339,102 @@ def believed(room: Room, belief: Belief) -> Situation:
     )
     lit = frozenset(item.name for item in belief.items if item.lit)
     return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.held, lit, belief.also)
+
+
+LOW = 1.2
+"""Somebody walks below what hangs higher, in metres."""
+MAX_CELLS = 40_000
+"""Cells of a room at most: 50 by 50 metres."""
+_FLAT = 0.1
+
+
+def walkable(reach: Box, fixtures: Iterable[Fixture], stood: frozenset[Cell], start: Cell) -> frozenset[Cell]:
+    """The cells in ``reach`` that can be reached from ``start``. All of ``stood`` are among them: somebody did stand there, so
+    where furniture is in the way it is the furniture's box that is too large, and the way through the least of it is free.
+    """
+    inside = set(_cells(reach)) | stood
+    free = uncovered(reach, fixtures) | stood
+    came = _ways(free, inside, start)
+    for cell in stood:
+        free.update(_back(came, cell))
+    return frozenset(_ways(free, free, start))
+
+
+def uncovered(reach: Box, fixtures: Iterable[Fixture]) -> set[Cell]:
+    """The cells in ``reach`` where no furniture stands. Boxes are a little too large, so nothing is added for a body."""
+    covered: set[Cell] = set()
+    for one in fixtures:
+        for box in one.boxes:
+            if box.y0 < LOW and box.y1 > _FLAT:
+                covered.update(_cells(box))
+    return set(_cells(reach)) - covered
+
+
+def with_way(floor: frozenset[Cell], walls: Box, cell: Cell) -> frozenset[Cell]:
+    """``floor`` with a ``cell`` where somebody stands, and the way to it within ``walls`` that needs the fewest other cells."""
+    if cell in floor or not floor:
+        return floor
+    at = walls.united(Box(cell[0] * GRID, 0.0, cell[1] * GRID, cell[0] * GRID, 0.0, cell[1] * GRID))
+    came = _ways({*floor, cell}, {*floor, *_cells(at), cell}, min(floor))
+    return floor.union(_back(came, cell))
+
+
+def reached(free: set[Cell], start: Cell) -> set[Cell]:
+    """The cells among ``free`` that can be reached from ``start``."""
+    return set(_ways(free, free, start))
+
+
+def _ways(free: set[Cell], inside: set[Cell], start: Cell) -> dict[Cell, Cell | None]:
+    """For each cell ``inside``, the one before it on the way from ``start`` that has the fewest cells that are not free."""
+    came: dict[Cell, Cell | None] = {start: None}
+    cost = {start: 0}
+    waiting = deque([start])
+    done: set[Cell] = set()
+    while waiting:
+        here = waiting.popleft()
+        if here in done:
+            continue
+        done.add(here)
+        for cell in _around(here):
+            if cell not in inside:
+                continue
+            extra = cell not in free
+            if cell not in cost or cost[here] + extra < cost[cell]:
+                cost[cell], came[cell] = cost[here] + extra, here
+                (waiting.append if extra else waiting.appendleft)(cell)
+    return came
+
+
+def way(free: frozenset[Cell], start: Cell, end: Cell) -> tuple[Cell, ...]:
+    """A shortest way over free cells, with both ends; empty if there is none."""
+    came: dict[Cell, Cell | None] = {start: None}
+    waiting = deque([start])
+    while waiting and end not in came:
+        here = waiting.popleft()
+        for cell in _around(here):
+            if cell in free and cell not in came:
+                came[cell] = here
+                waiting.append(cell)
+    return tuple(_back(came, end))[::-1] if end in came else ()
+
+
+def _back(came: Mapping[Cell, Cell | None], end: Cell | None) -> Iterator[Cell]:
+    """The way to a cell, backwards."""
+    while end is not None:
+        yield end
+        end = came.get(end)
+
+
+def _cells(box: Box) -> Iterator[Cell]:
+    """The cells whose middle is in the box, ``MAX_CELLS`` at most."""
+    xs = range(ceil(box.x0 / GRID), floor(box.x1 / GRID) + 1)
+    zs = range(ceil(box.z0 / GRID), floor(box.z1 / GRID) + 1)
+    if len(xs) * len(zs) <= MAX_CELLS:
+        for x in xs:
+            for z in zs:
+                yield x, z
+
+
+def _around(cell: Cell) -> Iterator[Cell]:
+    for x, z in AHEAD:
+        yield cell[0] + x, cell[1] + z
