@@ -1,45 +1,42 @@
-"""Downloads ALFWorld's official archives.
+"""Downloads ALFWorld's official archives, and imports games and annotations from archives and folders.
 
 A download resumes where an earlier one broke, if the server names the version of the file (``ETag``); else it starts again.
-The content is checked by the import, which reads every game.
+
+An archive is untrusted: only plain files called ``game.tw-pddl`` or ``traj_data.json`` in the published layout are read, with
+bounded sizes and safe names, and every game must be playable. Files are written atomically.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from housequest.worlds.errors import ConfigurationError, WorldError, shown
-
-if TYPE_CHECKING:
-    import httpx2
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
 import os
+import re
 import stat
 import struct
 import tarfile
+import time
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import field
-from pathlib import PurePosixPath
-from typing import IO, Any, cast
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from housequest.worlds.alfworld.engine.game import MAX_FILE as MAX_GAME
 from housequest.worlds.alfworld.engine.game import read_published
 from housequest.worlds.alfworld.games import EXAMPLE, FILE, GAME_FILE, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE
-from housequest.worlds.errors import GameError
+from housequest.worlds.errors import ConfigurationError, GameError, WorldError, shown
 from housequest.worlds.paths import atomic_write
+
+if TYPE_CHECKING:
+    import httpx2
 
 MAX_MEMBERS = 500_000
 MAX_TOTAL = 16 << 30
@@ -79,14 +76,13 @@ class Imported:
     ignored: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """One file in an archive; ``odd`` says what it is if it is not a plain file."""
+class _Member(NamedTuple):
+    """One file in an archive, with its mode as in a stat."""
 
     name: str
     size: int
+    mode: int
     open: Callable[[], IO[bytes] | None]
-    odd: str = ""
 
 
 def import_games(source: Path, data: Path, *, force: bool = False, report: Callable[[int], None] | None = None) -> Imported:
@@ -103,7 +99,8 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
             total += member.size
             if count > MAX_MEMBERS or total > MAX_TOTAL:
                 raise WorldError(f"{_named(source)} unpacks to more than {MAX_MEMBERS:,} files or {MAX_TOTAL >> 30} GiB.")
-            _take(member, data, force, done)
+            if why := _take(member, data, force, done):
+                done.refused.append((member.name, why))
             if report is not None and count % 100 == 0:
                 report(count)
     except _BROKEN as error:
@@ -115,88 +112,71 @@ def import_games(source: Path, data: Path, *, force: bool = False, report: Calla
     return done
 
 
-def _take(member: _Member, data: Path, force: bool, done: Imported) -> None:
+def _take(member: _Member, data: Path, force: bool, done: Imported) -> str:
+    """Import one file; why it is refused, if it is."""
     match = _MEMBER.fullmatch(member.name)
-    if member.odd:
-        done.refused.append((member.name, f"it is {member.odd}"))
-    elif ".." in PurePosixPath(member.name).parts or member.name.startswith("/") or "\\" in member.name:
-        done.refused.append((member.name, "its name leads out of the folder"))
-    elif match is None:
+    if stat.S_IFMT(member.mode) not in (0, stat.S_IFREG):
+        return "it is a link" if stat.S_ISLNK(member.mode) else "it is a device"
+    if ".." in PurePosixPath(member.name).parts or member.name.startswith("/") or "\\" in member.name:
+        return "its name leads out of the folder"
+    if match is None:
         done.ignored += 1
-    elif match["split"] in (EXAMPLE, FILE):
-        done.refused.append((member.name, f"{match['split']!r} cannot be the name of a split"))
-    else:
-        target = data.joinpath(LAYOUT, *match.group("split", "task", "trial", "file"))
-        if not force and target.exists():
-            done.kept[match["split"]] += 1
-            return
-        game = match["file"] == GAME_FILE
-        most = MAX_GAME if game else MAX_TRAJECTORY
-        stream = member.open()
-        if stream is None:
-            raise EOFError("a file has no content")
-        with stream:
-            content = stream.read(most + 1)  # whatever its header says
-        if len(content) > most:
-            done.refused.append((member.name, "it is too large"))
-            return
+        return ""
+    split, game = match["split"], match["file"] == GAME_FILE
+    if split in (EXAMPLE, FILE):
+        return f"{split!r} cannot be the name of a split"
+    target = data.joinpath(LAYOUT, *match.group("split", "task", "trial", "file"))
+    if not force and target.exists():
+        done.kept[split] += 1
+        return ""
+    most = MAX_GAME if game else MAX_TRAJECTORY
+    stream = member.open()
+    if stream is None:
+        raise EOFError("a file has no content")
+    with stream:
+        content = stream.read(most + 1)  # whatever its header says
+    if len(content) > most:
+        return "it is too large"
+    try:
         if game:
-            try:
-                read_published(content, GAME_FILE, whole=True)
-            except GameError as error:
-                done.refused.append((member.name, str(error).removeprefix(f"{GAME_FILE}: ")))
-                return
-        try:
-            atomic_write(target, content, sync=False)
-        except OSError as error:
-            raise WorldError(f"{_named(target)} cannot be written: {error.strerror}.") from error
-        (done.games if game else done.trajectories)[match["split"]] += 1
+            read_published(content, GAME_FILE, whole=True)
+        atomic_write(target, content, sync=False)
+    except GameError as error:
+        return str(error).removeprefix(f"{GAME_FILE}: ")
+    except OSError as error:
+        raise WorldError(f"{_named(target)} cannot be written: {error.strerror}.") from error
+    (done.games if game else done.trajectories)[split] += 1
+    return ""
 
 
 def _members(source: Path) -> Iterator[_Member]:
     if source.is_dir():
-        return _folder_members(source)
+        root = source / LAYOUT if (source / LAYOUT).is_dir() else source
+        if root.name != LAYOUT:
+            raise WorldError(f"The folder {_named(source)} holds no {LAYOUT}.")
+        for path in sorted(root.glob("*/*/*/*")):
+            status = path.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                name = f"{LAYOUT}/{path.relative_to(root).as_posix()}"
+                yield _Member(name, status.st_size, status.st_mode, partial(path.open, "rb"))
+        return
     if not source.is_file():
         raise WorldError(f"There is no archive and no folder {_named(source)}.")
     with source.open("rb") as file:
         start = file.read(6)
-    return _zip_members(source) if start[:2] == b"PK" else _tar_members(source, start)
-
-
-def _folder_members(source: Path) -> Iterator[_Member]:
-    root = source / LAYOUT if (source / LAYOUT).is_dir() else source
-    if root.name != LAYOUT:
-        raise WorldError(f"The folder {_named(source)} holds no {LAYOUT}.")
-    for path in sorted(root.glob("*/*/*/*")):
-        name = f"{LAYOUT}/{path.relative_to(root).as_posix()}"
-        mode = path.lstat().st_mode
-        if not stat.S_ISDIR(mode):
-            odd = "" if stat.S_ISREG(mode) else "a link" if stat.S_ISLNK(mode) else "a device"
-            yield _Member(name, 0 if odd else path.lstat().st_size, lambda path=path: path.open("rb"), odd)
-
-
-def _zip_members(source: Path) -> Iterator[_Member]:
-    with zipfile.ZipFile(source) as archive:
-        for info in archive.infolist():
-            mode = info.external_attr >> 16
-            if not info.is_dir():
-                odd = "" if stat.S_IFMT(mode) in (0, stat.S_IFREG) else "a link" if stat.S_ISLNK(mode) else "a device"
-                yield _Member(info.filename, info.file_size, lambda info=info: archive.open(info), odd)
-
-
-def _tar_members(source: Path, start: bytes) -> Iterator[_Member]:
-    openers: dict[bytes, Callable[[Path], Any]] = {
-        b"\xfd7zXZ\0": lzma.open,
-        b"\x1f\x8b": gzip.open,
-        b"BZh": bz2.open,
-        b"": lambda path: path.open("rb"),
-    }
+    if start.startswith(b"PK"):
+        with zipfile.ZipFile(source) as archive:
+            for info in archive.infolist():
+                if not info.is_dir():
+                    yield _Member(info.filename, info.file_size, info.external_attr >> 16, partial(archive.open, info))
+        return
+    openers: dict[bytes, Any] = {b"\xfd7zXZ\0": lzma.open, b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"": open}
     opener = next(opener for magic, opener in openers.items() if start.startswith(magic))
-    with opener(source) as file, tarfile.open(fileobj=cast("IO[bytes]", _Bounded(file)), mode="r:") as archive:
+    with opener(source, "rb") as file, tarfile.open(fileobj=cast("IO[bytes]", _Bounded(file)), mode="r:") as archive:
         for info in archive:
             if not info.isdir():
-                odd = "" if info.isreg() else "a link" if info.issym() or info.islnk() else "a device"
-                yield _Member(info.name, info.size, lambda info=info: archive.extractfile(info), odd)
+                mode = stat.S_IFREG if info.isreg() else stat.S_IFLNK if info.issym() or info.islnk() else stat.S_IFCHR
+                yield _Member(info.name, info.size, mode, partial(archive.extractfile, info))
 
 
 class _Bounded(io.RawIOBase):
@@ -285,7 +265,7 @@ def download_archive(
             except httpx2.HTTPError as error:
                 raise WorldError(f"{url} cannot be fetched: {error}.") from error
             except OSError as error:
-                raise WorldError(f"{shown(str(part.file), 400)} cannot be written: {error.strerror}.") from error
+                raise WorldError(f"{_named(part.file)} cannot be written: {error.strerror}.") from error
     raise WorldError(
         f"{url} could not be fetched in {_ATTEMPTS} attempts: {why}. What arrived is kept, and the same command goes on from "
         "there; --source names another place, and `housequest data import FILE` takes an archive that you fetched yourself."
