@@ -276,7 +276,6 @@ class _Dice:
         self._random = Random(seed)
 
     def below(self, number: int) -> int:
-        """One of 0 to ``number - 1``."""
         return int(self._random.random() * number)
 
     def pick(self, weights: Mapping[_T, int]) -> _T:
@@ -289,7 +288,6 @@ class _Dice:
         raise ConfigurationError("These habits weigh nothing where something must be drawn.")
 
     def choose(self, values: Sequence[_T]) -> _T:
-        """One of the values, each as likely."""
         return values[self.below(len(values))]
 
     def happens(self, share: Ratio) -> bool:
@@ -332,7 +330,6 @@ class _Draft:
         self._cool()
 
     def problem(self) -> Problem:
-        """The draw as a problem."""
         goal = self.goal
         kinds = sorted({thing.kind for thing in self.things})
         holders = sorted({one.kind for one in self.receptacles})
@@ -440,53 +437,38 @@ def _id(kind: str, number: int) -> str:
     return f"{stem}_bar_{number:03}" if stem == kind else f"{stem}_bar_{number:03}_bar_{kind}"
 
 
-_WHOLE = 256
-"""Houses that are kept as they are, the latest; each takes 63 kB."""
-_PACKED = 10_000
-"""Houses that are kept packed, each in 4 kB: as many as a run may have, which makes all of them before it opens the first."""
+class GeneratedTasks(EndlessTasks):
+    """The split ``generated``: all made-up houses, by ``habits``, those of ``train`` by default.
 
+    Houses are kept: the latest ``whole`` as they are (63 kB each), and ``packed`` (4 kB each), as many as a run may have, which
+    makes all of them before it opens the first. To unpack one takes a tenth of the time. Safe to use from several threads.
+    """
 
-class Houses:
-    """The houses of seeds. One that was made before is unpacked, in a tenth of the time. Safe to call from several threads."""
+    split = GENERATED
+    seeds = SEEDS
+    what = "house"
 
-    def __init__(self, habits: Habits | None = None, whole: int = _WHOLE, packed: int = _PACKED) -> None:
+    def __init__(self, habits: Habits | None = None, whole: int = 256, packed: int = 10_000) -> None:
         self._habits = habits
         self._most = whole, packed
         self._whole: dict[int, House] = {}
         self._packed: dict[int, bytes] = {}
         self._lock = Lock()
 
-    def __call__(self, seed: int) -> House:
+    def house(self, seed: int) -> House:
         """The house of a seed. Raises what `make_house` raises."""
         with self._lock:
-            house = self._whole.pop(seed, None) or self._unpacked(seed) or make_house(seed, self._habits)
-            self._whole[seed] = house
+            house = self._whole.pop(seed, None)
+            if house is None and seed in self._packed:
+                house = pickle.loads(zlib.decompress(self._packed[seed]))
+            self._whole[seed] = house = house or make_house(seed, self._habits)
             if len(self._whole) > self._most[0]:
-                self._pack(self._whole.pop(next(iter(self._whole))))
+                oldest = self._whole.pop(next(iter(self._whole)))
+                if oldest.seed not in self._packed:
+                    self._packed[oldest.seed] = zlib.compress(pickle.dumps(oldest), 1)
+                if len(self._packed) > self._most[1]:
+                    del self._packed[next(iter(self._packed))]
         return house
-
-    def _unpacked(self, seed: int) -> House | None:
-        packed = self._packed.get(seed)
-        return None if packed is None else pickle.loads(zlib.decompress(packed))
-
-    def _pack(self, house: House) -> None:
-        if house.seed not in self._packed:
-            self._packed[house.seed] = zlib.compress(pickle.dumps(house), 1)
-            if len(self._packed) > self._most[1]:
-                del self._packed[next(iter(self._packed))]
-
-
-class GeneratedTasks(EndlessTasks):
-    """The split ``generated``: all made-up houses, by ``habits``, those of ``train`` by default. Houses are kept."""
-
-    split = GENERATED
-    seeds = SEEDS
-    what = "house"
-
-    def __init__(self, habits: Habits | None = None) -> None:
-        self._habits = habits
-        self.house = Houses(habits)
-        """The house of a seed. Raises what `make_house` raises."""
 
     def made(self, seed: int) -> Task:
         house = self.house(seed)

@@ -23,7 +23,6 @@ from housequest.worlds.alfworld.houses.house import (
     GeneratedTasks,
     Habits,
     House,
-    Houses,
     Room,
     counted_habits,
     habits_of,
@@ -234,7 +233,7 @@ class Counting(UserDict[str, Room]):
 
 def test_a_house_that_is_kept_is_not_made_again() -> None:
     rooms = Counting(counted_habits().rooms)
-    houses = Houses(replace(counted_habits(), rooms=rooms), whole=3, packed=4)
+    houses = GeneratedTasks(replace(counted_habits(), rooms=rooms), whole=3, packed=4).house
     made = [houses(seed) for seed in range(7)]
     drawn = rooms.drawn
     assert drawn == sum(house.draws for house in made)
