@@ -1,7 +1,7 @@
 """What can be played, and what is observed in it. Imports nothing else of housequest.
 
-`base` holds the contract of a world, `registry` and `plugins` find worlds by name, `options` reads what can be set of them,
-`checking` checks the contract. `household` is what household worlds share, and `rooms` draws their houses; `alfworld` and
-`scripted` are worlds, `env` and `wrappers` are what envs are made of; `documents`, `errors`, `paths`, `text` and `workers`
-serve all of housequest. Whatever else is here is optional, and nothing imports it.
+`base` holds the contract of a world, `registry` finds worlds by name, `options` reads what can be set of them, `checking`
+checks the contract. `household` is what household worlds share, and `rooms` draws their houses; `alfworld` and `scripted` are
+worlds, `env` is what envs are made of; `errors`, `paths`, `text` and `workers` serve all of housequest. Whatever else is here
+is optional, and nothing imports it.
 """

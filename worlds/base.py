@@ -141,9 +141,8 @@ class Pictured(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What can be done with the thing in the middle of the picture.
-
-    ``commands`` may be tried, the likeliest first; if there are none, ``why`` says why in a few words.
+    """What can be done with the thing in the middle of the picture: commands to try, the likeliest first, or ``why`` there are
+    none.
     """
 
     commands: tuple[str, ...]
@@ -161,9 +160,8 @@ class Reaching(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandKey:
-    """A key on the screen that sends ``command``; ``about`` is a word for it.
-
-    ``key`` is Textual's name of it, such as ``shift+up``. A key that the screen itself uses keeps that use.
+    """A key on the screen, by Textual's name of it (``shift+up``), that sends ``command``; one that the screen uses keeps that
+    use.
     """
 
     key: str
@@ -185,10 +183,7 @@ class Policy(Protocol):
         """The memory after ``command`` was executed, whoever chose it."""
 
     def decide(self, memory: Any) -> tuple[str | None, str, Any]:
-        """The next command, the thought behind it in a few words, and the memory after choosing it.
-
-        The command is None if it gives up; the thought says why.
-        """
+        """The next command (None if it gives up), the thought behind it in a few words, and the memory after choosing it."""
         ...
 
 
@@ -237,10 +232,7 @@ class NoOptions:
 
 
 class World(ABC):
-    """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; everything else has a default.
-
-    ``make_world(NAME, **options)`` checks the options against ``Options`` and passes them to `from_options`.
-    """
+    """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; everything else has a default."""
 
     name: ClassVar[str]
     """The name of its entry point."""
@@ -321,9 +313,8 @@ class World(ABC):
 
     @abstractmethod
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        """A new env for ``task``; with ``diagnosis``, it explains refused commands from what was observed.
-
-        Raises ``GameError`` if the task cannot be played and ``Unsupported`` if the world has no diagnosis.
+        """A new env for ``task``; with ``diagnosis``, it explains refusals from what was observed. Raises ``GameError``,
+        ``Unsupported``.
         """
 
     def task(self, reference: str) -> Task:
@@ -345,43 +336,34 @@ class World(ABC):
         return self.skills
 
     def sandbox(self, task: Task) -> Env:
-        """A quick env for ``task`` in this process, to try commands without touching the game.
-
-        Raises what `open` raises, and ``Unsupported`` if there is none.
+        """A quick env in this process, to try commands without touching the game. Raises what `open` raises, and
+        ``Unsupported``.
         """
         if not self.inline:
             raise Unsupported(f"The world {self.name!r} has no env that is quick enough to try commands in.")
         return self.open(task)
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        """Hidden: the number of commands in the shortest solution; None if there is none or it is not known.
-
-        It is for metrics, and for people after a game. The search ends after ``seconds``, or at the world's own limit. It may
-        take a second or two, so call it in a thread. Raises ``GameError``.
+        """Hidden: the number of commands in the shortest solution, None if none is known: for metrics, and for people after a
+        game. The search ends after ``seconds``, or at the world's own limit; call it in a thread. Raises ``GameError``.
         """
 
     def annotated(self, task: Task) -> Annotated | None:
-        """Hidden: the length of the benchmark's own demonstration of ``task``, for its ``metrics``; None if it has none.
-
-        Raises ``GameError``.
-        """
+        """Hidden: what the benchmark says of ``task``, for its ``metrics``; None if it says nothing. Raises ``GameError``."""
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
-        """Hidden: the subgoals that people annotated for ``task``, each an action with its names.
-
-        An example is ``("PutObject", "apple", "fridge")``. None if nobody annotated any. Raises ``GameError``.
+        """Hidden: the subgoals that people annotated, such as ``("PutObject", "apple", "fridge")``; None if none. Raises
+        ``GameError``.
         """
 
     def room(self, task: Task) -> Room | None:
-        """Hidden: the room in which ``task`` is drawn (`housequest.worlds.rooms`); None if the world has none to draw.
-
-        Its receptacles have the names that the household reads. Raises ``GameError``.
+        """Hidden: the room in which ``task`` is drawn, by the household's names; None if there is none to draw. Raises
+        ``GameError``.
         """
 
     def situation(self, env: Env, room: Room) -> Situation | None:
-        """Hidden: the true state of ``env``, to be drawn for people who watch; None if the world cannot tell.
-
-        What a player may see is drawn from its belief instead (`housequest.worlds.rooms.room.believed`).
+        """Hidden: the true state of ``env``, drawn for people who watch (players see what is `believed`); None if it cannot
+        tell.
         """
 
     def fingerprint(self, split: str) -> str:

@@ -41,10 +41,7 @@ def register() -> str:
 
 
 class Words(Text):
-    """A text space that refuses shared memory, because Gymnasium reads shared text only once, at the start.
-
-    Give ``shared_memory=False`` to an ``AsyncVectorEnv``.
-    """
+    """A text space that refuses shared memory, since Gymnasium reads shared text only once; give ``shared_memory=False``."""
 
 
 @create_shared_memory.register(Words)

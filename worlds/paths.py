@@ -224,10 +224,7 @@ def remove_unfinished(folder: Path, name: str = "*") -> None:
 
 
 def given_path(text: str, variable: str = "") -> Path:
-    """The path that a person wrote, with ``~`` expanded; ``variable`` is where it came from, if not an argument.
-
-    Raises ``ConfigurationError`` for an unknown home.
-    """
+    """The path that a person wrote (in ``variable``), with ``~`` expanded. Raises ``ConfigurationError``."""
     try:
         return Path(text).expanduser()
     except RuntimeError:

@@ -1,23 +1,25 @@
-"""Worlds by name. A world is any entry point of the group ``housequest.worlds``; its code is imported when it is asked for."""
+"""Plugins by name, and the worlds among them: whatever an installed package declares as an entry point.
+
+What ships with housequest is declared the same way, in its own ``pyproject.toml``, and has no other way in; code is imported
+when it is asked for. Its optional parts are folders that can be taken out of the tree: what such a part declares is then not
+installed, and an error says so.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from housequest.worlds.errors import ConfigurationError, HousequestError, shown
+from housequest.worlds.errors import ConfigurationError, HousequestError, nearest, shown
 from housequest.worlds.options import read_options
 
 if TYPE_CHECKING:
     from housequest.worlds.base import World
     from housequest.worlds.household.base import Household
-from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
-from types import MappingProxyType
-from typing import Literal
-
-from housequest.worlds.errors import nearest
 
 Group = Literal[
     "housequest.worlds",
@@ -51,10 +53,7 @@ def _declared(group: Group) -> Mapping[str, tuple[EntryPoint, ...]]:
 
 @cache
 def plugins(group: Group) -> Mapping[str, EntryPoint]:
-    """The entry points of ``group`` by name, those that ship first, the others in alphabetical order.
-
-    Nothing is imported. Raises ``ConfigurationError`` if housequest is not installed.
-    """
+    """The entry points of ``group`` by name, what ships first, then by alphabet. Raises ``ConfigurationError``."""
     if not _declared("housequest.worlds"):
         raise ConfigurationError(f"Nothing is declared in {group}: housequest is not installed. Run `pip install -e .` here.")
     return MappingProxyType({name: points[0] for name in _declared(group) if (points := _present(group, name))})
@@ -71,10 +70,8 @@ def ships(group: Group, name: str) -> bool:
 
 
 def load_plugin(group: Group, name: str, what: str) -> Any:
-    """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent").
-
-    Raises ``ConfigurationError`` for an unknown name, one of a part that is not installed, one that two packages declare, and a
-    package that cannot be imported.
+    """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent"). Raises
+    ``ConfigurationError`` for an unknown name, one that two packages declare, and a package that cannot be imported.
     """
     known = plugins(group)
     if name not in known:
@@ -143,10 +140,7 @@ def world_class(name: str) -> type[World]:
 
 
 def make_world(name: str = DEFAULT_WORLD, **options: Any) -> World:
-    """Make the world ``name``; ``options`` are those that its ``Options`` declare.
-
-    Raises ``ConfigurationError`` for an unknown world or option, and for a value that the world refuses.
-    """
+    """Make a world with the options that its ``Options`` declare. Raises ``ConfigurationError``."""
     found = world_class(name)
     return found.from_options(read_options(found.Options, options, owner=f"The world {name!r}"))
 

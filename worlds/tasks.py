@@ -88,9 +88,8 @@ class GoalSource:
         return f"human{'+steps' if self.steps else ''}:{annotator}"
 
     def choose(self, task: str, sentences: tuple[str, ...]) -> tuple[int, str] | None:
-        """One of a task's ``sentences`` (see `sentences_of`) with its annotator, from 1; None if there is none.
-
-        A seeded choice depends only on the seed and the id ``task``, so it is the same on every machine.
+        """One of a task's ``sentences`` with its annotator, from 1, None if there is none; a seeded choice is the same on every
+        machine.
         """
         written = [(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
         if not self.human or not written:
@@ -102,9 +101,8 @@ class GoalSource:
 
 
 def parse_goal_source(setting: str) -> GoalSource:
-    """Read ``template``, ``human``, ``human:N`` (N from 1) or ``human:seed=N``, or the same with ``human+steps``.
-
-    Raises ``ConfigurationError``.
+    """Read ``template``, ``human``, ``human:N`` (N from 1), ``human:seed=N``, or ``human+steps``. Raises
+    ``ConfigurationError``.
     """
     if setting == "template":
         return GoalSource()

@@ -37,10 +37,7 @@ class WorkerError(Exception):
 
 
 class Refused(Exception):
-    """The worker cannot do what was asked; ``way_out`` says what would help. ``fatal``: nor anything else.
-
-    ``overflow``: what was asked does not fit into its context.
-    """
+    """The worker cannot do what was asked (``fatal``: nor anything else; ``overflow``: it is too long); try ``way_out``."""
 
     def __init__(self, what: str, way_out: str, *, fatal: bool = False, overflow: bool = False) -> None:
         super().__init__(what)
@@ -55,10 +52,7 @@ class Refused(Exception):
 
 
 class Worker:
-    """One process. Any thread or event loop may use it; only `call` and `stop` block.
-
-    ``first`` is what ``module`` works with, which it reads before anything else.
-    """
+    """One process, which works with ``first``. Any thread or event loop may use it; only `call` and `stop` block."""
 
     def __init__(self, module: str, first: object = None) -> None:
         path = os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))
@@ -100,9 +94,8 @@ class Worker:
         return copy
 
     def ask(self, request: object, told: Callable[[Any], None] | None = None) -> Future[Any]:
-        """The answer to ``request``; cancelling it cancels the request. Fails with `WorkerError` or `Refused`.
-
-        ``told`` is called with each part that comes before the answer, in another thread.
+        """The answer to ``request``, whose parts ``told`` is called with before, in another thread; cancelling it cancels the
+        request. Fails with `WorkerError` or `Refused`.
         """
         answer: Future[Any] = Future()
         with self._lock:

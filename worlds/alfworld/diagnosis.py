@@ -27,9 +27,8 @@ _PATTERNS = dict(zip(_BARE, _BARE, strict=True)) | {form.pattern.partition(" ")[
 
 
 def explain(belief: Belief, command: str) -> str | None:
-    """Why ``command`` was just refused, in one printable line of bounded length; None if belief does not show it.
-
-    ``belief`` is the one after the refusal.
+    """Why ``command`` was refused, which led to ``belief``, in one printable line of bounded length; None if it does not show
+    it.
     """
     bare = canonical(command.strip())
     if len(bare) > MAX_COMMAND:
@@ -51,9 +50,8 @@ def explain(belief: Belief, command: str) -> str | None:
 
 
 class Diagnosed(Wrapper):
-    """An env that explains refusals in ``Observation.explanation`` and reads the older ``put`` as ``move``.
-
-    The text stays the game's. If a ``put`` was executed as a ``move``, the explanation says so.
+    """An env that explains refusals in ``Observation.explanation``, and reads the older ``put`` as ``move``, which it says
+    there.
     """
 
     def __init__(self, env: Env) -> None:

@@ -25,11 +25,8 @@ AT_ITS_GOAL = 0.001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseholdExpertMemory(ExpertMemory):
-    """What this expert knows beside.
-
-    ``goal`` is None if the sentence could not be read; it may be ``guessed``. ``room`` is the kind of room by the table of
-    counts, if it searches by that. ``first`` and ``last`` are receptacles, by name or kind, to search before and after all
-    others.
+    """What this expert knows beside: the goal, if it could be read or guessed, the kind of room, and what is searched first and
+    last.
     """
 
     goal: Goal | None
@@ -40,10 +37,8 @@ class HouseholdExpertMemory(ExpertMemory):
 
 
 def make_expert(search: str = "counts", table: Path | None = None, seed: int = 0) -> HouseholdExpert:
-    """An expert that searches by the ``table`` of counts (by default the shipped one) or, as a baseline, by ``search``.
-
-    ``seed`` draws the order of a random search. Raises ``ConfigurationError`` for another search and ``KnowledgeError`` for an
-    unreadable table.
+    """An expert that searches by the ``table`` of counts or, as a baseline, by ``search``, in an order drawn by ``seed``.
+    Raises ``ConfigurationError`` for another search and ``KnowledgeError`` for an unreadable table.
     """
     if search not in SEARCHES:
         known = f"{', '.join(SEARCHES[:-1])} or {SEARCHES[-1]}"

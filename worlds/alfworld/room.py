@@ -10,10 +10,7 @@ from housequest.worlds.rooms.room import FAR, Holder, Point, Pose, Room, Situati
 
 
 def room_of(problem: str, game: Game) -> Room:
-    """The room of a game; one whose ids have no coordinates that a room could have is made up, as ``made_up`` says.
-
-    Hidden: it knows where things lie at the start. Raises ``GameError`` for what is no problem.
-    """
+    """Hidden: the room of a game, made up where its ids have no coordinates that a room could have. Raises ``GameError``."""
     objects, receptacles, places = numbered(parse_problem(problem, game.origin))
     poses = [read_place(id) for id in places]
     points = [read_point(id) for id in receptacles]

@@ -36,10 +36,7 @@ def refused(observation: Observation) -> bool:
 
 
 def begin(opening: Observation) -> Belief:
-    """The belief after the opening text: its receptacles, and an agent in the middle of the room with empty hands.
-
-    The goal sentence is not read: it is not an observation.
-    """
+    """The belief after the opening text, but for the goal sentence, which is no observation: receptacles, and a free hand."""
     text = opening.text[:MAX_TEXT].partition("Your task is to:")[0]
     # Matched where each phrase first occurs: a regex search would try every place and take quadratic time.
     found = _ROOM.match(text, max(0, text.find("Looking quickly")))
@@ -293,9 +290,8 @@ _LAMPS = {"desklamp", "floorlamp"}
 
 
 def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
-    """The goal that a free sentence most likely means, by names of things and a few verbs; None if it is unclear.
-
-    ``objects`` are all kinds of object, ``receptacles`` the kinds in this house. Callers must mark the goal as a guess.
+    """The goal that a free sentence most likely means, by kinds of object and of receptacles in this house, and a few verbs;
+    None if it is unclear. Callers must mark it as a guess.
     """
     words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
     doing: list[Treatment] = [treatment for treatment, verbs in _DOING.items() if not set(verbs.split()).isdisjoint(words)]
@@ -318,9 +314,7 @@ def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[s
 
 
 def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[str]) -> list[tuple[str, bool]]:
-    """The things that ``words`` name, in up to three words each, without receptacles that something is taken from, and whether
-    each is named in the plural.
-    """
+    """The things that ``words`` name, in up to three words, but for what something is taken from, and whether in the plural."""
     tables = [name for name in receptacles if name.endswith("table")]
     known = {name: name for name in kinds} | goals.SYNONYMS | ({"table": tables[0]} if len(tables) == 1 else {})
     found: list[tuple[str, bool]] = []
@@ -347,10 +341,7 @@ COUNTS_FILE = Path(__file__).with_name("counts.json")
 
 
 def load_counts(path: Path | None = None) -> Counts:
-    """Where things are in the games of ``train``: the shipped table, read once, or the one at ``path``.
-
-    Raises ``KnowledgeError`` naming the file.
-    """
+    """Where things are in the games of ``train``: the shipped table, or the one at ``path``. Raises ``KnowledgeError``."""
     return _shipped_counts() if path is None else read_counts(path)
 
 

@@ -54,11 +54,9 @@ def verb_of(pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds in one household and not in another, for prompts. The defaults are those of ALFWorld's.
-
-    ``hands`` is how many things are carried at a time. ``explains``: what is refused is answered with the reason. ``kinds``
-    says in words what each type of task wants, and ``ways`` what else somebody who plans has to know, a sentence each; where
-    they are empty, agents have words of their own for ALFWorld's.
+    """What holds in one household and not in another, for prompts: how many things are carried at a time, whether refusals are
+    answered with the reason, what each type of task wants, and what else a planner has to know, a sentence each; where
+    ``kinds`` and ``ways`` are empty, agents have words of their own for ALFWorld's.
     """
 
     hands: int = 1

@@ -168,9 +168,7 @@ def by_name(name: str) -> tuple[str, int]:
 
 
 def describe(belief: Belief) -> str:
-    """The belief in plain English, for prompts and the text view: the agent, what it holds, then a line per kind of receptacle
-    in the order of the opening. Equal beliefs give equal text.
-    """
+    """The belief in plain English: the agent, what it holds, then a line per kind of receptacle; equal if the beliefs are."""
     shared = [one.name for one in belief.here() if one.name != belief.at]
     where = f"at {belief.at}" if belief.at else "in the middle of the room"
     also = f" (also here: {', '.join(shared)})" if shared else ""

@@ -51,10 +51,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCount:
-    """One kind of object: the number of games and of objects, and in which kinds of receptacle they were.
-
-    ``lying`` counts games by how many of them are in some receptacle; others, such as windows, are in none.
-    """
+    """One kind of object: games, objects, where they were, and games by how many of them were in some receptacle."""
 
     games: int
     number: int
@@ -104,9 +101,8 @@ class RoomCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table: its source, the number of ``games`` (0: it was written and not counted), and the rooms by name.
-
-    ``can`` has the predicates of each kind of object, ``accepts`` the kinds of object that each kind of receptacle takes.
+    """The whole table (0 ``games``: it was written and not counted), with the predicates of each kind of object, and what each
+    kind of receptacle takes.
     """
 
     split: str
@@ -121,9 +117,8 @@ class Counts:
         return tuple(sorted({thing for room in self.rooms.values() for thing in room.objects}))
 
     def room_of(self, receptacles: Iterable[str]) -> str:
-        """The kind of room that most likely has these kinds of receptacle (naive Bayes).
-
-        Missing kinds do not count: a small generated house lacks much that every published kitchen has.
+        """The kind of room that most likely has these kinds of receptacle (naive Bayes); a small house lacks much, so that does
+        not count.
         """
         there = sorted(set(receptacles))
 
@@ -135,10 +130,7 @@ class Counts:
         return max(sorted(self.rooms), key=likelihood)
 
     def chance(self, thing: str, receptacle: str, room: str) -> float:
-        """The probability that one receptacle of this kind holds an object of kind ``thing``, if the house has one.
-
-        Smoothed, so never 0: an unseen pair is the less likely the more often it could have been seen.
-        """
+        """The probability that one receptacle of this kind holds a ``thing``, if the house has one; smoothed, so never 0."""
         found = self.rooms[room].objects.get(thing)
         if found is None:
             everywhere = [one.objects[thing].places for one in self.rooms.values() if thing in one.objects]
@@ -188,10 +180,8 @@ def _table(value: object, name: str) -> dict[str, object]:
 
 
 def _read(kind: Any, value: object, name: str) -> object:
-    """``value``, called ``name`` in errors, as a ``kind``: one of the dataclasses here, or what their fields are.
-
-    A field with a default may be missing. Counts and words are bounded, and integer keys have at most 3 digits. Raises
-    ``ValueError`` saying what is wrong with which key.
+    """``value``, called ``name`` in errors, as a ``kind``: one of the dataclasses here, or what their fields are. Raises
+    ``ValueError``.
     """
     args = get_args(kind)
     if kind is int:

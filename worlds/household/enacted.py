@@ -30,10 +30,7 @@ class Divergence:
 
 @dataclass(frozen=True, slots=True)
 class Enacted:
-    """What was enacted so far: ``commands`` that the game accepted, the low-level ``actions`` that they took.
-
-    ``moves`` are those of the last command.
-    """
+    """How many commands were enacted, in how many low-level actions, where the two parted, and the last command's moves."""
 
     commands: int = 0
     actions: int = 0

@@ -28,11 +28,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertMemory:
-    """What an expert knows; immutable plain data.
-
-    ``failed`` are commands that were refused; ``chosen`` is the last that the expert decided on, executed or not; ``salt``
-    draws the order of a random search.
-    """
+    """What an expert knows, as plain data: the belief, what was refused, what it chose last, and what draws a random order."""
 
     belief: Belief
     failed: frozenset[str] = frozenset()

@@ -38,9 +38,7 @@ class GoalStep:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What a task asks: ``count`` objects of kind ``object``, put in one receptacle of kind ``receptacle`` or held in the light
-    of a ``lamp``. Kinds are names as the game writes them, without a number.
-    """
+    """What a task asks: ``count`` objects of one kind in one receptacle of another, or an object in the light of a ``lamp``."""
 
     type: TaskType
     object: str

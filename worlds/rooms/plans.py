@@ -88,9 +88,7 @@ def make_up(names: Sequence[str], places: Sequence[int]) -> Room:
 
 
 def fit(names: Sequence[str], size: tuple[float, float]) -> Room | None:
-    """A room of this size in metres, x and z, for receptacles of these names, each with a place of its own; its corners are
-    free. None if they do not fit.
-    """
+    """A room of this size, x and z, for receptacles with a place of their own, with free corners; None if they do not fit."""
     wanted = [(name, place) for place, name in enumerate(names)]
     dice = _dice(wanted)
     columns, islands = _columns(wanted, dice)

@@ -122,9 +122,8 @@ class Frame:
         return self.resized((self.size[0], count))
 
     def png(self, *, over: Frame | None = None) -> bytes:
-        """The picture as a PNG, the same bytes wherever zlib is the same; it is transparent where nothing is.
-
-        With ``over``, a picture of the same size, it is made to be laid over that one: transparent where the two are equal.
+        """The picture as a PNG, the same bytes wherever zlib is the same, transparent where nothing is, or where it equals
+        ``over``.
         """
         import numpy as np
 
@@ -188,9 +187,8 @@ def field(degrees: float) -> float:
 
 
 def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True) -> Frame:
-    """Draw ``parts``, of which there is at least one; with ``floor``, the upper side of the first is tiled.
-
-    Raises ``ValueError`` for no pixels and for more than ``MAX_PIXELS``.
+    """Draw ``parts``, at least one; with ``floor``, the upper side of the first is tiled. Raises ``ValueError`` for a wrong
+    size.
     """
     import numpy as np
 

@@ -29,9 +29,7 @@ _TILTS = (-15.0, 0.0, 15.0, 30.0, 45.0, 60.0)
 def picture(
     drawing: Drawing, room: Room, situation: Situation, size: Size, came: Pose | None = None, aspect: float = 1.0
 ) -> Frame:
-    """The ``drawing`` of a room: what the agent sees, or the room from above, at an angle with its near walls cut away or not.
-
-    ``came`` is where the agent's last move began, whose path is drawn in the room from above.
+    """The ``drawing`` of a room: what the agent sees, or the room from above, with the path from where the agent ``came``.
     ``aspect`` is the width of a pixel for its height, here as everywhere.
     """
     if drawing == "eyes":
@@ -59,8 +57,8 @@ def draw(room: Room, situation: Situation, pose: Pose, size: Size, *, aspect: fl
 
 
 def gaze(room: Room, situation: Situation) -> Pose:
-    """The pose from which somebody before a receptacle sees most of it and of what is known to lie there: turned and tilted a
-    little from the pose of its place.
+    """The pose, turned and tilted a little from that of a place, from which one sees most of it and of what is known to lie
+    there.
     """
     fixture = room.fixture(situation.at)
     if fixture is None or fixture.place is None:

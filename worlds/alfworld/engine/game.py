@@ -68,10 +68,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WinCondition:
-    """What wins: one of six forms, with the objects and receptacles that satisfy it.
-
-    For ``light``, ``objects`` are what must be held and ``lamps`` what must be on; otherwise ``lamps`` is empty.
-    """
+    """What wins: one of six forms with what satisfies it. For ``light``, ``objects`` are to be held and ``lamps`` to be on."""
 
     form: GoalForm
     objects: frozenset[int]
@@ -125,9 +122,8 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class GameFile:
-    """The content of a game file; a house of ours has neither ``domain`` nor ``grammar``.
-
-    ``solvable``: the makers of a published game found a solution.
+    """The content of a game file, ``solvable`` if its makers found a solution; a house of ours has no ``domain`` and
+    ``grammar``.
     """
 
     problem: str
@@ -146,17 +142,13 @@ class GameFile:
 
 
 def load_game(path: Path, goal: str | None = None) -> Game:
-    """The game in a file (see `read_game`); ``goal`` replaces its sentence (a person's wording of it), not what wins.
-
-    Raises ``GameError`` naming the file and the reason.
-    """
+    """The game in a file; ``goal`` replaces its sentence (a person's wording of it), not what wins. Raises ``GameError``."""
     return read_game(path).game(unquoted(str(path), 400), goal)
 
 
 def read_game(path: Path) -> GameFile:
-    """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json`` with ``pddl_problem`` and ``goal``).
-
-    Raises ``GameError`` naming the file and the reason.
+    """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json``). Raises ``GameError``, which names the
+    file.
     """
     origin = unquoted(str(path), 400)
     try:
@@ -178,9 +170,8 @@ def read_game(path: Path) -> GameFile:
 
 
 def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameFile:
-    """Read a published game and check its domain and grammar; ``origin`` names it in errors.
-
-    With ``whole``, its problem is checked too, which takes three times as long. Raises ``GameError``.
+    """Read a published game and check its domain and grammar; with ``whole`` also its problem, in thrice the time. Raises
+    ``GameError``.
     """
     data = _decode(content, origin)
     problem, grammar, domain = (_text(data, key, origin) for key in ("pddl_problem", "grammar", "pddl_domain"))

@@ -48,10 +48,8 @@ class Solution:
 def plan(
     game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
 ) -> Solution | Unsolvable | SearchLimitReached:
-    """The shortest way to win ``game`` from ``state`` (its start by default).
-
-    ``nodes`` limits the work: one for each state, more if many objects would do. Only this limit is reproducible; ``seconds``
-    limits the time as well.
+    """The shortest way to win ``game`` from ``state``. ``nodes`` limits the work reproducibly, ``seconds`` limits the time as
+    well.
     """
     search = _Search(game, game.start if state is None else state)
     way = shortest_way(search, most_work=nodes, seconds=seconds)

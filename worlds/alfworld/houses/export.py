@@ -73,10 +73,8 @@ def export_task(world: AlfworldWorld, reference: str) -> Exported:
 
 
 def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
-    """Make a game of a PDDL problem and a goal sentence under ``logic``; ``name`` has letters, digits and ``_``.
-
-    Raises ``GameError`` for an invalid game or one without a solution that was found, and ``ConfigurationError`` for unknown
-    ``logic``.
+    """Make a game under ``logic``; ``name`` has letters, digits and ``_``. Raises ``GameError`` for an invalid game or one
+    without a solution that was found, and ``ConfigurationError`` for unknown ``logic``.
     """
     origin = unquoted(name)
     read = parse_problem(problem, origin)
@@ -137,10 +135,8 @@ def _trajectory(problem: Problem, name: str) -> dict[str, object]:
 
 
 def write_game(exported: Exported, to: Path, *, force: bool = False) -> Path:
-    """Write the game and return its path: ``to`` itself if it ends in ``.tw-pddl``, else a path under that folder.
-
-    The trajectory, which alfworld looks for, is written only beside a ``game.tw-pddl``. Raises ``ConfigurationError`` if files
-    exist, unless ``force``, or cannot be written.
+    """Write the game to ``to``, a ``.tw-pddl`` or a folder, and return its path; beside a ``game.tw-pddl`` also the trajectory,
+    which alfworld looks for. Raises ``ConfigurationError`` if files exist, unless ``force``, or cannot be written.
     """
     try:
         path = to if to.suffix == Path(GAME_FILE).suffix and not to.is_dir() else to / exported.folder / GAME_FILE

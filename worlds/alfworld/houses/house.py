@@ -71,10 +71,8 @@ class Habits:
     accepts: Mapping[str, tuple[str, ...]]
 
     def placing(self, thing: str, places: Mapping[str, int]) -> Habits:
-        """These habits with objects of kind ``thing`` in ``places``, by weight, in every room.
-
-        A room gets one of each receptacle that it lacks; these receptacles now take such objects. Raises
-        ``ConfigurationError`` for an unknown object or receptacle and an invalid weight.
+        """These habits with objects of kind ``thing`` in ``places``, by weight, in every room, which gets one of each that it
+        lacks. Raises ``ConfigurationError``.
         """
         known = tuple(sorted({kind for room in self.rooms.values() for kind in room.places}))
         if thing not in known:
@@ -246,10 +244,7 @@ class House:
 
 
 def make_house(seed: int, habits: Habits | None = None) -> House:
-    """The house of ``seed``, by the habits of ``train`` by default.
-
-    Raises ``ConfigurationError`` for a seed out of range and for habits that give no solvable house.
-    """
+    """The house of ``seed``, by the habits of ``train`` by default. Raises ``ConfigurationError`` where there is none."""
     if not 0 <= seed < SEEDS:
         raise ConfigurationError(f"There is no made-up house {seed}; give a seed from 0 to {SEEDS - 1}.")
     habits = counted_habits() if habits is None else habits
