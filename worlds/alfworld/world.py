@@ -13,8 +13,13 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from housequest.worlds.alfworld import games
+from housequest.worlds.alfworld.diagnosis import Diagnosed
 from housequest.worlds.alfworld.engine.game import Game, GameFile, load_game, read_game
+from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv
+from housequest.worlds.alfworld.engine.planner import Solution, plan
+from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.games import EXAMPLE, FILE, GENERATED, GET_DATA, PUBLISHED
+from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits, read_habits
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Env, Policy, Task, World
 from housequest.worlds.env import unwrapped
@@ -26,7 +31,6 @@ from housequest.worlds.registry import is_out, load_plugin, plugins
 from housequest.worlds.tasks import GoalSource, is_made_up, parse_goal_source
 
 if TYPE_CHECKING:
-    from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits
     from housequest.worlds.rooms.room import Room, Situation
 
 _NAME = "alfworld"
@@ -102,15 +106,13 @@ class AlfworldWorld(World):
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self._files: list[Task] = []
         self._habits = habits
-        self._load = lru_cache(_GAMES_KEPT)(lambda path, _changed, _size, goal: load_game(path, goal))
+        self._load = lru_cache(_GAMES_KEPT)(_load)
         self.enacts = self._engine is not None and self._engine.enacts
         self.inline = self._engine is None
         self.manual = Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
 
     @classmethod
     def from_options(cls, options: AlfworldOptions) -> AlfworldWorld:
-        from housequest.worlds.alfworld.houses.house import read_habits
-
         data = None if options.data is None else Path(options.data)
         habits = None if options.habits is None else read_habits(Path(options.habits))
         return cls(options.engine, data, options.goals, habits)
@@ -124,8 +126,6 @@ class AlfworldWorld(World):
 
     @property
     def engine(self) -> str:
-        from housequest.worlds.alfworld.engine.native import VERSION
-
         return VERSION if self._engine is None else self._engine.version
 
     @property
@@ -187,21 +187,13 @@ class AlfworldWorld(World):
         else:
             known = self._known(task)
             env = self._engine.open(known, self._game(known), self._file(known))
-        if not diagnosis:
-            return env
-        from housequest.worlds.alfworld.diagnosis import Diagnosed
-
-        return Diagnosed(env)
+        return Diagnosed(env) if diagnosis else env
 
     def sandbox(self, task: Task) -> Env:
-        from housequest.worlds.alfworld.engine.native import NativeEnv
-
         known = self._known(task)
         return NativeEnv(known, self._game(known))
 
     def shortest(self, task: Task, *, seconds: float | None = None) -> int | None:
-        from housequest.worlds.alfworld.engine.planner import Solution, plan
-
         found = plan(self._game(self._known(task)), seconds=seconds)
         return len(found.commands) if isinstance(found, Solution) else None
 
@@ -213,7 +205,6 @@ class AlfworldWorld(World):
 
     def situation(self, env: Env, room: Room) -> Situation | None:
         """Hidden: all of a state of the native engine; None for that of textworld, which does not show its own."""
-        from housequest.worlds.alfworld.engine.native import NativeEnv
         from housequest.worlds.alfworld.room import situation
 
         inner = unwrapped(env)
@@ -230,8 +221,6 @@ class AlfworldWorld(World):
 
     def expert(self, /, **settings: Any) -> Policy:
         """The expert; ``search``, ``table`` and ``seed`` are those of `make_expert`, as are the errors."""
-        from housequest.worlds.alfworld.expert import make_expert
-
         known = {"search": str, "table": str, "seed": int}
         for key, value in settings.items():
             if not isinstance(value, known.get(key, NoneType)):
@@ -261,8 +250,6 @@ class AlfworldWorld(World):
 
     @cached_property
     def _generated(self) -> GeneratedTasks:
-        from housequest.worlds.alfworld.houses.house import GeneratedTasks
-
         return GeneratedTasks(self._habits)
 
     def _houses(self) -> Iterator[Task]:
@@ -344,6 +331,10 @@ class AlfworldWorld(World):
         if path is None or status is None or not stat.S_ISREG(status.st_mode):
             raise GameError(f"{shown(str(path), 400)}: the game of {shown(task.id)} is not there. {GET_DATA}")
         return self._load(path, status.st_mtime_ns, status.st_size, None if task.wording == "template" else task.goal)
+
+
+def _load(path: Path, _changed: int, _size: int, goal: str | None) -> Game:
+    return load_game(path, goal)
 
 
 def _engine_class(name: str) -> type[Engine]:
