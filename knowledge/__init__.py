@@ -1,8 +1,8 @@
 """What is known about the world, and the evidence for it. No module here calls a model.
 
 - Rules: ``rules`` (a rule and its history), ``rulebook`` (a YAML file of rules, and books by name), ``reading`` and ``writing``
-  (its text) and ``choosing`` (which rules a prompt shows, within a budget of tokens).
+  (its text) and ``choosing`` (which rules and examples a prompt shows).
 - Evidence: ``checks`` (the language of a rule's check), ``judging`` (checks against recorded moments) and ``mining``, which
   finds rules by counting, without a model.
-- In-context examples: ``examples`` (the store) and ``selection`` (which examples a task gets).
+- In-context examples: ``examples``, the store.
 """

@@ -1,7 +1,7 @@
 """In-context examples: won tasks with their commands and answers, for use in prompts; and from what may be learned at all.
 
 All agents share one store. The shipped one was played by the expert in made-up houses (``scripts/make_examples.py``);
-``from_world`` makes one from a world's ``train`` split. ``housequest.knowledge.selection`` chooses examples for a task.
+``from_world`` makes one from a world's ``train`` split. ``housequest.knowledge.choosing`` chooses examples for a task.
 
 ReAct's exemplars are whole episodes as text, with thoughts. A file of them is a JSON object, in the form of the prompt file
 that was released with ReAct (Yao et al., 2023): the keys are ``react_TYPE_N``, where TYPE is one of `KEYS` and N counts from

@@ -20,8 +20,8 @@ from housequest.agent.episodes.moments import episode_files
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.models.embeddings import Embedder, EmbeddingIndex, make_embedder
 from housequest.knowledge import examples
+from housequest.knowledge.choosing import at_random, best, nearest_examples, of_type, stratified
 from housequest.knowledge.examples import Example
-from housequest.knowledge.selection import at_random, best, nearest_examples, of_type, stratified
 from housequest.worlds.base import Observation, Trajectory, Transition, World
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 from housequest.worlds.household.base import Household

@@ -38,7 +38,7 @@ WEIGHTS = "weights"
 """What the digest of a network's file is called in a record, behind its agent's name."""
 
 Strategy = Literal["random", "task-type", "stratified", "bm25", "embeddings"]
-"""How examples are chosen for a task (`housequest.knowledge.selection`)."""
+"""How examples are chosen for a task (`housequest.knowledge.choosing`)."""
 
 
 @dataclass(frozen=True, slots=True)

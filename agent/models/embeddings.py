@@ -18,7 +18,7 @@ from housequest.agent.models.openai.replies import at, finite, listed
 from housequest.agent.models.openai.server import Server
 from housequest.agent.models.provider import CallOptions
 from housequest.agent.models.text import encodable
-from housequest.knowledge.selection import cosines
+from housequest.knowledge.choosing import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from housequest.agent.agents.reasoner_actor.prompting import ACTOR
+from housequest.agent.agents.reasoner_actor.agent import ACTOR
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.builtin.model import load_builtin
 from housequest.agent.processes import in_processes

@@ -218,7 +218,7 @@ def test_the_games_of_a_protocol_are_chosen_from_and_must_be_here(tmp_path: Path
 
 
 def card(of: Manifest, asked: str = "as a chat") -> dict[str, str]:
-    return cards.card(of, asked)
+    return cards(of, asked)
 
 
 CHANGES: dict[str, tuple[dict[str, object], str]] = {

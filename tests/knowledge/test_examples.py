@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from housequest.knowledge.choosing import Bm25, at_random, best, cosines, nearest_examples, of_type, stratified
 from housequest.knowledge.examples import (
     Example,
     from_world,
@@ -21,7 +22,6 @@ from housequest.knowledge.examples import (
     type_of_goal,
     written,
 )
-from housequest.knowledge.selection import Bm25, at_random, best, cosines, nearest_examples, of_type, stratified
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.errors import KnowledgeError
 from housequest.worlds.household.goals import TYPES, GoalStep

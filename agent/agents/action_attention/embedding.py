@@ -15,7 +15,7 @@ import numpy as np
 from housequest.agent.agents.action_attention.words import MOST_NUMBER, Words
 from housequest.agent.models.embeddings import Embedder, Vector
 from housequest.agent.networks.layers import Floats, normed, silu
-from housequest.knowledge.selection import cosines
+from housequest.knowledge.choosing import cosines
 from housequest.worlds.errors import ModelError
 
 NUMBERS = MOST_NUMBER + 1

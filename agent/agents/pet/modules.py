@@ -30,8 +30,8 @@ from housequest.agent.evaluation.runs.batch import run_workers
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.models.base import Timing
 from housequest.agent.models.embeddings import Embedder
+from housequest.knowledge.choosing import cosines
 from housequest.knowledge.examples import in_words, played
-from housequest.knowledge.selection import cosines
 from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import ConfigurationError, TaskNotFound, shown
 from housequest.worlds.household.reading import names

@@ -1,8 +1,9 @@
 """Reasoner and actor: one role plans, another grounds the plan (OPEx, section 3, "Prior Knowledge Integration").
 
 The reasoner writes and revises the general plan; the actor turns it into one executable command at a time; both see the rules.
-The paper does not say when the reasoner is asked again. Here it is asked when a subgoal ends, when the actor is stuck, and when
-a person gives a hint, each by a setting.
+They are prompted in growing conversations, or by the short prompts that a small model was trained on; the model says which it
+needs (``Model.brief``). The paper does not say when the reasoner is asked again. Here it is asked when a subgoal ends, when
+the actor is stuck, and when a person gives a hint, each by a setting.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.reasoner_actor.prompting import ACTOR, PACKAGE, REASONER, BriefPrompting, ChatPrompting, PlanMemory
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
@@ -21,6 +21,361 @@ from housequest.worlds.errors import Unsupported
 
 if TYPE_CHECKING:
     from housequest.agent.agents.reasoner_actor import ReasonerActorSettings
+import re
+from collections import Counter
+from collections.abc import Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar
+
+from housequest.agent.episodes.events import Thought
+from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.roles import brief
+from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event
+from housequest.agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
+from housequest.agent.roles.messages import emit_rules, numbered, opening_text, transcript
+from housequest.agent.roles.reading import (
+    acting_form,
+    bounded,
+    command_value,
+    items,
+    json_fields,
+    labelled,
+    planning_form,
+    read_command,
+    seen_after,
+    thought,
+)
+from housequest.worlds.base import Transition, World
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief
+
+PACKAGE = "housequest.agent.agents.reasoner_actor"
+READINGS = 24
+"""How often a small model reads a goal again once its plan has failed; the plans are tried in the order of how often it gave
+them.
+"""
+PATIENCE = 20
+"""Commands of a search after which a plan for something that was seen is tried."""
+_WARMTH = (1.0, 1.5, 2.0, 2.5)
+"""The temperatures of those readings, each once all plans of the one before have failed."""
+STUCK = "stuck"
+"""What the actor says in place of a command when the plan cannot be followed."""
+MOST_HELD = 8
+"""Steps of a plan that is held to its form; its prompt asks for two to six."""
+_EXACT = re.compile(r"Thought:(?P<thought>.*)\nPlan:(?: keep|(?P<steps>(?:\n\d{1,2}\. \S.*)+))")
+_PLAN = re.compile(r"(?im)^[\W_]{0,40}(?:general |revised |new )?plan\b[\s*_`]*:")
+_KEEP = re.compile(r"[\W_]{0,40}keep\b.{0,60}", re.IGNORECASE)
+_STUCK = re.compile(r"stuck\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonerReply:
+    """A thought with a plan; ``steps`` of None keeps the present plan."""
+
+    thought: str
+    steps: tuple[str, ...] | None
+
+
+def _read_plan(text: str) -> ReasonerReply:
+    exact = _EXACT.fullmatch("\n".join(line.rstrip() for line in text.splitlines() if line.strip()))
+    if exact:
+        steps = [line.partition(". ")[2] for line in (exact["steps"] or "").splitlines()[1:]]
+        return ReasonerReply(thought(exact["thought"]), bounded(steps) if steps else None)
+    fields = json_fields(text)
+    if "plan" in fields:
+        text = f"Thought: {fields.get('thought', '')}\nPlan:\n{fields['plan']}"
+    said = next((thought(rest.split("\n")[0]) for label, rest in labelled(text) if label in {"thought", "think"}), "")
+    plan = _PLAN.split(text)[-1]
+    return ReasonerReply(said, None if _KEEP.fullmatch(plan.strip()) else bounded(items(plan)))
+
+
+REASONER: Role[ReasonerReply] = Role("reasoner", _read_plan)
+
+
+@dataclass(frozen=True, slots=True)
+class ActorReply:
+    """A thought, the plan's present step (from 0; None if not given), and a command; None when stuck."""
+
+    thought: str
+    step: int | None
+    command: str | None
+
+
+def _read_action(text: str) -> ActorReply:
+    said = read_command(text)
+    number = _NUMBER.search(said.step)
+    step = max(0, int(number[0]) - 1) if number else None
+    return ActorReply(said.thought, step, None if _STUCK.match(said.command) else said.command)
+
+
+ACTOR: Role[ActorReply] = Role("actor", _read_action, stop=("\nObservation:",))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanMemory:
+    """What reasoner and actor remember.
+
+    ``played`` are all transitions, ``unreviewed`` those since the plan was last reviewed; ``asked`` counts how often the
+    conversation with the reasoner went on, or short prompts brought another plan. ``state`` is what short prompts are rendered
+    from; None in conversations. A person may change the model within an episode, so either way of prompting finds its data
+    here. ``seen`` is what the conversations told; ``readings`` are the plans that a small model gave when it read the goal
+    again, in so many ``rounds``.
+    """
+
+    goal: str
+    opening: Observation
+    grants: Grants
+    reasoner: RoleMemory
+    actor: RoleMemory
+    plan: tuple[str, ...] = ()
+    step: int = 0
+    moved_on: bool = False
+    asked: int = 0
+    revision: int = -1
+    played: tuple[Transition, ...] = ()
+    unreviewed: tuple[Transition, ...] = ()
+    last: str | None = None
+    state: brief.BriefState | None = None
+    seen: Belief | None = None
+    readings: tuple[ReasonerReply, ...] = ()
+    rounds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompting:
+    """Two conversations that only grow. ``reviews``: the reasoner sees what happened; ``stuck``: the actor may say that it
+    is.
+    """
+
+    model: Model
+    sampling: Sampling
+    world: World
+    stuck: bool
+    reviews: ClassVar[bool] = True
+
+    def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
+        """The memory after these commands."""
+        played, fresh = memory.played + transitions, transitions
+        seen = seen_after(self.world.household, memory.seen, memory.opening, played if memory.seen is None else fresh)
+        return replace(memory, played=played, unreviewed=memory.unreviewed + fresh, state=None, seen=seen)
+
+    def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
+        """Nothing of its own: the model reads all hints."""
+        del emit
+        return memory, turn
+
+    def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
+        """Why the reasoner should be asked again, where the last commands, ``after`` or more, brought nothing."""
+        latest = memory.unreviewed[-after:]
+        refused = all(not one.observation.accepted for one in latest)
+        if after <= len(latest) and (refused or (after > 1 and len(set(latest)) == 1)):
+            return f"the last {after} commands led nowhere"
+        return None
+
+    async def plan(
+        self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
+    ) -> tuple[Answer[ReasonerReply], PlanMemory]:
+        """Ask the reasoner for a plan, or to review the present one, for ``reason``; the answer and the new memory."""
+        prompt = load_prompt(PACKAGE, "reasoner")
+        if not memory.reasoner.started:
+            text = prompt.render("opening", observation=opening_text(memory.opening, memory.goal), goal=memory.goal)
+            if memory.played:
+                text += "\n\n" + transcript(memory.played)
+        else:
+            plan = numbered(memory.plan) or "There is none yet."
+            text = prompt.render("review", story=transcript(memory.unreviewed), plan=plan, reason=reason)
+        turn = replace(turn, admissible=None)
+        role = REASONER.held_to(planning_form(MOST_HELD, begun=bool(memory.plan)))
+        answer, reasoner = await memory.reasoner.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
+        return answer, replace(memory, reasoner=reasoner)
+
+    async def act(
+        self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
+    ) -> tuple[Answer[ActorReply], PlanMemory]:
+        """Ask the actor for a command. ``revised``: the plan is new. ``again``: it just said that it is stuck."""
+        prompt, plan = load_prompt(PACKAGE, "actor"), numbered(memory.plan)
+        first = not memory.actor.started
+        parts: list[str] = []
+        if first:
+            opening = opening_text(memory.opening, memory.goal)
+            parts.append(prompt.render("opening", observation=opening, goal=memory.goal, plan=plan))
+            if memory.played:
+                parts.append(transcript(memory.played))
+        elif not again:
+            parts.append(prompt.render("turn", observation=transcript(turn.transitions, own=memory.last)))
+        if again or (revised and not first):
+            parts.append(prompt.render("revised" if revised else "kept", plan=plan))
+        turn = replace(turn, hints=(), admissible=None) if again else turn
+        text = "\n\n".join(parts)
+        command = command_value(self.world, memory.seen, turn.admissible, (STUCK,) if self.stuck else ())
+        role = ACTOR.held_to(acting_form(command, len(memory.plan)))
+        answer, actor = await memory.actor.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
+        return answer, replace(memory, actor=actor, last=None)
+
+
+@dataclass(frozen=True, slots=True)
+class BriefPrompting:
+    """One short message for each call (`housequest.agent.roles.brief`), rendered from belief.
+
+    The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads the
+    goal several times, and what it gave most often is tried next (self-consistency, Wang et al., 2023). Hints that say in plain
+    words where to go or what to do are followed without it (`housequest.agent.roles.directions`). If a command was already
+    given with the same knowledge, was declined, or is not admissible where that is granted, the actor chooses another one from
+    a list.
+    """
+
+    model: Model
+    sampling: Sampling
+    household: Household
+    reviews: ClassVar[bool] = False
+
+    def observe(self, memory: PlanMemory, transitions: tuple[Transition, ...]) -> PlanMemory:
+        """The memory after these commands, which has a ``state``."""
+        state = memory.state or brief.BriefState(self.household.begin(memory.opening)).after(memory.played, self.household)
+        state = state.after(transitions, self.household)
+        return replace(memory, played=memory.played + transitions, state=state, seen=state.belief)
+
+    def heed(self, memory: PlanMemory, turn: Turn, emit: Emitter) -> tuple[PlanMemory, Turn]:
+        """Take from the turn the hints that say in words what to do or to answer, and say of the others that they do not."""
+        state, left = memory.state, list[str]()
+        assert state is not None
+        for hint in turn.hints:
+            if (answer := answer_question(hint, state.belief, memory.plan, memory.step, state.directions)) is not None:
+                emit(Thought(role=REASONER.name, text=answer, answers=True))
+            elif (told := read_directions(hint, state.belief, self.household.commands)) is not None:
+                if (answer := no_such_place(told, state.belief)) is not None:
+                    emit(Thought(role=REASONER.name, text=answer, answers=True))
+                state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
+            else:
+                text = f"{cannot_follow(hint, state.belief)} I pass it on to the model, which may not understand it either."
+                emit(Thought(role=REASONER.name, text=text, answers=True))
+                left.append(hint)
+        return replace(memory, state=state), replace(turn, hints=tuple(left))
+
+    def led_nowhere(self, memory: PlanMemory, after: int) -> str | None:
+        """Why the goal should be read again, where the plan is done, teaches nothing, or names nothing that was found."""
+        state = memory.state
+        if state is None or not memory.plan:
+            return None
+        if brief.is_done(memory.plan, state.belief):
+            return "all steps of the plan are done, but the task is not over"
+        if state.repeated >= after:
+            return f"{state.repeated} times the actor repeated what had taught it nothing"
+        if state.turns >= PATIENCE and state.misses_all(memory.plan):
+            return f"{state.turns} commands have found nothing that the plan names"
+        return None
+
+    async def plan(
+        self, memory: PlanMemory, turn: Turn, reason: str, emit: Emitter
+    ) -> tuple[Answer[ReasonerReply], PlanMemory]:
+        """Ask the reasoner for a plan, whatever the ``reason``; the answer and the new memory."""
+        del reason
+        state = memory.state
+        assert state is not None
+        state = replace(state, hints=state.hints + turn.hints, repeated=0, turns=0)
+        rules = brief.relevant_rules(memory.goal, state.belief, turn.rules)
+        emit_rules(rules, (), emit)
+        text = brief.planning(memory.goal, state.belief, rules, state.hints, ())
+        if not memory.plan or turn.hints:
+            answer = await ask(REASONER, self.model, (), text, emit, self.sampling)
+            return answer, replace(memory, state=state, readings=(), rounds=0)
+        # What was not found yet may still be there, so only what was seen is a better plan.
+        searching = state.misses_all(memory.plan)
+        failed = state.failed if searching else (*state.failed, memory.plan)
+        readings, rounds = memory.readings, memory.rounds
+
+        def left() -> list[ReasonerReply]:
+            used = {memory.plan, *failed}
+            others = [one for one in readings if one.steps not in used and not brief.is_done(one.steps or (), state.belief)]
+            found = [one for one in others if brief.is_found(one.steps or (), state.belief)]
+            return found if searching else found or others
+
+        while not left() and rounds < (1 if searching else len(_WARMTH)):
+            readings += await self._readings(text, state.belief, _WARMTH[rounds], emit)
+            rounds += 1
+        if not left() and not searching:
+            # All are tried again, since what was sought may have been missed.
+            failed = ()
+        likeliest = next(iter(left()), ReasonerReply("", None))
+        memory = replace(memory, state=replace(state, failed=failed), readings=readings, rounds=rounds)
+        return Answer(likeliest, "", ()), memory
+
+    async def _readings(self, text: str, belief: Belief, warmth: float, emit: Emitter) -> tuple[ReasonerReply, ...]:
+        """The plans that the reasoner gives where chance has a part, those that it gives most often first.
+
+        A small model seldom learned to give a second plan; how often it gives one says what else a person may have meant.
+        """
+        asked = (Message("user", text),)
+        most, first = self.sampling.reply_tokens(REASONER.reply_tokens), (self.sampling.seed or 0) * READINGS
+        times: Counter[ReasonerReply] = Counter()
+        # One after the other, so that each call is recorded and counted as it ends; a game can be gone on with between two.
+        for seed in range(first, first + READINGS):
+            request = Request(asked, stop=REASONER.stop, max_tokens=most, temperature=warmth, seed=seed)
+            completion = await self.model.complete(request)
+            emit(call_event(REASONER.name, asked, completion), completion.timing)
+            with suppress(ReplyError):
+                reply = REASONER.read(completion.text)
+                if brief.is_possible(reply.steps or (), belief):
+                    times[ReasonerReply("", reply.steps)] += 1
+        return tuple(reply for reply, _ in times.most_common())
+
+    async def act(
+        self, memory: PlanMemory, turn: Turn, emit: Emitter, *, revised: bool, again: bool
+    ) -> tuple[Answer[ActorReply], PlanMemory]:
+        """The next command of a person's directions; else ask the actor. ``again``: it just said that it is stuck."""
+        del revised
+        state = memory.state
+        assert state is not None
+        barred = state.barred(self.household.commands).union(turn.declined)
+        if state.directions is not None:
+            told = state.directions.next(state.belief, "\n".join(memory.plan), barred.union(state.tried))
+            memory = replace(memory, state=replace(state, directions=told[1] if told else None))
+            if told is not None:
+                said = f'You said: "{state.directions.hint}".'
+                return Answer(ActorReply(said, None, told[0]), "", ()), memory
+        text = brief.acting(memory.plan, state.belief, (*state.tried, *turn.declined))
+        answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
+        if answer.value is not None:
+            options = self._options(answer.value.command, state, turn.admissible, barred, again=again)
+            if options:
+                idle = answer.value.command in state.idle and not state.misses_some(memory.plan)
+                repeated = state.repeated + idle
+                memory = replace(memory, state=replace(state, repeated=repeated))
+                answer = await self._choose(answer, answer.value, options, emit)
+        return answer, memory
+
+    async def _choose(
+        self, answer: Answer[ActorReply], said: ActorReply, options: tuple[str, ...], emit: Emitter
+    ) -> Answer[ActorReply]:
+        begun = f"Thought: {said.thought}\nStep: {(said.step or 0) + 1}\nAction:"
+        conversation = (*answer.conversation[:-1], Message("assistant", begun))
+        completion = await self.model.complete(
+            Request(conversation, choices=options, temperature=self.sampling.temperature, seed=self.sampling.seed)
+        )
+        call = call_event(ACTOR.name, conversation, completion, kept=0)
+        emit(call, completion.timing)
+        # The thought was about the other command.
+        return Answer(replace(said, thought="", command=call.reply), "", conversation)
+
+    def _options(
+        self,
+        command: str | None,
+        state: brief.BriefState,
+        admissible: tuple[str, ...] | None,
+        barred: Collection[str],
+        *,
+        again: bool,
+    ) -> tuple[str, ...]:
+        """The commands to choose from in place of ``command``; none if it can be played."""
+        done = {*state.idle, *barred}
+        refused = command is not None and (command in done or (admissible is not None and command not in admissible))
+        if not (refused or (command is None and again)):
+            return ()
+        if admissible is None:
+            return state.alternatives(self.household.commands, barred)
+        return tuple(each for each in admissible if each not in done) or admissible
 
 
 class ReasonerActor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from housequest.agent.agents.reasoner_actor.prompting import PACKAGE
+from housequest.agent.agents.reasoner_actor.agent import PACKAGE
 from housequest.agent.models.base import Request
 from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Lesson, Reply, asked_before, shown_part
 from housequest.knowledge.examples import subtasks_of_goal

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.agents.reasoner_actor.prompting import PATIENCE, READINGS
+from housequest.agent.agents.reasoner_actor.agent import PATIENCE, READINGS
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.agents.reasoner_actor.prompting import REASONER
+from housequest.agent.agents.reasoner_actor.agent import REASONER
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
 from housequest.agent.roles.subgoals import LONGEST_NAME, MOST_SUBGOALS, PAIR_NAMES, Subgoal, read_subgoals, same_plan
 

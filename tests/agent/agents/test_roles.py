@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.agents.react.agent import REACT, ReactReply
-from housequest.agent.agents.reasoner_actor.prompting import ACTOR, REASONER, ActorReply, ReasonerReply
+from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER, ActorReply, ReasonerReply
 from housequest.agent.agents.registry import agent_names, agent_spec, prompt_hashes
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.models.base import Completion, Model, Request

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.agents.react.agent import REACT
-from housequest.agent.agents.reasoner_actor.prompting import ACTOR, REASONER
+from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER
 from housequest.agent.models.forms import Choice, Form, grammar_of
 from housequest.agent.roles.base import Role
 from housequest.agent.roles.reading import acting_form, command_value, planning_form

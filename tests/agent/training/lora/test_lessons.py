@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from housequest.agent.agents.lota.selector import DONE
-from housequest.agent.agents.reasoner_actor.prompting import ACTOR, REASONER
+from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER
 from housequest.agent.agents.registry import make_agent, resolve_settings
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
