@@ -178,7 +178,7 @@ class AgentSpec:
 
     @property
     def searches(self) -> bool:
-        """Whether its skills may ask the model where to look (`housequest.agent.skills.searcher`): the setting ``search``."""
+        """Whether its skills may ask the model where to look (`housequest.agent.skills.controller`): the setting ``search``."""
         return self.settings is not None and any(field.name == "search" for field in fields(self.settings))
 
     def needs_model_with(self, settings: Mapping[str, object]) -> bool:

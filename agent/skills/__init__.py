@@ -1,5 +1,5 @@
 """Skills, such as "find a mug", and the controller that turns them into text commands.
 
-``skill`` is the value, ``controller`` carries a skill out from belief alone, ``attempt`` has its state and makes one decision,
-``naming`` reads the names that planners and people use, and ``searcher`` lets a model say where to look.
+``skill`` is the value, with its state, and makes one decision, ``controller`` carries a skill out from belief alone, or lets a
+model say where to look, and ``naming`` reads the names that planners and people use.
 """

@@ -1,4 +1,5 @@
-"""A skill as a value, its text, and what comes of it.
+"""A skill as a value, its text, and what comes of it: one decision about a running skill says whether it is done, why it is
+impossible, and which commands come next, best first.
 
 The verbs are those that the papers' planners share, adapted to a text household: LLM-Planner's and LoTa-Bench's
 (section 4 of either) name the same few, and OPEx (section 3, "Skill Library") adds ``explore`` and ``look``.
@@ -6,23 +7,27 @@ The verbs are those that the papers' planners share, adapted to a text household
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Literal, get_args
 
+from housequest.agent.skills.naming import matches
 from housequest.knowledge.examples import Example
-from housequest.worlds.household.goals import GoalStep
+from housequest.worlds.household.base import Commands
+from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
+from housequest.worlds.household.counts import Counts, drawn
+from housequest.worlds.household.goals import APPLIANCES, KNIVES, Goal, GoalStep
 
 Verb = Literal[
     "find", "go", "pick", "put", "open", "close", "heat", "cool", "clean", "use", "slice", "examine", "look", "explore"
 ]
 VERBS: tuple[Verb, ...] = get_args(Verb)
-
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
 """Verbs without a target."""
-
 AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
 """Verbs whose only target is a receptacle."""
-
 _WORDS: dict[Verb, str] = {
     "go": "go to {receptacle}",
     "pick": "pick up {object}",
@@ -104,3 +109,396 @@ def example_skills(example: Example) -> tuple[Skill, ...]:
 def as_skill(subgoal: GoalStep) -> Skill:
     """A part of a task as a skill."""
     return Skill(subgoal.action, subgoal.object, subgoal.place)
+
+
+_TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
+"""What an object is after each treatment."""
+_DOES = {verb: f"{verb}s" for verb in _TREATED}
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedItem:
+    """An object with a receptacle that is known to hold it."""
+
+    item: Item
+    where: Receptacle
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerState:
+    """What is known, and the skill in progress, if any; immutable plain data.
+
+    ``placed`` are the objects that were brought where a task for two wants them; they do not count when another is sought.
+    ``goal`` is the task's, as far as it can be read, and ``two`` whether it is about two of a kind. ``words`` are those of the
+    goal sentence, by which a cup is told from a mug. ``vain`` are commands of this skill that taught nothing, ``issued`` is its
+    last command, ``given`` counts them. ``problem`` is why the skill cannot begin. ``before`` is the receptacle at which the
+    last skill ended, to choose among several at one location; ``sent`` is the same if that skill was to go there, since then
+    the next one is meant to happen there. ``guides`` are the places where things most likely are, the likeliest first, by the
+    word of whoever was asked, and ``hints`` are a person's, for whoever is asked that; ``salt`` draws the order of a random
+    search.
+    """
+
+    belief: Belief
+    before: str | None = None
+    words: frozenset[str] = frozenset()
+    goal: Goal | None = None
+    two: bool = False
+    placed: frozenset[str] = frozenset()
+    skill: Skill | None = None
+    vain: frozenset[str] = frozenset()
+    issued: str | None = None
+    given: int = 0
+    accomplished: bool = False
+    explanation: str | None = None
+    problem: Failed | None = None
+    sent: str | None = None
+    guides: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    hints: tuple[str, ...] = ()
+    salt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A ``skill`` of a ``state``, with the game's names for its targets, and the belief of that state.
+
+    Places are searched by cost over chance (see the expert) where there are ``counts``: costs are commands until one can reach
+    in, chances are those counted over a training split. Without, those that a guide named come first, then the others as the
+    state's salt draws them, or by name. With ``near``, an action on a distant thing is impossible.
+    """
+
+    state: ControllerState
+    skill: Skill
+    counts: Counts | None
+    near: bool
+    words: Commands
+
+    @property
+    def belief(self) -> Belief:
+        """What is known."""
+        return self.state.belief
+
+    @property
+    def guide(self) -> tuple[str, ...]:
+        """The places to look into first."""
+        return self.state.guides.get(kind(self.sought), ()) if self.sought else ()
+
+    @property
+    def wanted(self) -> str:
+        """The skill's object; "" if it has none."""
+        return self.skill.object or ""
+
+    @property
+    def sought(self) -> str:
+        """What is looked for where nobody knows where it is: the object, or the place that the skill is about."""
+        place = self.skill.receptacle
+        return self.wanted if self.skill.verb == "find" or place is None else place
+
+    @property
+    def held(self) -> Item | None:
+        """The object in a hand: the one that is wanted if it is there, else what was taken last."""
+        held = [item for name in self.belief.carried if (item := self.belief.item(name)) is not None]
+        return next((item for item in held if self._is(item)), held[0] if held else None)
+
+    def done(self) -> str | None:
+        """The result of the skill; None until it is carried out."""
+        match self.skill.verb:
+            case "find":
+                return self._found()
+            case "go":
+                return next((f"you are at the {one.name}" for one in self._spots()[:1] if self._here(one)), None)
+            case "pick":
+                return f"you hold the {self.held.name}" if self.held and self._is(self.held) else None
+            case "open" | "close" as verb:
+                state = "open" if verb == "open" else "closed"
+                there = (one for one in self._spots()[:1] if self._here(one) and one.openness == state)
+                return next((f"the {one.name} is {state}" for one in there), None)
+            case "heat" | "cool" | "clean" as verb:
+                held = self.held
+                treated = held and (held.clean if verb == "clean" else held.heat == _TREATED[verb])
+                return f"the {held.name} is {_TREATED[verb]}" if held and treated and self._is(held) else None
+            case "use":
+                lit = (one for one in self._sights() if one.item.lit and self._here(one.where))
+                return next((f"the {one.item.name} is on" for one in lit), None)
+            case "explore":
+                return f"looked into the {self.belief.at}" if self.state.accomplished else None
+            case _:
+                return f"done: {self.skill}" if self.state.accomplished else None
+
+    def place(self) -> str | None:
+        """The skill's receptacle at the present place, once it is carried out."""
+        spots = self._spots() or self._spots_of(self.wanted) or [one.where for one in self._sights()]
+        return next((one.name for one in spots if self._here(one)), None)
+
+    def at_place(self) -> bool:
+        """Whether what is wanted is a receptacle, at the present place."""
+        return any(self._here(one) for one in self._spots_of(self.wanted)[:1])
+
+    def problem(self) -> str | None:
+        """Why the skill cannot be carried out now, before trying any command."""
+        match self.skill.verb:
+            case "pick" if len(held := self.belief.carried) >= self.belief.hands:
+                full = "your hand is" if self.belief.hands == 1 else "your hands are"
+                return f"{full} full: you hold the {' and the '.join(held)}"
+            case "pick" | "use" | "slice":
+                sights = self._sights(nearby=True)
+                if not sights:
+                    return f"no {self.wanted} was seen yet that could be reached; find one first"
+                slicing = self.skill.verb == "slice" and not (self.held and self.held.kind in KNIVES)
+                knife = f"slicing takes a {' or a '.join(KNIVES)} in your hand" if slicing else None
+                return self._far(sights[0].where, sights[0].item.name) or knife
+            case "heat" | "cool" | "clean" as verb:
+                return self._not_held() or self._unfit(APPLIANCES[verb]) or self._no_spot()
+            case "put":
+                return self._not_held() or self._no_spot()
+            case "examine" if not self._spots_of(self.wanted):
+                return self._not_held()
+            case "open" | "close":
+                best = next(iter(self._spots()), None)
+                if best and best.openness == "surface":
+                    return f"the {best.name} cannot be opened or closed"
+                return self._far(best) if best else None
+            case _:
+                return None
+
+    def commands(self) -> Iterator[str]:
+        """The next commands, best first; those in ``vain`` may be among them."""
+        if self._place_unknown():
+            for one in self._likeliest():
+                yield from self._look_into(one)
+            return
+        match self.skill.verb:
+            case "find":
+                yield from (self._going(one) for one in self._spots_of(self.wanted))
+                yield from self._to_fetch()
+                for one in self._likeliest():
+                    yield from self._look_into(one)
+            case "go":
+                yield from (self._going(one) for one in self._spots())
+            case "pick":
+                for one in self._sights(nearby=True):
+                    take = self.words.take.format(thing=one.item.name, place=one.where.name)
+                    yield from () if self._loose(one) else self._at(one.where, take, inside=True)
+                    yield from self._reaching(one, take)
+            case "put":
+                thing, spots = self.held.name if self.held else None, self._spots()
+                on = all(one.openness == "surface" for one in spots)
+                for pattern in self.words.puts[::-1] if on else self.words.puts:
+                    moves = {one: pattern.format(thing=thing, place=one.name) for one in spots}
+                    if self.state.vain.isdisjoint(moves.values()):  # If one of a kind refuses the object, all do.
+                        for one, move in moves.items():
+                            yield from self._at(one, move, inside=True)
+            case "open" | "close" | "heat" | "cool" | "clean" as verb:
+                treating = f" {self.held.name} with" if self.held and verb in _TREATED else ""
+                for one in self._spots():
+                    yield from self._at(one, f"{verb}{treating} {one.name}")
+            case "use" | "slice" as verb:
+                inside = verb == "slice"
+                pattern = f"slice {{thing}} with {self.belief.held}" if inside else self.words.use
+                for one in self._sights(nearby=inside):
+                    yield from self._at(one.where, pattern.format(thing=one.item.name), inside=inside)
+            case "examine":
+                for one in self._spots_of(self.wanted):
+                    yield from self._at(one, f"examine {one.name}")
+                if self.held and self._is(self.held):
+                    yield f"examine {self.held.name}"
+            case "look":
+                yield "look"
+            case "explore":
+                for one in self._breadth():
+                    yield from self._look_into(one)
+
+    def nothing_left(self) -> str:
+        """Why there is no next command, if the last one was not refused."""
+        if self.skill.verb in {"find", "explore"} or self._place_unknown():
+            sought = f" and there is no {self.sought} to be found" if self.sought else ""
+            return f"every place was looked into{sought}"
+        return f"there is no way left to {self.skill}"
+
+    # Looking for things.
+
+    def lost(self) -> tuple[str, ...]:
+        """The places that are left, where something is looked for and neither seen nor in a place that the guide named."""
+        if self.skill.verb == "find" and (self.done() or self._spots_of(self.wanted)):
+            return ()
+        if self.skill.verb == "find" and any(command not in self.state.vain for command in self._to_fetch()):
+            return ()
+        if self.skill.verb != "find" and not self._place_unknown():
+            return ()
+        left = tuple(one.name for one in self.belief.unsearched if self._look_into(one))
+        return left if set(self.guide).isdisjoint(left) else ()
+
+    def _found(self) -> str | None:
+        spots = self._spots_of(self.wanted)
+        if spots:
+            return next((f"you are at the {one.name}" for one in spots[:1] if self._here(one)), None)
+        if self.held and self._is(self.held):
+            return f"you hold the {self.held.name}"
+        visible = (one for one in self._to_find() if self._here(one.where) and one.where.openness != "closed")
+        return next((f"the {one.item.name} is in or on the {one.where.name}, where you are" for one in visible), None)
+
+    def _to_find(self) -> list[LocatedItem]:
+        """Known objects that count as found: one that was put down only counts when every other place was searched."""
+        seen = self._sights()
+        fresh = [one for one in seen if one.item.name not in self.state.placed or self.wanted == one.item.name]
+        return fresh if fresh or any(map(self._look_into, self.belief.unsearched)) else seen
+
+    def _to_fetch(self) -> Iterator[str]:
+        for one in self._to_find():
+            yield from self._at(one.where, f"open {one.where.name}")
+
+    def _look_into(self, one: Receptacle) -> list[str]:
+        """The commands up to seeing what a receptacle holds, best first; none if they were in vain."""
+        ways = [f"open {one.name}"] if self._shut_chance(one) > 0.5 else []
+        ways += [f"examine {one.name}"] if one.openness != "closed" else []
+        left = [command for command in ways if command not in self.state.vain]
+        if left and not self._here(one):
+            left = [self._going(one)] if self._going(one) not in self.state.vain else []
+        return left
+
+    def _sights(self, *, nearby: bool = False) -> list[LocatedItem]:
+        """Known objects that are wanted and not held, nearest first; fresh ones first but, where ``nearby``, for those here."""
+        sights = [
+            LocatedItem(item, holder)
+            for item in self.belief.items
+            if self._is(item) and item.name not in self.belief.carried
+            for holder in self._holders(item)
+        ]
+        order = {one.name: at for at, one in enumerate(self._nearest(one.where for one in sights))}
+
+        def rank(one: LocatedItem) -> tuple[bool, bool, int]:
+            return nearby and not self._here(one.where), one.item.name in self.state.placed, order[one.where.name]
+
+        return sorted(sights, key=rank)
+
+    def _holders(self, item: Item) -> tuple[Receptacle, ...]:
+        """Where one reaches an object: what is a place itself, such as a machine with a switch, at itself. What lies on another
+        object is where that is, if one can go to it."""
+        itself = self.belief.receptacle(item.name)
+        around = self.belief.receptacle(item.where) if self.words.reach else None
+        return (itself,) if itself else self.belief.holders(item.name) or ((around,) if around else ())
+
+    def _loose(self, one: LocatedItem) -> bool:
+        """Whether an object lies in a room and on nothing, so that there is no place beside which one could reach it."""
+        return self.words.reach is not None and one.where.openness is None and one.item.name != one.where.name
+
+    def _reaching(self, one: LocatedItem, command: str) -> Iterator[str]:
+        """Going to an object itself, and then the command; the controller forgets that the command was refused before."""
+        if self.words.reach is not None and one.item.name != one.where.name:
+            yield self.words.reach.format(thing=one.item.name)
+            yield command
+
+    # Places.
+
+    def _going(self, one: Receptacle) -> str:
+        return self.words.go.format(place=one.name)
+
+    def _place_unknown(self) -> bool:
+        """Whether the skill's place is one that was not seen yet, where not all are told at first."""
+        named = self.skill.receptacle
+        if self.words.reach is None or not named:
+            return False
+        return not any(matches(one.name, named) for one in self.belief.receptacles)
+
+    def _spots(self) -> list[Receptacle]:
+        appliance = next((name for verb, name in APPLIANCES.items() if verb == self.skill.verb), "")
+        return self._spots_of(self.skill.receptacle or appliance)
+
+    def _spots_of(self, wanted: str) -> list[Receptacle]:
+        """The receptacles of a name or kind, best first: where its like was put (two must lie together), then here, then
+        near.
+        """
+        found = self._nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
+        found = [one for one in found if self._here(one) or self._going(one) not in self.state.vain]
+        held = self.held
+        alike = {name for name in self.state.placed if held and name != held.name and kind(name) == held.kind}
+        return sorted(found, key=lambda one: (alike.isdisjoint(self.belief.inside(one)), not self._here(one)))
+
+    def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
+        """``receptacles`` by the commands until one can reach in, then by name."""
+        return sorted(receptacles, key=lambda one: ((not self._here(one)) + self._shut_chance(one), _by_name(one)))
+
+    def _likeliest(self) -> list[Receptacle]:
+        if self.counts is None:
+            named = {name: at for at, name in enumerate(self.guide)}
+
+            def rank(one: Receptacle) -> tuple[int, bool, str, int]:
+                name, number = (drawn(self.state.salt, one.name), 0) if self.state.salt else _by_name(one)
+                return named.get(one.name, len(named)), not self._here(one), name, number
+
+            return sorted(self.belief.unsearched, key=rank)
+        counts, room = self.counts, self.counts.room_of({*self.belief.kinds})
+
+        def cost(one: Receptacle) -> float:
+            commands = max(1.0, (not self._here(one)) + self._shut_chance(one))
+            return commands / counts.chance(kind(self.sought), one.kind, room)
+
+        return sorted(self.belief.unsearched, key=lambda one: (cost(one), _by_name(one)))
+
+    def _breadth(self) -> list[Receptacle]:
+        """The receptacles that were not searched yet: one of each kind, then the next of each, in the opening's order."""
+        seen = Counter(one.kind for one in self.belief.receptacles if one.contents is not None)
+        ranked: list[tuple[int, Receptacle]] = []
+        for one in self.belief.unsearched:
+            ranked.append((seen[one.kind], one))
+            seen[one.kind] += 1
+        return [one for _, one in sorted(ranked, key=itemgetter(0))]
+
+    def _shut_chance(self, one: Receptacle) -> float:
+        """How likely this must be opened first: as observed, else as its kind in this house, else as counted."""
+        if one.openness:
+            return float(one.openness == "closed")
+        if f"open {one.name}" in self.state.vain:
+            return 0.0
+        alike = [other.openness != "surface" for other in self.belief.receptacles if other.openness and other.kind == one.kind]
+        if alike:
+            return sum(alike) / len(alike)
+        return self.counts.openable(one.kind) if self.counts else 0.0
+
+    def _at(self, one: Receptacle, command: str, *, inside: bool = False) -> Iterator[str]:
+        """The commands up to ``command`` at a receptacle, which is opened if it happens ``inside``; none if it was in vain."""
+        if command in self.state.vain:
+            return
+        if not self._here(one):
+            yield self._going(one)
+            return
+        if inside and self._shut_chance(one) > 0.5:
+            yield f"open {one.name}"
+            if one.openness == "closed":
+                return
+        yield command
+
+    def _here(self, one: Receptacle) -> bool:
+        return self.belief.is_here(one.name)
+
+    def _is(self, item: Item) -> bool:
+        return matches(item.name, self.wanted)
+
+    # What stands in the way.
+
+    def _not_held(self) -> str | None:
+        if self.held is None:
+            return f"you do not hold the {self.wanted}; your hand is empty"
+        return None if self._is(self.held) else f"you do not hold the {self.wanted}; you hold the {self.held.name}"
+
+    def _unfit(self, appliance: str) -> str | None:
+        named = self.skill.receptacle
+        if named is None or kind(named) == appliance:
+            return None
+        return f"a {kind(named)} {_DOES[self.skill.verb]} nothing; that takes a {appliance}"
+
+    def _no_spot(self) -> str | None:
+        spots = self._spots()
+        if spots or self.state.vain or (self._place_unknown() and not self.near):
+            return self._far(spots[0]) if spots else None
+        if self.skill.verb == "put":
+            return "you stand nowhere in particular; say where to put it"
+        return f"there is nothing here to {self.skill.verb} it with"
+
+    def _far(self, one: Receptacle, what: str | None = None) -> str | None:
+        if not self.near or self._here(one):
+            return None
+        return f"you are not near the {what or one.name}; go there first"
+
+
+def _by_name(one: Receptacle) -> tuple[str, int]:
+    return one.kind, one.number

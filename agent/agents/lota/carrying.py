@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from housequest.agent.agents.lota.selector import fixed_skills
 from housequest.agent.base import Emitter
-from housequest.agent.skills.controller import ControllerState, Done, Execute, Failed, Outcome
-from housequest.agent.skills.searcher import SearchingController
+from housequest.agent.skills.controller import ControllerState, Done, Execute, Failed, Outcome, SearchingController
 from housequest.agent.skills.skill import Skill, example_skills
 from housequest.knowledge.examples import Example
 from housequest.knowledge.rules import Rule

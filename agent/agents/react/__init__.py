@@ -36,7 +36,7 @@ class ReactSettings(ModelSettings):
 
 
 def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Mapping[str, str]:
-    from housequest.agent.agents.react.exemplars.agent import exemplar_digests
+    from housequest.agent.agents.react.agent import exemplar_digests
 
     return exemplar_digests(settings, household)
 
@@ -54,11 +54,11 @@ def _digests(settings: Mapping[str, Scalar], household: Household | None) -> Map
 def react(parts: AgentParts[Any]) -> Agent:
     # PET plays through it with settings of its own, which know no exemplars.
     if getattr(parts.settings, "exemplars", ""):
-        from housequest.agent.agents.react.exemplars.agent import FewShotReact
+        from housequest.agent.agents.react.agent import FewShotReact
 
         return FewShotReact(parts)
     if getattr(parts.settings, "window", 0):
-        from housequest.agent.agents.react.window.agent import WindowReact
+        from housequest.agent.agents.react.agent import WindowReact
 
         return WindowReact(parts)
     if getattr(parts.settings, "window_prompt", ""):

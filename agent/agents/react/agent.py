@@ -1,32 +1,44 @@
-"""ReAct: one role that thinks and acts (Yao et al., ReAct, ICLR 2023, section 3), without in-context examples."""
+"""ReAct: one role that thinks and acts (Yao et al., ReAct, ICLR 2023), as three players.
+
+`React` has no in-context examples (section 3), `FewShotReact` has exemplars, as the authors played ALFWorld (section 4 and
+their released notebook), and the prompt of `WindowReact` has the goal and the last few steps alone (Feng et al., GiGPO, 2025:
+verl-agent's prompts), in our words or in those of a user's copy of verl-agent's file, for models that were trained on them.
+"""
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from housequest.agent.agents.spec import AgentParts, ModelSettings
-from housequest.agent.base import Act, Decision, Emitter, Grants, ParseFailure, Turn
-from housequest.agent.roles.base import Role, load_prompt
-from housequest.agent.roles.messages import RoleMemory, emit_thought, opening_text, system_message, transcript
-from housequest.agent.roles.reading import acting_form, command_value, read_command, seen_after
-from housequest.worlds.base import Observation
+from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
+from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
+from housequest.agent.roles import base as roles
+from housequest.agent.roles import messages, reading
+from housequest.knowledge import examples
+from housequest.knowledge.rules import Rule
+from housequest.worlds.base import Observation, Transition
+from housequest.worlds.errors import ConfigurationError, Unsupported, shown
+from housequest.worlds.household.base import Household
 from housequest.worlds.household.belief import Belief
+from housequest.worlds.household.goals import TASK_TYPES
+from housequest.worlds.options import Scalar
+from housequest.worlds.paths import given_path, read_file
+
+if TYPE_CHECKING:
+    from housequest.agent.agents.react import ReactSettings
 
 
-@dataclass(frozen=True, slots=True)
-class ReactReply:
-    """A thought with the command that follows from it."""
-
-    thought: str
-    command: str
-
-
-def _read(text: str) -> ReactReply:
-    said = read_command(text)
-    return ReactReply(said.thought, said.command)
-
-
-REACT: Role[ReactReply] = Role("react", _read, stop=("\nObservation:",))
+NAME = "react"
+REACT: roles.Role[reading.CommandReply] = roles.Role("react", reading.read_command, stop=("\nObservation:",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +48,7 @@ class ReactMemory:
     goal: str
     opening: Observation
     grants: Grants
-    role: RoleMemory
+    role: messages.RoleMemory
     last: str | None = None
     seen: Belief | None = None
 
@@ -48,24 +60,468 @@ class React:
 
     def __init__(self, parts: AgentParts[ModelSettings]) -> None:
         self._model, self._sampling, self._world = parts.model, parts.sampling, parts.world
-        self._prompt = load_prompt("housequest.agent.agents.react", "react")
-        self._system = system_message(self._prompt, parts.world, plans=True, manual=parts.world.manual)
+        self._prompt = roles.load_prompt("housequest.agent.agents.react", "react")
+        self._system = messages.system_message(self._prompt, parts.world, plans=True, manual=parts.world.manual)
 
     def begin(self, goal: str, observation: Observation, grants: Grants) -> ReactMemory:
-        return ReactMemory(goal, observation, grants, RoleMemory((self._system,)))
+        return ReactMemory(goal, observation, grants, messages.RoleMemory((self._system,)))
 
     async def decide(self, memory: ReactMemory, turn: Turn, emit: Emitter) -> tuple[Decision, ReactMemory]:
         if memory.role.started:
-            text = self._prompt.render("turn", observation=transcript(turn.transitions, own=memory.last))
+            text = self._prompt.render("turn", observation=messages.transcript(turn.transitions, own=memory.last))
         else:
-            text = self._prompt.render("opening", observation=opening_text(memory.opening, memory.goal), goal=memory.goal)
+            text = self._prompt.render(
+                "opening", observation=messages.opening_text(memory.opening, memory.goal), goal=memory.goal
+            )
             if turn.transitions:
-                text += "\n\n" + transcript(turn.transitions)
-        seen = seen_after(self._world.household, memory.seen, memory.opening, turn.transitions)
-        reply = REACT.held_to(acting_form(command_value(self._world, seen, turn.admissible)))
+                text += "\n\n" + messages.transcript(turn.transitions)
+        seen = reading.seen_after(self._world.household, memory.seen, memory.opening, turn.transitions)
+        reply = REACT.held_to(reading.acting_form(reading.command_value(self._world, seen, turn.admissible)))
         answer, role = await memory.role.ask(reply, self._model, text, turn, memory.grants, emit, self._sampling)
         memory = replace(memory, role=role, last=None, seen=seen)
         if answer.value is None:
             return ParseFailure(REACT.name, answer.reason), memory
-        emit_thought(REACT.name, answer.value.thought, emit)
+        messages.emit_thought(REACT.name, answer.value.thought, emit)
         return Act(answer.value.command), replace(memory, last=answer.value.command)
+
+
+MOST_THOUGHTS = 8
+"""Thoughts in a row that take no turn; the next one takes it."""
+REFUSED = "Nothing happens."
+"""The answer to a line that is neither a thought nor a command, as the game gives it."""
+PROMPT = ">"
+NOTHING = "(nothing)"
+"""An empty line, which servers refuse."""
+REFLECTION = "reflection"
+"""The role that says what went wrong in an attempt."""
+MOST_NOTES = 3
+"""Reflections that are shown, the last ones (Reflexion's)."""
+NOTE_TOKENS = 256
+_SAID_THOUGHT = re.compile(r"(?:think|thought)\s*:\s*(?P<thought>.*)", re.IGNORECASE)
+_LABEL = re.compile(r"(?:>\s*|act(?:ion)?(?:\s\d{1,2})?\s*:\s*)+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class FewShotMemory:
+    """The goal and opening, and what was said: lines by turns of the world and of the model.
+
+    ``notes`` are its reflections on attempts before this one. ``answer`` is what the model's last line was answered with where
+    that was no command; ``last`` is its last command. ``trimmed``: its last line is not the whole of its last reply. ``seen``
+    is what was seen, whose names a held command may have.
+    """
+
+    goal: str
+    opening: Observation
+    grants: Grants
+    said: roles.Conversation = ()
+    shown_rules: tuple[Rule, ...] = ()
+    answer: str | None = None
+    last: str | None = None
+    notes: tuple[str, ...] = ()
+    trimmed: bool = False
+    seen: Belief | None = None
+
+
+class FewShotReact:
+    """Answers with a line: a thought, answered with "OK.", or a command. Calls a step: 1, and 1 for each thought.
+
+    The exemplars are those of the granted task type, else of the type that the goal states, else those of ``put``. The prompt
+    is the text of the exemplars and of the episode so far, which the model continues up to the end of a line. Where it has no
+    completions of plain text the same lines are a chat, which a thought at the start says. With ``thoughts=turns`` a thought
+    takes a turn, as in the released notebook, which plays 49. ``put X in/on Y`` is read as today's ``move X to Y``, in replies
+    as in exemplars. With ``reflect`` a task that was not won before begins with a call that says why (Shinn et al., Reflexion,
+    2023), and what was said of the last attempts stands before the task. Differs: the sentences round the exemplars are ours.
+    """
+
+    name = NAME
+
+    def __init__(self, parts: AgentParts[ReactSettings]) -> None:
+        self._model, self._sampling = parts.model, parts.sampling
+        self._exemplars = read_exemplars(parts.settings.exemplars, parts.world.household)
+        if parts.settings.thoughts == "none":
+            self._exemplars = {word: [*map(examples.without_thoughts, texts)] for word, texts in self._exemplars.items()}
+        self._household, self._world = parts.household, parts.world
+        self._thinks = parts.settings.thoughts != "none"
+        self._pair = tuple(map(int, parts.settings.pair.split("-")))
+        for word, texts in self._exemplars.items():
+            if len(texts) <= max(self._pair):
+                raise Unsupported(
+                    f"These exemplars have no react_{word}_{max(self._pair)}, which pair={parts.settings.pair} asks for; take "
+                    "pair=1-0 or pair=0-1."
+                )
+        if parts.settings.window:
+            raise ConfigurationError("Exemplars stand before the whole story; give exemplars or window, not both.")
+        self._reflect = parts.settings.reflect
+        self._counted = parts.settings.thoughts != "free"
+        self._completions = parts.settings.completions
+        self._prompt = roles.load_prompt(_PACKAGE, "frame")
+
+    async def check(self) -> None:
+        """Raise ``Unsupported`` if completions are asked for and the model has none."""
+        if self._completions == "on" and not (await self._model.capabilities()).completions:
+            raise Unsupported(f"{self._model.name} has no completions of plain text; leave completions at auto, for a chat.")
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> FewShotMemory:
+        return FewShotMemory(goal, observation, grants)
+
+    async def decide(self, memory: FewShotMemory, turn: Turn, emit: Emitter) -> tuple[Decision, FewShotMemory]:
+        if not memory.said and self._reflect and memory.grants.attempts:
+            memory = await self._reflected(memory, emit)
+        if not memory.said and self._completions == "auto" and not await self._raw():
+            messages.emit_thought("model", "it has no completions of plain text, and is asked as a chat", emit)
+        text = self._opening(memory, turn) if not memory.said else self._heard(memory, turn)
+        text += messages.additions(turn, memory.shown_rules, replace(memory.grants, task_type=None), first=False)
+        messages.emit_rules(turn.rules, memory.shown_rules, emit)
+        seen = reading.seen_after(self._household, memory.seen, memory.opening, turn.transitions)
+        memory = replace(memory, shown_rules=messages.rules_after(turn, memory.shown_rules), answer=None, last=None, seen=seen)
+        command = reading.command_value(self._world, seen, turn.admissible)
+        cut = False
+        for left in range(MOST_THOUGHTS, -1, -1):
+            # After a thought that its budget cut off, there is room for a command alone.
+            thinks = self._thinks and (self._counted or (left > 0 and not cut))
+            before = memory
+            line, call, memory = await self._ask(before, text, emit, _line_form(command, thinks=thinks))
+            if call.held == "cut" and not _SAID_THOUGHT.fullmatch(line):
+                # It may be the beginning of another command: "cabinet 1" of "cabinet 12".
+                emit(_endless(call, final=False))
+                line, call, memory = await self._ask(before, text, emit, _line_form(command, thinks=False), whole=True)
+            cut = call.finish == "length"
+            if (found := _SAID_THOUGHT.fullmatch(line)) is None:
+                return self._command(line, call, memory, emit)
+            messages.emit_thought(NAME, reading.thought(found["thought"]), emit)
+            memory = replace(memory, answer=examples.ANSWER)
+            if self._counted or left == 0:
+                break
+            text = examples.ANSWER
+        return Idle("a thought" if self._counted else f"{MOST_THOUGHTS + 1} thoughts in a row"), memory
+
+    async def _raw(self) -> bool:
+        """Whether the next call is for a completion of plain text."""
+        return self._completions != "off" and (await self._model.capabilities()).completions
+
+    async def _reflected(self, memory: FewShotMemory, emit: Emitter) -> FewShotMemory:
+        """The memory with what the model says of its last attempt at this task."""
+        raw = await self._raw()
+        attempts = memory.grants.attempts
+        noted = tuple(each.reflection for each in attempts if each.reflection)[-MOST_NOTES:]
+        story = "\n".join([examples.without_welcome(memory.opening.text), *_story(attempts[-1])])
+        text = self._prompt.render("reflect", story=story, notes=self._notes(noted))
+        asked = (Message("user", roles.clean(text)),)
+        sampling = self._sampling
+        most = max(NOTE_TOKENS, sampling.reply_tokens())
+        completion = await self._model.complete(
+            Request(asked, max_tokens=most, temperature=sampling.temperature, seed=sampling.seed, raw=raw)
+        )
+        call = roles.call_event(REFLECTION, asked, completion, kept=0, plain=raw)
+        emit(call, completion.timing)
+        note = reading.thought(" ".join(call.reply.split()))
+        messages.emit_thought(REFLECTION, note, emit)
+        return replace(memory, notes=(*noted, note)[-MOST_NOTES:] if note else noted)
+
+    def _notes(self, notes: tuple[str, ...]) -> str:
+        return self._prompt.render("notes", notes="\n".join(f"- {note}" for note in notes)) + "\n\n" if notes else ""
+
+    async def _ask(
+        self, memory: FewShotMemory, text: str, emit: Emitter, form: Form | None, *, whole: bool = False
+    ) -> tuple[str, ModelCall, FewShotMemory]:
+        """The line that follows ``text``, its call, and the memory after it. ``whole``: again, with room for a command."""
+        raw = await self._raw()
+        way = await roles.held_by(NAME, form, self._model, self._sampling, plain=raw)
+        said = (*memory.said, Message("user", roles.clean(f"{text}\n{PROMPT}")))
+        sampling = self._sampling
+        most = sampling.reply_tokens()
+        if whole and form is not None:
+            most = max(most, min(form.longest, roles.ROOM_WITHOUT_THOUGHT))
+        request = Request(
+            (Message("user", roles.plain_text(said)),) if raw else said,
+            stop=("\n",),
+            max_tokens=most,
+            temperature=sampling.temperature,
+            seed=sampling.seed,
+            raw=raw,
+        )
+        completion, held = await roles.complete_held(self._model, request, form, way)
+        # A line that was trimmed is recorded as part of this prompt, since the record has the reply.
+        kept_before = len(memory.said) - (memory.trimmed and not whole)
+        call = roles.call_event(NAME, said, completion, kept=kept_before, plain=raw, held=held)
+        emit(call, completion.timing)
+        roles.found_unheld(NAME, held, self._model, sampling, emit)
+        first = next((line for line in call.reply.splitlines() if line.strip()), "")
+        line = _LABEL.sub("", first.strip(), count=1).strip()
+        kept = Message("assistant", line or NOTHING)
+        return line, call, replace(memory, said=(*said, kept), trimmed=kept != roles.spoken(call))
+
+    def _command(self, line: str, call: ModelCall, memory: FewShotMemory, emit: Emitter) -> tuple[Decision, FewShotMemory]:
+        if call.held == "cut":
+            failed = _endless(call, final=True)
+            emit(failed)
+            return ParseFailure(NAME, failed.reason), replace(memory, answer=REFUSED)
+        command = self._household.canonical(line)
+        if command and len(command) <= reading.LONGEST_COMMAND and command.isprintable():
+            return Act(command), replace(memory, last=command)
+        reason = (
+            "the line is empty." if not command else f"the line is no command of {reading.LONGEST_COMMAND} characters at most."
+        )
+        emit(ParseFailed(role=NAME, reply=roles.clean(line), reason=reason, final=True))
+        return ParseFailure(NAME, reason), replace(memory, answer=REFUSED)
+
+    def _opening(self, memory: FewShotMemory, turn: Turn) -> str:
+        stated = memory.grants.task_type
+        if stated is None:
+            stated = examples.type_of_goal(memory.goal, self._household.begin(memory.opening).kinds, self._household)
+        word = next((examples.KEYS[name] for name in TASK_TYPES if name == stated), examples.KEYS[TASK_TYPES[0]])
+        shown = "\n\n".join(self._exemplars[word][number] for number in self._pair)
+        text = self._prompt.render(
+            "opening",
+            exemplars=shown,
+            notes=self._notes(memory.notes),
+            observation=examples.without_welcome(memory.opening.text),
+        )
+        return "\n".join([text, *_lines(turn.transitions)])
+
+    def _heard(self, memory: FewShotMemory, turn: Turn) -> str:
+        transitions = turn.transitions
+        if memory.last is not None and transitions and transitions[0].command == memory.last:
+            return "\n".join([examples.without_arrival(str(transitions[0].observation)), *_lines(transitions[1:])])
+        return "\n".join([memory.answer or "", *_lines(transitions)]).strip() or REFUSED
+
+
+def _endless(call: ModelCall, *, final: bool) -> ParseFailed:
+    """What is said of a held line that its budget cut off."""
+    tokens = "" if call.completion_tokens is None else f" after {call.completion_tokens} tokens"
+    return ParseFailed(role=NAME, reply=call.reply, reason=f"it has no end. It was cut off{tokens}.", final=final)
+
+
+def _line_form(command: Value | None, *, thinks: bool) -> Form | None:
+    """A line as the exemplars have them: a command, or a thought where it ``thinks``."""
+    if command is None:
+        return None
+    line = Either((Form(("think: ", (THOUGHT, Words(LONGEST_THOUGHT)))), command)) if thinks else command
+    return Form((("line", line),))
+
+
+def _lines(transitions: tuple[Transition, ...]) -> list[str]:
+    return [f"{PROMPT} {each.command}\n{examples.without_arrival(str(each.observation))}" for each in transitions]
+
+
+def _story(attempt: Attempt) -> list[str]:
+    """An attempt as its prompts had it: its lines, each with its answer."""
+    lines: list[str] = []
+    for each in attempt.played:
+        match each:
+            case Transition():
+                lines += _lines((each,))
+            case Thought(role=role, text=text) if role == NAME:
+                lines.append(f"{PROMPT} think: {text}\n{examples.ANSWER}")
+            case ParseFailed(role=role, reply=reply, final=True) if role == NAME:
+                lines.append(f"{PROMPT} {reply or NOTHING}\n{REFUSED}")
+            case _:
+                pass
+    return lines
+
+
+OWN = "own"
+_PACKAGE = "housequest.agent.agents.react.exemplars"
+
+
+def read_exemplars(name: str, household: Household | None) -> examples.Exemplars:
+    """The exemplars ``own``, of the examples that ship, or those in a file. Raises ``KnowledgeError`` and ``Unsupported``."""
+    if household is None:
+        raise Unsupported("Exemplars are episodes in households; leave exemplars out, or play a household.")
+    return _own(household) if name == OWN else examples.load_exemplars(given_path(name), household)
+
+
+@lru_cache(maxsize=2)
+def _own(household: Household) -> examples.Exemplars:
+    return examples.exemplars_of(examples.shipped(), household)
+
+
+def exemplar_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
+    """The SHA-256 of the exemplars in react's ``settings``, and of the templates that they show. Raises as `read_exemplars`."""
+    name, shown = settings.get("exemplars"), dict[str, str]()
+    if isinstance(name, str) and name:
+        text = examples.written_exemplars(read_exemplars(name, household))
+        shown = {
+            "exemplars": sha256(text.encode()).hexdigest(),
+            "exemplars/frame": roles.template_hashes(_PACKAGE)["frame"],
+        }
+    elif settings.get("window"):
+        shown = {"window": roles.template_hashes("housequest.agent.agents.react.window")["window"]}
+        if isinstance(theirs := settings.get("window_prompt"), str) and theirs:
+            templates = read_templates(given_path(theirs))
+            shown = {"window_prompt": sha256(f"{templates.first}\0{templates.later}".encode()).hexdigest()}
+    return shown
+
+
+_MARKED_THOUGHT = re.compile(r"<think(?:ing)?>(?P<thought>.*?)(?:</think|\Z)", re.DOTALL | re.IGNORECASE)
+_BEGIN, _END = "<action>", "</action>"
+_LAST = 30
+"""Letters at the end of a reply that are played where nothing stands between the marks of an action."""
+_UNLISTED = "help"
+"""What can be done and is not listed."""
+
+
+def _read_marked(text: str) -> str:
+    """The command of a reply, as verl-agent reads it: in small letters, between the marks, else the reply's end."""
+    lowered = text.lower()
+    start, end = lowered.find(_BEGIN), lowered.find(_END)
+    said = lowered[-_LAST:] if -1 in (start, end) else lowered[start + len(_BEGIN) : end]
+    command = " ".join(said.split())
+    if not command or len(command) > reading.LONGEST_COMMAND or not command.isprintable():
+        raise roles.ReplyError("there is no command between <action> and </action>.")
+    return command
+
+
+_WINDOWED: roles.Role[str] = roles.Role("react", _read_marked, reasoning=True)
+
+
+def _marked_form(command: Value | None) -> Form | None:
+    if command is None:
+        return None
+    return Form(("<think>", (THOUGHT, Words(LONGEST_THOUGHT)), "</think>\n<action>", ("action", command), "</action>"))
+
+
+@dataclass(frozen=True, slots=True)
+class WindowMemory:
+    """The goal and opening, the steps with what was seen before each, and what is seen now.
+
+    ``known`` is all that was seen, whose names a held command may have.
+    """
+
+    goal: str
+    opening: str
+    grants: Grants
+    seen: str
+    steps: tuple[tuple[str, str], ...] = ()
+    known: Belief | None = None
+
+
+class WindowReact:
+    """Thinks and acts on a prompt that is rendered anew for each step. Calls a step: 1; needs a chat model.
+
+    Replies are read as verl-agent reads them, and no second one is asked for, unless one that was held broke off. The prompt
+    has the goal, the last ``window`` steps, what is seen now, and the admissible commands if they are granted, else the forms
+    of commands; or it is that of a copy of verl-agent's file (``window_prompt``). Nothing else is remembered, so a model that
+    was not trained on it searches places again; no prefix of it can be cached beyond its first words.
+    """
+
+    name = "react"
+
+    def __init__(self, parts: AgentParts[ReactSettings]) -> None:
+        self._model, self._sampling, self._world = parts.model, parts.sampling, parts.world
+        self._window = parts.settings.window
+        self._prompt = roles.load_prompt("housequest.agent.agents.react.window", "window")
+        theirs = parts.settings.window_prompt
+        self._templates = read_templates(given_path(theirs)) if theirs else None
+
+    def begin(self, goal: str, observation: Observation, grants: Grants) -> WindowMemory:
+        if self._templates is not None and not grants.admissible:
+            raise ConfigurationError("verl-agent's prompts list what can be done; give --grant admissible with window_prompt.")
+        return WindowMemory(goal, observation.text, grants, observation.text)
+
+    async def decide(self, memory: WindowMemory, turn: Turn, emit: Emitter) -> tuple[Decision, WindowMemory]:
+        for each in turn.transitions:
+            memory = replace(memory, steps=(*memory.steps, (memory.seen, each.command)), seen=str(each.observation))
+        known = reading.seen_after(self._world.household, memory.known, Observation(memory.opening), turn.transitions)
+        memory = replace(memory, known=known)
+        role = _WINDOWED.held_to(_marked_form(reading.command_value(self._world, known, turn.admissible)))
+        text = self._rendered(memory, turn.admissible)
+        text += messages.additions(replace(turn, admissible=None), (), memory.grants, first=True)
+        messages.emit_rules(turn.rules, (), emit)
+        answer = await roles.ask(role, self._model, (), text, emit, self._sampling, image=turn.image, once=True)
+        if answer.value is None:
+            return ParseFailure(_WINDOWED.name, answer.reason), memory
+        if found := _MARKED_THOUGHT.search(answer.conversation[-1].content):
+            messages.emit_thought(_WINDOWED.name, reading.thought(found["thought"]), emit)
+        return Act(answer.value), memory
+
+    def _rendered(self, memory: WindowMemory, admissible: tuple[str, ...] | None) -> str:
+        possible = [command for command in admissible or () if command != _UNLISTED]
+        if self._templates is not None:
+            return self._in_its_words(self._templates, memory, possible)
+        listed = self._prompt.render("listed", commands="\n".join(possible))
+        commands = self._prompt.render("manual", manual=self._world.manual) if admissible is None else listed
+        shared = {"observation": memory.seen, "commands": commands, "form": self._prompt.render("form")}
+        if not memory.steps:
+            return messages.for_world(self._prompt.render("opening", **shared), self._world)
+        taken = len(memory.steps)
+        first = max(0, taken - self._window)
+        history = [
+            self._prompt.render("step", number=str(number), observation=seen, command=command)
+            for number, (seen, command) in enumerate(memory.steps[first:], first + 1)
+        ]
+        text = self._prompt.render(
+            "turn",
+            goal=memory.goal,
+            taken=f"{taken} step{'' if taken == 1 else 's'}",
+            number=str(taken + 1),
+            history="\n".join(history),
+            **shared,
+        )
+        return messages.for_world(text, self._world)
+
+    def _in_its_words(self, templates: Templates, memory: WindowMemory, possible: Sequence[str]) -> str:
+        """The prompt of verl-agent, whose lists are written as it writes them."""
+        listed = "\n ".join(f"'{command}'" for command in possible)
+        now = {"current_observation": memory.seen, "admissible_actions": listed}
+        if not memory.steps:
+            return filled(templates.first, now)
+        taken = len(memory.steps)
+        last = list(enumerate(memory.steps, 1))[-self._window :]
+        history = (f"[Observation {number}: '{seen}', Action {number}: '{command}']" for number, (seen, command) in last)
+        numbers = {"step_count": taken, "history_length": len(last), "current_step": taken + 1}
+        told = {"task_description": memory.goal, "action_history": "\n".join(history)}
+        return filled(templates.later, {**now, **told, **{name: str(number) for name, number in numbers.items()}})
+
+
+_LARGEST = 1 << 16
+FIRST, LATER = "ALFWORLD_TEMPLATE_NO_HIS", "ALFWORLD_TEMPLATE"
+"""The names of its two templates: for the first step, and for those after it."""
+_AT_FIRST = frozenset({"current_observation", "admissible_actions"})
+_LATER = _AT_FIRST | {"task_description", "step_count", "history_length", "action_history", "current_step"}
+_FIELD = re.compile(r"\{(?P<name>\w*)\}|\{\{|\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    """The prompt of the first step and of those after it, with fields in braces."""
+
+    first: str
+    later: str
+
+
+def read_templates(path: Path) -> Templates:
+    """The templates in a copy of verl-agent's ``prompts/alfworld.py``, which is never run. Raises ``ConfigurationError``."""
+    try:
+        content = read_file(path, _LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise _wrong(path, f"a file of templates has at most {_LARGEST:,} bytes.")
+        found = _texts(ast.parse(content))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _wrong(path, f"it cannot be read: {error}.") from error
+    for name, fields in ((FIRST, _AT_FIRST), (LATER, _LATER)):
+        if name not in found:
+            raise _wrong(path, f"it has no text {name}.")
+        if unknown := {each["name"] for each in _FIELD.finditer(found[name]) if each["name"] is not None} - fields:
+            raise _wrong(path, f"{name} has the field {shown(min(unknown))}; known: {', '.join(sorted(fields))}.")
+    return Templates(found[FIRST], found[LATER])
+
+
+def _texts(module: ast.Module) -> dict[str, str]:
+    """The texts that a module gives names to."""
+    return {
+        target.id: line.value.value
+        for line in module.body
+        if isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant) and isinstance(line.value.value, str)
+        for target in line.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _wrong(path: Path, what: str) -> ConfigurationError:
+    return ConfigurationError(f"{shown(str(path))}: {what} Give window_prompt a copy of verl-agent's prompts/alfworld.py.")
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """``template`` with the fields in braces filled in. Values are never read as templates."""
+    return _FIELD.sub(lambda found: values[found["name"]] if found["name"] is not None else found[0][0], template)

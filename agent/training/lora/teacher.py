@@ -16,7 +16,7 @@ from housequest.agent.training.export.conversations import Call
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
 MOST_STEPS = 50
-_SEARCHER = "housequest.agent.skills.searcher"
+_SEARCHER = "housequest.agent.skills.controller"
 _SENTENCE = re.compile(r"^(Thought: |<think>|\d+\. )([a-z])", re.MULTILINE)
 """Where a thought or a step of a plan begins with a small letter."""
 _NEVER = -30.0

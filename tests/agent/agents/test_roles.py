@@ -11,40 +11,41 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.agents.react.agent import REACT, ReactReply
+from housequest.agent.agents.react.agent import REACT
 from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER, ActorReply, ReasonerReply
 from housequest.agent.agents.registry import agent_names, agent_spec, prompt_hashes
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.models.base import Completion, Model, Request
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Sampling, ask, clean, load_prompt, template_hashes
 from housequest.agent.roles.reading import LONGEST_COMMAND
+from housequest.agent.roles.reading import CommandReply as Said
 from housequest.worlds.registry import make_world, plugins
 
 
 @pytest.mark.parametrize(
     ("reply", "move"),
     [
-        ("Thought: an egg is in the fridge\nAction: go to fridge 1", ReactReply("an egg is in the fridge", "go to fridge 1")),
-        ("**Thought:** look first\n\n**Action:** `open fridge 1`.", ReactReply("look first", "open fridge 1")),
-        ("thought: a\naction: go to sinkbasin 1\nObservation: You see\nAction: take b", ReactReply("a", "go to sinkbasin 1")),
-        ("<think>Action: no\n</think>Thought: b\nAction: yes 1", ReactReply("b", "yes 1")),
+        ("Thought: an egg is in the fridge\nAction: go to fridge 1", Said("an egg is in the fridge", "", "go to fridge 1")),
+        ("**Thought:** look first\n\n**Action:** `open fridge 1`.", Said("look first", "", "open fridge 1")),
+        ("thought: a\naction: go to sinkbasin 1\nObservation: You see\nAction: take b", Said("a", "", "go to sinkbasin 1")),
+        ("<think>Action: no\n</think>Thought: b\nAction: yes 1", Said("b", "", "yes 1")),
         ("<think>it never ends", None),
-        ("```\nAction: look\n```", ReactReply("", "look")),
-        ('{"thought": "c", "action": "look"}', ReactReply("c", "look")),
-        ("take mug 1 from shelf 2", ReactReply("", "take mug 1 from shelf 2")),
-        ("> go to bed 1", ReactReply("", "go to bed 1")),
-        ("Thought: a\nAction: `go to bed 1`", ReactReply("a", "go to bed 1")),
-        ("Thought: a\nAction: go to bed 1.", ReactReply("a", "go to bed 1")),
-        ("Thought: a\nAction: go to bed 1 (to look under it)", ReactReply("a", "go to bed 1")),
-        ('Thought: a\nAction: "go to bed 1" because it is near', ReactReply("a", "go to bed 1")),
-        ("Thought: a\nAction: go to [bed 1]", ReactReply("a", "go to bed 1")),
-        ("Thought 1: a\nAction 1: go to bed 1\nObservation 1: You", ReactReply("a", "go to bed 1")),
-        ("1. Thought: a\n2. Next action: go to bed 1", ReactReply("a", "go to bed 1")),
-        ("### Thought\na\n### Action\ngo to bed 1", ReactReply("a", "go to bed 1")),
-        ("Thought: a. Action: go to bed 1", ReactReply("a.", "go to bed 1")),
-        ("Thought：a\nAction：go to bed 1", ReactReply("a", "go to bed 1")),
-        ("Thought: one of\n- bed: soft\n- desk: hard\nAction: look", ReactReply("one of\n- bed: soft\n- desk: hard", "look")),
-        ("Action: no\n</think>\nThought: b\nAction: look", ReactReply("b", "look")),
+        ("```\nAction: look\n```", Said("", "", "look")),
+        ('{"thought": "c", "action": "look"}', Said("c", "", "look")),
+        ("take mug 1 from shelf 2", Said("", "", "take mug 1 from shelf 2")),
+        ("> go to bed 1", Said("", "", "go to bed 1")),
+        ("Thought: a\nAction: `go to bed 1`", Said("a", "", "go to bed 1")),
+        ("Thought: a\nAction: go to bed 1.", Said("a", "", "go to bed 1")),
+        ("Thought: a\nAction: go to bed 1 (to look under it)", Said("a", "", "go to bed 1")),
+        ('Thought: a\nAction: "go to bed 1" because it is near', Said("a", "", "go to bed 1")),
+        ("Thought: a\nAction: go to [bed 1]", Said("a", "", "go to bed 1")),
+        ("Thought 1: a\nAction 1: go to bed 1\nObservation 1: You", Said("a", "", "go to bed 1")),
+        ("1. Thought: a\n2. Next action: go to bed 1", Said("a", "", "go to bed 1")),
+        ("### Thought\na\n### Action\ngo to bed 1", Said("a", "", "go to bed 1")),
+        ("Thought: a. Action: go to bed 1", Said("a.", "", "go to bed 1")),
+        ("Thought：a\nAction：go to bed 1", Said("a", "", "go to bed 1")),
+        ("Thought: one of\n- bed: soft\n- desk: hard\nAction: look", Said("one of\n- bed: soft\n- desk: hard", "", "look")),
+        ("Action: no\n</think>\nThought: b\nAction: look", Said("b", "", "look")),
         ("I will go to bed 1.", None),
         ("The task is complete.", None),
         ("I am sorry, but I can't help with that.", None),
@@ -56,7 +57,7 @@ from housequest.worlds.registry import make_world, plugins
         ('{"a": ' * 5000, None),
     ],
 )
-def test_react_reads(reply: str, move: ReactReply | None) -> None:
+def test_react_reads(reply: str, move: Said | None) -> None:
     if move is None:
         with pytest.raises(ReplyError):
             REACT.read(reply)

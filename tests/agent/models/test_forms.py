@@ -16,7 +16,7 @@ from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER
 from housequest.agent.models.forms import Choice, Form, grammar_of
 from housequest.agent.roles.base import Role
 from housequest.agent.roles.reading import acting_form, command_value, planning_form
-from housequest.agent.skills.searcher import reader_of as places_of
+from housequest.agent.skills.controller import reader_of as places_of
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world

@@ -19,8 +19,17 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Proceed, Unattended
 from housequest.agent.models.base import Completion, Message, Model, Request, Timing
 from housequest.agent.roles.base import ReplyError, Sampling
-from housequest.agent.skills.controller import Controller, ControllerState, Done, Execute, Failed, PlannerSearch
-from housequest.agent.skills.searcher import MOST_NAMED, SearchingController, reader_of
+from housequest.agent.skills.controller import (
+    MOST_NAMED,
+    Controller,
+    ControllerState,
+    Done,
+    Execute,
+    Failed,
+    PlannerSearch,
+    SearchingController,
+    reader_of,
+)
 from housequest.agent.skills.skill import Skill
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import Rule

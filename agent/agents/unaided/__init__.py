@@ -1,0 +1,31 @@
+"""The players without a language model: the world's own, and a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from housequest.agent.agents.spec import AgentParts, NoSettings, declare_agent
+from housequest.worlds.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from housequest.agent.base import Agent
+
+
+@declare_agent(
+    "expert", "the world's own player, without a language model", settings=None, needs_model=False, takes_rules=False
+)
+def expert(parts: AgentParts[Mapping[str, Any]]) -> Agent:
+    from housequest.agent.agents.unaided.players import Expert
+
+    chance = {"seed": parts.seed} if parts.settings.get("search") == "random" else {}
+    return Expert(parts.world.expert(**{**chance, **parts.settings}))
+
+
+@declare_agent("human", "you, typing", needs_model=False, takes_rules=False)
+def human(parts: AgentParts[NoSettings]) -> Agent:
+    from housequest.agent.agents.unaided.players import Human
+
+    if parts.asks is None:
+        raise ConfigurationError("The agent 'human' needs a person to ask; it plays only in `housequest play`.")
+    return Human(parts.asks)
