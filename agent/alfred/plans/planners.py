@@ -24,7 +24,7 @@ from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.embeddings import Embedder, EmbeddingIndex
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, load_prompt
 from housequest.agent.skills.skill import Skill, Verb
-from housequest.knowledge.selection import Bm25, at_random, best, stratified
+from housequest.knowledge.choosing import Bm25, at_random, best, stratified
 from housequest.worlds.alfred.model import (
     ARGUMENTS,
     LONGEST_PLAN,
