@@ -40,123 +40,6 @@ _SIZE = 8
 """Bytes before each message that give its size."""
 
 
-def _ray() -> Any:
-    return import_module("ray")  # takes a second
-
-
-class RayCluster(PlayerCluster, Pool):
-    """The cluster at ``address``; without one, the cluster that Ray finds, or else this machine."""
-
-    def __init__(self, address: str | None = None) -> None:
-        self._address = address
-        self._order: Any = None
-        self._work: Any = None
-        self._joined = False
-
-    async def open(self, order: Order) -> int:
-        room = self._join()
-        self._order = _ray().put(order)
-        return room
-
-    def pool(self) -> Pool:
-        return self
-
-    def begin(self, work: Callable[..., Any]) -> int:
-        room = self._join()
-        self._work = _ray().remote(work).options(num_cpus=1, max_retries=MOST_LOST - 1)
-        return room
-
-    def submit(self, *given: Any) -> Callable[[], Any]:
-        return partial(_result, self._work.remote(*given))
-
-    def _join(self) -> int:
-        """Join the cluster; how many processors it has."""
-        # Ray reports its use to its makers otherwise.
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        ray = _ray()
-        if not ray.is_initialized():
-            try:
-                ray.init(self._address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
-            except (ConnectionError, RuntimeError, ValueError, AssertionError) as error:
-                where = f"at {shown(self._address)}" if self._address else "here"
-                raise ConfigurationError(f"--cluster: Ray cannot be reached {where}: {_said(error)}") from None
-            self._joined = True
-        return int(ray.cluster_resources().get("CPU", 0))
-
-    def start(self) -> RemoteHandle:
-        return _RayHandle(_ray().remote(RemotePlayer).options(num_cpus=1, max_restarts=0).remote(self._order))
-
-    def close(self) -> None:
-        if self._joined:
-            _ray().shutdown()
-            self._joined = False
-
-
-class _RayHandle(RemoteHandle):
-    def __init__(self, actor: Any) -> None:
-        self._actor = actor
-
-    async def tell(self, messages: Sequence[ToPlayer]) -> None:
-        await _kept(self._actor.tell.remote(messages))
-
-    async def hear(self) -> Sequence[FromPlayer]:
-        return await _kept(self._actor.hear.remote())
-
-    def end(self) -> None:
-        _ray().kill(self._actor)
-
-
-async def _kept(reference: Any) -> Any:
-    """What ``reference`` comes to. Raises ``PlayerLost`` where Ray cannot bring it any more, and the player's own errors."""
-    errors: Any = import_module("ray.exceptions")
-    try:
-        return await reference
-    except errors.RayTaskError:
-        raise
-    except errors.RayError as error:
-        raise PlayerLost(_said(error)) from error
-
-
-def _result(reference: Any) -> Any:
-    """What ``reference`` comes to; Ray has tried it anew where a process or a machine died."""
-    errors: Any = import_module("ray.exceptions")
-    try:
-        return _ray().get(reference)
-    except errors.RayTaskError as error:
-        raise error.cause from None
-    except errors.RayError as error:
-        raise HousequestError(f"{MOST_LOST} processes were lost over the same work, the last so: {_said(error)}.") from error
-
-
-def _said(error: Exception) -> str:
-    """The first sentence of an error of Ray, whose texts have many lines."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__)[:_LONGEST].rstrip(".")
-
-
-def _processes(rest: str) -> ProcessCluster | None:
-    if not re.fullmatch(r"(:[1-9]\d{0,2})?", rest, re.ASCII):
-        return None
-    return ProcessCluster(int(rest[1:]) if rest else processors())
-
-
-def _read_ray(rest: str) -> RayCluster | None:
-    if not rest.isprintable() or rest == ":":
-        return None
-    if find_spec("ray") is None:
-        raise ConfigurationError(
-            '--cluster ray needs Ray here and on every machine: pip install "housequest[ray]". On this machine alone, '
-            "--cluster processes does without it."
-        )
-    return RayCluster(rest[1:] or None)
-
-
-PROCESSES = ClusterKind("processes, for all processors of this machine, or processes:4", _processes)
-
-
-RAY = ClusterKind("ray, for the cluster here, or ray:HOST:6379, if this machine is part of that one", _read_ray)
-
-
 class ProcessCluster(PlayerCluster):
     """This machine, with so many ``processes``."""
 
@@ -294,3 +177,120 @@ async def _exactly(line: socket.socket, size: int) -> bytes:
             raise ConnectionResetError
         found += more
     return bytes(found)
+
+
+class RayCluster(PlayerCluster, Pool):
+    """The cluster at ``address``; without one, the cluster that Ray finds, or else this machine."""
+
+    def __init__(self, address: str | None = None) -> None:
+        self._address = address
+        self._order: Any = None
+        self._work: Any = None
+        self._joined = False
+
+    async def open(self, order: Order) -> int:
+        room = self._join()
+        self._order = _ray().put(order)
+        return room
+
+    def pool(self) -> Pool:
+        return self
+
+    def begin(self, work: Callable[..., Any]) -> int:
+        room = self._join()
+        self._work = _ray().remote(work).options(num_cpus=1, max_retries=MOST_LOST - 1)
+        return room
+
+    def submit(self, *given: Any) -> Callable[[], Any]:
+        return partial(_result, self._work.remote(*given))
+
+    def _join(self) -> int:
+        """Join the cluster; how many processors it has."""
+        # Ray reports its use to its makers otherwise.
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        ray = _ray()
+        if not ray.is_initialized():
+            try:
+                ray.init(self._address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+            except (ConnectionError, RuntimeError, ValueError, AssertionError) as error:
+                where = f"at {shown(self._address)}" if self._address else "here"
+                raise ConfigurationError(f"--cluster: Ray cannot be reached {where}: {_said(error)}") from None
+            self._joined = True
+        return int(ray.cluster_resources().get("CPU", 0))
+
+    def start(self) -> RemoteHandle:
+        return _RayHandle(_ray().remote(RemotePlayer).options(num_cpus=1, max_restarts=0).remote(self._order))
+
+    def close(self) -> None:
+        if self._joined:
+            _ray().shutdown()
+            self._joined = False
+
+
+class _RayHandle(RemoteHandle):
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def tell(self, messages: Sequence[ToPlayer]) -> None:
+        await _kept(self._actor.tell.remote(messages))
+
+    async def hear(self) -> Sequence[FromPlayer]:
+        return await _kept(self._actor.hear.remote())
+
+    def end(self) -> None:
+        _ray().kill(self._actor)
+
+
+async def _kept(reference: Any) -> Any:
+    """What ``reference`` comes to. Raises ``PlayerLost`` where Ray cannot bring it any more, and the player's own errors."""
+    errors: Any = import_module("ray.exceptions")
+    try:
+        return await reference
+    except errors.RayTaskError:
+        raise
+    except errors.RayError as error:
+        raise PlayerLost(_said(error)) from error
+
+
+def _result(reference: Any) -> Any:
+    """What ``reference`` comes to; Ray has tried it anew where a process or a machine died."""
+    errors: Any = import_module("ray.exceptions")
+    try:
+        return _ray().get(reference)
+    except errors.RayTaskError as error:
+        raise error.cause from None
+    except errors.RayError as error:
+        raise HousequestError(f"{MOST_LOST} processes were lost over the same work, the last so: {_said(error)}.") from error
+
+
+def _said(error: Exception) -> str:
+    """The first sentence of an error of Ray, whose texts have many lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:_LONGEST].rstrip(".")
+
+
+def _ray() -> Any:
+    return import_module("ray")  # takes a second
+
+
+def _processes(rest: str) -> ProcessCluster | None:
+    if not re.fullmatch(r"(:[1-9]\d{0,2})?", rest, re.ASCII):
+        return None
+    return ProcessCluster(int(rest[1:]) if rest else processors())
+
+
+def _read_ray(rest: str) -> RayCluster | None:
+    if not rest.isprintable() or rest == ":":
+        return None
+    if find_spec("ray") is None:
+        raise ConfigurationError(
+            '--cluster ray needs Ray here and on every machine: pip install "housequest[ray]". On this machine alone, '
+            "--cluster processes does without it."
+        )
+    return RayCluster(rest[1:] or None)
+
+
+PROCESSES = ClusterKind("processes, for all processors of this machine, or processes:4", _processes)
+
+
+RAY = ClusterKind("ray, for the cluster here, or ray:HOST:6379, if this machine is part of that one", _read_ray)

@@ -13,29 +13,10 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TypeVarTuple, cast
 from weakref import WeakKeyDictionary
 
-from housequest.agent.cluster.driver import (
-    Answer,
-    Begin,
-    Clocked,
-    End,
-    Enter,
-    Failed,
-    Finished,
-    FromPlayer,
-    IsEarly,
-    Leave,
-    Left,
-    Order,
-    Play,
-    Ready,
-    Stop,
-    ToPlayer,
-    Unfit,
-    Wrote,
-)
+from housequest.agent.cluster.driver import Answer, FromPlayer, Order, Play, Remote, ToPlayer
 from housequest.agent.config import Prices
 from housequest.agent.evaluation.runs.batch import LocalPlayer, rare_collections
 from housequest.agent.evaluation.runs.budget import BudgetTracker, MeteredModel, RunHalted, Stopped
@@ -47,6 +28,7 @@ from housequest.agent.setup import Setup
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import open_file
 
+Ts = TypeVarTuple("Ts")
 _PREFIX = "housequest-player-"
 _YOUNG = 60 * 60.0
 """Seconds in which a folder is left alone: whoever made it may not hold it yet."""
@@ -95,11 +77,11 @@ class RemotePlayer:
                     if model is not None:
                         await model.aclose()
         except* HousequestError as errors:
-            line.say(Failed(ConfigurationError(f"A player on {where} cannot play: {errors.exceptions[0]}")))
+            line.say(Remote.failed, ConfigurationError(f"A player on {where} cannot play: {errors.exceptions[0]}"))
         except* OSError as errors:
             error = cast("OSError", errors.exceptions[0])
             file = f"{error.filename}: " if error.filename else ""
-            line.say(Failed(Stopped(f"A player on {where} cannot play: {file}{error.strerror or error}.")))
+            line.say(Remote.failed, Stopped(f"A player on {where} cannot play: {file}{error.strerror or error}."))
 
     async def _episodes(self, line: Line, setup: Setup, model: Model | None, run: RunFolder, where: str) -> None:
         tracker = SharedTracker(line, strict=self._order.strict)
@@ -110,14 +92,14 @@ class RemotePlayer:
             scratch = _Scratch(run, line)
             player = LocalPlayer(run, setup, setup.make_agent(metered), metered, tracker, clock, scratch.set_aside)
             async with asyncio.TaskGroup() as group:
-                line.say(Ready(where))
-                group.create_task(_beat(scratch))
+                line.say(Remote.ready, where)
+                group.create_task(scratch.beat())
                 while True:
                     match await self._heard.get():
                         case Play(task, part):
-                            group.create_task(_episode(setup, player, scratch, line, task, part))
-                        case Answer() as answer:
-                            line.answered(answer)
+                            group.create_task(scratch.play(player, task, part))
+                        case Answer(number, value):
+                            line.answered(number, value)
                         case _:
                             tracker.halt()
 
@@ -132,9 +114,9 @@ class Line:
         self._asked: dict[int, asyncio.Future[int | None]] = {}
         self._ended: asyncio.Task[None] | None = None
 
-    def say(self, message: FromPlayer) -> None:
-        """Say ``message``."""
-        self._said.append(message)
+    def say(self, what: Callable[[Remote, *Ts], None], *given: *Ts) -> None:
+        """Say one of the messages of `Remote`."""
+        self._said.append((what, given))
         self._anything.set()
 
     async def said(self) -> list[FromPlayer]:
@@ -151,20 +133,23 @@ class Line:
         self._ended = ended
         self._anything.set()
 
-    async def ask(self, question: Callable[[int], FromPlayer], undo: Callable[[int], None]) -> int | None:
-        """The driver's answer; ``undo`` gets it if it comes after this was cancelled."""
+    async def ask(
+        self, what: Callable[[Remote, int, *Ts], None], *given: *Ts, undo: Callable[[], None] | None = None
+    ) -> int | None:
+        """The driver's answer; ``undo`` is done if the driver said yes after this was cancelled."""
         number = next(self._numbers)
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
-        self.say(question(number))
+        self.say(what, number, *given)
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
-            answer.add_done_callback(lambda late: undo(value) if (value := late.result()) is not None else None)
+            if undo is not None:
+                answer.add_done_callback(lambda late: undo() if late.result() is not None else None)
             raise
 
-    def answered(self, answer: Answer) -> None:
+    def answered(self, number: int, value: int | None) -> None:
         """Pass the driver's answer on to who asked."""
-        self._asked.pop(answer.number).set_result(answer.value)
+        self._asked.pop(number).set_result(value)
 
 
 class SharedTracker(BudgetTracker):
@@ -179,12 +164,12 @@ class SharedTracker(BudgetTracker):
         if self.over():
             raise RunHalted
         if not self._strict:
-            self._line.say(Begin(None, calls))
-        elif await self._line.ask(lambda number: Begin(number, calls), lambda _: self._line.say(End(calls, None))) is None:
+            self._line.say(Remote.begins, calls)
+        elif await self._line.ask(Remote.may_begin, calls, undo=lambda: self.end(None, None, calls)) is None:
             raise RunHalted
 
     def end(self, completion: Completion | None, prices: Prices | None, calls: int = 1) -> None:  # noqa: ARG002
-        self._line.say(End(calls, None if completion is None else (completion.usage, completion.timing)))
+        self._line.say(Remote.ends, calls, None if completion is None else (completion.usage, completion.timing))
 
     def halt(self) -> None:
         """Let nothing more begin, since the driver says so."""
@@ -192,7 +177,7 @@ class SharedTracker(BudgetTracker):
 
     def stop(self, why: HousequestError) -> None:
         if not self.over():
-            self._line.say(Stop(why))
+            self._line.say(Remote.stop, why)
         super().stop(why)
 
 
@@ -208,19 +193,16 @@ class SharedLimiter(Limiter):
     async def enter(self, call: Call, *, first: bool = False) -> None:
         number = self._calls.setdefault(call, next(self._numbers))
         if self._closed is None:
-            entered = await self._line.ask(
-                lambda asked: Enter(asked, number, first), lambda _: self._line.say(Leave(number, "other", 0.0))
-            )
-            if entered is not None:
+            left = (number, "other", 0.0)
+            if await self._line.ask(Remote.enter, number, first, undo=lambda: self._line.say(Remote.leave, *left)) is not None:
                 return
         raise self._closed or RunHalted()
 
     def leave(self, call: Call, verdict: Verdict, wait: float = 0.0) -> None:
-        self._line.say(Leave(self._calls[call], verdict, wait))
+        self._line.say(Remote.leave, self._calls[call], verdict, wait)
 
     async def early(self, call: Call) -> bool:
-        number = self._calls[call]
-        return await self._line.ask(lambda asked: IsEarly(asked, number), lambda _: None) == 1
+        return await self._line.ask(Remote.is_early, self._calls[call]) == 1
 
 
 @contextmanager
@@ -250,27 +232,12 @@ def _remove_left(folder: Path) -> None:
                 shutil.rmtree(folder)
 
 
-async def _beat(scratch: _Scratch) -> None:
-    while True:
-        await asyncio.sleep(BEAT)
-        scratch.send()
+@dataclass(slots=True)
+class _Sent:
+    """How much of an episode's record was sent."""
 
-
-async def _episode(
-    setup: Setup, player: LocalPlayer, scratch: _Scratch, line: Line, selected: SelectedTask, part: bytes
-) -> None:
-    task = setup.world.task(selected.id)
-    if (found := SelectedTask.of(task)) != selected:
-        raise ConfigurationError(f"the task {selected.id} is another one there: {found!r} rather than {selected!r}.")
-    scratch.begin(selected, part)
-    try:
-        result = await player.play(task)
-    except RunHalted:
-        scratch.end(selected)
-        line.say(Left(selected.id))
-    else:
-        scratch.end(selected)
-        line.say(Finished(result))
+    task: SelectedTask
+    size: int
 
 
 class _Scratch:
@@ -282,49 +249,53 @@ class _Scratch:
         self._records: dict[str, _Sent] = {}
         self._timing = self._walls = 0
 
-    def begin(self, task: SelectedTask, part: bytes) -> None:
-        """Begin with what was recorded before."""
+    async def play(self, player: LocalPlayer, selected: SelectedTask, part: bytes) -> None:
+        """Play an episode on from what was recorded before, and send all of it."""
+        task = player.setup.world.task(selected.id)
+        if (found := SelectedTask.of(task)) != selected:
+            raise ConfigurationError(f"the task {selected.id} is another one there: {found!r} rather than {selected!r}.")
         if part:
-            self._run.part(task).write_bytes(part)
-        self._records[task.id] = _Sent(task, len(part))
-
-    def end(self, task: SelectedTask) -> None:
-        """Send all that is left, and forget the episode."""
-        self._send(self._records.pop(task.id))
+            self._run.part(selected).write_bytes(part)
+        self._records[selected.id] = _Sent(selected, len(part))
+        try:
+            result = await player.play(task)
+        except RunHalted:
+            result = None
+        self._send(self._records.pop(selected.id))
         self._send_clocks()
-        for file in (self._run.episode(task), self._run.part(task)):
+        for file in (self._run.episode(selected), self._run.part(selected)):
             file.unlink(missing_ok=True)
+        if result is None:
+            self._line.say(Remote.left, selected.id)
+        else:
+            self._line.say(Remote.finished, result)
 
     def set_aside(self, part: Path, why: str) -> None:
         """Begin a record anew."""
         sent = next(sent for sent in self._records.values() if self._run.part(sent.task) == part)
         part.unlink()
         sent.size = 0
-        self._line.say(Unfit(sent.task.id, why))
+        self._line.say(Remote.unfit, sent.task.id, why)
 
-    def send(self) -> None:
-        """Send what was written since the last time."""
-        for sent in self._records.values():
-            self._send(sent)
-        self._send_clocks()
+    async def beat(self) -> None:
+        """Send, again and again, what was written since the last time."""
+        while True:
+            await asyncio.sleep(BEAT)
+            for sent in self._records.values():
+                self._send(sent)
+            self._send_clocks()
 
     def _send(self, sent: _Sent) -> None:
         file = self._run.episode(sent.task)
         if content := _from(file if file.exists() else self._run.part(sent.task), sent.size):
-            self._line.say(Wrote(sent.task.id, sent.size, content))
+            self._line.say(Remote.wrote, sent.task.id, sent.size, content)
             sent.size += len(content)
 
     def _send_clocks(self) -> None:
         timing, walls = _from(self._run.timing_file, self._timing), _from(self._run.walls_file, self._walls)
         if timing or walls:
-            self._line.say(Clocked(timing, walls))
+            self._line.say(Remote.clocked, timing, walls)
             self._timing, self._walls = self._timing + len(timing), self._walls + len(walls)
-
-
-@dataclass(slots=True)
-class _Sent:
-    task: SelectedTask
-    size: int
 
 
 def _from(file: Path, start: int) -> bytes:
