@@ -185,51 +185,66 @@ class PathSources:
     unknown: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Figures:
-    """A group of tasks and the figures of their episodes."""
+    """A group of tasks and the figures of their episodes; equal where the tasks ``played`` are."""
 
     played: tuple[PlayedTask, ...] = ()
 
-    @property
-    def results(self) -> list[Result]:
-        """The finished episodes."""
-        return [each.result for each in self.played if each.result is not None]
-
-    @property
-    def episodes(self) -> int:
-        """The denominator: all selected tasks, finished or not, without assisted episodes."""
-        return len(self.played)
-
-    @property
-    def finished(self) -> int:
-        """How many episodes have finished."""
-        return len(self.results)
-
-    @property
-    def unfinished(self) -> int:
-        """How many have not."""
-        return self.episodes - self.finished
-
-    @property
-    def won(self) -> int:
-        """How many tasks were won."""
-        return sum(each.won for each in self.played)
-
-    @property
-    def errors(self) -> int:
-        """How many episodes errored."""
-        return sum(result.outcome == "error" for result in self.results)
-
-    @property
-    def lost(self) -> int:
-        """How many episodes were neither won nor errored."""
-        return self.finished - self.won - self.errors
-
-    @property
-    def success(self) -> float:
-        """SR: the share of tasks won, in [0, 1] (ALFWorld, Shridhar et al., ICLR 2021, section 5)."""
-        return self.won / self.episodes if self.episodes else 0.0
+    def __post_init__(self) -> None:
+        played = self.played
+        # The finished episodes.
+        results = self.results = [each.result for each in played if each.result is not None]
+        # The denominator: all selected tasks, finished or not, without assisted episodes.
+        self.episodes = len(played)
+        self.finished = len(results)
+        self.unfinished = self.episodes - self.finished
+        self.won = sum(each.won for each in played)
+        self.errors = sum(result.outcome == "error" for result in results)
+        # Episodes that were neither won nor errored.
+        self.lost = self.finished - self.won - self.errors
+        # SR: the share of tasks won, in [0, 1] (ALFWorld, Shridhar et al., ICLR 2021, section 5).
+        self.success = self.won / self.episodes if self.episodes else 0.0
+        # GC, goal-condition success: the mean of `PlayedTask.goal` (ALFRED, section 5: the ratio of goal conditions completed
+        # at the end of an episode to those necessary to have finished the task).
+        self.goal = _sample(each.goal for each in played)
+        # SR weighted by path length (Anderson et al. 2018).
+        self.success_by_path = _sample(each.weighted(float(each.won)) for each in played)
+        # GC weighted by path length (ALFRED, section 5).
+        self.goal_by_path = _sample(each.weighted(each.goal) for each in played)
+        # Executed commands of each finished episode, also refused ones; an unreadable reply is a turn without a command.
+        self.commands = _sample(result.steps for result in results)
+        self.steps = sum(result.steps for result in results)
+        # Executed commands per won episode; None before one was won.
+        self.mean_steps_won = _sample(result.steps for result in results if result.won).mean
+        # Commands at which nothing happened.
+        self.refused = sum(result.refused for result in results)
+        # Repeated commands, as `housequest.agent.evaluation.runs.folder.repeats` counts them.
+        self.repeated = sum(result.repeated for result in results)
+        # Commands that were enacted in a simulator, by so many ``low_level`` actions; None where none was.
+        self.enacted = total(result.enacted for result in results)
+        self.low_level = total(result.low_level for result in results)
+        # The enacted commands that the simulator could not carry out as the world did.
+        self.diverged = total(result.diverged for result in results)
+        # Model replies that could not be read, also those whose retry succeeded.
+        self.unreadable = sum(result.unreadable for result in results)
+        # Model calls on the branch that was played on.
+        self.calls = sum(result.calls for result in results)
+        # By the model's count, as ``completion_tokens`` are; None where it counted none.
+        self.prompt_tokens = total(result.prompt_tokens for result in results)
+        self.completion_tokens = total(result.completion_tokens for result in results)
+        counted = [each.tokens for each in played if each.tokens is not None]
+        # Prompt tokens served by a cache; None where the endpoint never reported any.
+        self.cached_tokens = total(None if tokens.cached is None else tokens.prompt - tokens.fresh for tokens in counted)
+        # Prompt tokens not known to be served by a cache; None where none were counted.
+        self.fresh_tokens = total(tokens.fresh for tokens in counted)
+        finished = [(each, each.result) for each in played if each.result is not None]
+        # Seconds of model calls in finished episodes, retries and waits included; 0 without a call.
+        self.model_seconds = _sample(each.clock.model if result.calls else 0.0 for each, result in finished)
+        # The sum of the finished episodes' seconds; parallel workers finish the run sooner.
+        self.wall_seconds = _sample(each.clock.wall for each, _ in finished)
+        # The cost of finished episodes at the user's prices, in their currency (`runs.usage.cost`).
+        self.cost = _sample(each.cost for each, _ in finished)
 
     @property
     def interval(self) -> Interval:
@@ -238,23 +253,6 @@ class Figures:
         for each in self.played:
             won.setdefault(each.task.id, []).append(each.won)
         return clustered([(sum(each), len(each)) for each in won.values()])
-
-    @property
-    def goal(self) -> Sample:
-        """GC, goal-condition success: the mean of `PlayedTask.goal` (ALFRED, section 5: the ratio of goal conditions completed
-        at the end of an episode to those necessary to have finished the task).
-        """
-        return _sample(each.goal for each in self.played)
-
-    @property
-    def success_by_path(self) -> Sample:
-        """SR weighted by path length (Anderson et al. 2018)."""
-        return _sample(each.weighted(float(each.won)) for each in self.played)
-
-    @property
-    def goal_by_path(self) -> Sample:
-        """GC weighted by path length (ALFRED, section 5)."""
-        return _sample(each.weighted(each.goal) for each in self.played)
 
     def of(self, metric: Metric) -> RatioSample:
         """What the world's benchmark computes of these tasks."""
@@ -270,97 +268,11 @@ class Figures:
         return PathSources(shortest, known - shortest, self.episodes - known)
 
     @property
-    def commands(self) -> Sample:
-        """Executed commands of each finished episode, also refused ones; an unreadable reply is a turn without a command."""
-        return _sample(result.steps for result in self.results)
-
-    @property
-    def steps(self) -> int:
-        """The sum of ``commands``."""
-        return sum(result.steps for result in self.results)
-
-    @property
-    def mean_steps_won(self) -> float | None:
-        """Executed commands per won episode; None before one was won."""
-        return _sample(result.steps for result in self.results if result.won).mean
-
-    @property
-    def refused(self) -> int:
-        """Commands at which nothing happened."""
-        return sum(result.refused for result in self.results)
-
-    @property
-    def enacted(self) -> int | None:
-        """Commands that were enacted in a simulator; None where none was."""
-        return total(result.enacted for result in self.results)
-
-    @property
-    def low_level(self) -> int | None:
-        """The low-level actions of the commands that were enacted."""
-        return total(result.low_level for result in self.results)
-
-    @property
-    def diverged(self) -> int | None:
-        """The enacted commands that the simulator could not carry out as the world did."""
-        return total(result.diverged for result in self.results)
-
-    @property
-    def repeated(self) -> int:
-        """Repeated commands, as `housequest.agent.evaluation.runs.folder.repeats` counts them."""
-        return sum(result.repeated for result in self.results)
-
-    @property
-    def unreadable(self) -> int:
-        """Model replies that could not be read, also those whose retry succeeded."""
-        return sum(result.unreadable for result in self.results)
-
-    @property
-    def calls(self) -> int:
-        """Model calls on the branch that was played on."""
-        return sum(result.calls for result in self.results)
-
-    @property
     def asked(self) -> str:
         """How the model was asked, in words."""
         plain = sum(result.plain or 0 for result in self.results)
         ways = [way for way, calls in (("as a chat", self.calls - plain), ("as plain text", plain)) if calls]
         return " and ".join(ways) or "no model"
-
-    @property
-    def prompt_tokens(self) -> int | None:
-        """Prompt tokens by the model's count; None where it counted none."""
-        return total(result.prompt_tokens for result in self.results)
-
-    @property
-    def completion_tokens(self) -> int | None:
-        """Completion tokens by the model's count; None where it counted none."""
-        return total(result.completion_tokens for result in self.results)
-
-    @property
-    def cached_tokens(self) -> int | None:
-        """Prompt tokens served by a cache; None where the endpoint never reported any."""
-        every = [each.tokens for each in self.played if each.tokens is not None]
-        return total(None if tokens.cached is None else tokens.prompt - tokens.fresh for tokens in every)
-
-    @property
-    def fresh_tokens(self) -> int | None:
-        """Prompt tokens not known to be served by a cache; None where none were counted."""
-        return total(None if each.tokens is None else each.tokens.fresh for each in self.played)
-
-    @property
-    def model_seconds(self) -> Sample:
-        """Seconds of model calls in finished episodes, retries and waits included; 0 without a call."""
-        return _sample((each.clock.model if each.result.calls else 0.0) for each in self.played if each.result is not None)
-
-    @property
-    def wall_seconds(self) -> Sample:
-        """The sum of the finished episodes' seconds; parallel workers finish the run sooner."""
-        return _sample(each.clock.wall for each in self.played if each.result is not None)
-
-    @property
-    def cost(self) -> Sample:
-        """The cost of finished episodes at the user's prices, in their currency (`runs.cost.cost`)."""
-        return _sample(each.cost for each in self.played if each.result is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -19,18 +21,9 @@ from markupsafe import Markup
 from housequest.agent.evaluation.analysis.metrics import Figures, Summary
 from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.series import SeriesReport
-from housequest.agent.evaluation.analysis.statistics import PairedCounts, paired_interval, wilson
+from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
 from housequest.agent.evaluation.render import report
 from housequest.agent.evaluation.render.comparison import Comparison, conclusions, figure_cells, sides
-from housequest.agent.evaluation.render.pages.charts import (
-    RateBar,
-    RateGroup,
-    counts_chart,
-    difference_chart,
-    histogram_chart,
-    points_chart,
-    rates_chart,
-)
 from housequest.agent.evaluation.render.pages.episodes import Episodes, Limits
 from housequest.agent.evaluation.render.report import definitions, groups, notes, pick, shares
 from housequest.agent.evaluation.render.table import Column, percent, percents, points
@@ -40,36 +33,28 @@ from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.worlds.text import cut, printable
 
 HERE = Path(__file__).parent
-
 LONGEST_TEXT = 20_000
 """The most characters of one text (an observation, a message, a reply, a name) on a page."""
-
+WIDTH = 720
+_LONGEST_LABEL = 34
+_LONGEST_WORDS = 8_000
+_REACHES = (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Ranges of a difference chart: each and its half are round numbers."""
 _LIMITS = Limits()
-
-
-def _whole(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
-
-
 _COUNTS = ("tasks", "won", "lost", "errors", "unfinished")
 
 
-def _of_group(summary: Summary) -> list[Column[Figures]]:
-    """The columns of the table of types."""
-    return [*pick(*_COUNTS, "success", "95 % interval"), *shares(summary), *pick("steps", "steps, won")]
+@dataclass(frozen=True, slots=True)
+class RateBar:
+    """A rate in [0, 1] with its interval; ``note`` is its text label."""
+
+    value: float
+    interval: Interval
+    note: str
 
 
-OF_TASK: tuple[Column[Result], ...] = (
-    Column("outcome", lambda result: result.outcome, number=False),
-    Column("why", lambda result: f"{result.failure.label}: {result.failure.words}" if result.failure else "", number=False),
-    Column("conditions", lambda result: "-" if result.met is None else f"{result.met}/{result.conditions}"),
-    Column("turns", lambda result: result.turns),
-    Column("steps", lambda result: result.steps),
-    Column("refused", lambda result: result.refused),
-    Column("repeated", lambda result: result.repeated),
-    Column("calls", lambda result: result.calls),
-    Column("tokens", lambda result: result.tokens, _whole),
-)
+RateGroup = tuple[str, tuple[RateBar, ...]]
+"""The name of a group (a task type) and its rates, one per series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +71,7 @@ class Row:
 
 def run_page(run: Run, page: Path, limits: Limits = _LIMITS) -> bytes:
     """The page of one run, to be written to ``page``."""
-    episodes, overall = Episodes(_environment(), page, limits), run.summary.overall
+    episodes, overall = Episodes(page_environment(), page, limits), run.summary.overall
     return _figures_page(
         episodes,
         f"{run.name}: {run.label}",
@@ -102,7 +87,7 @@ def run_page(run: Run, page: Path, limits: Limits = _LIMITS) -> bytes:
 
 def series_page(series: SeriesReport, page: Path, limits: Limits = _LIMITS) -> bytes:
     """The page of a series, to be written to ``page``: its figures, and every episode of every run."""
-    episodes, first = Episodes(_environment(), page, limits), series.parts[0]
+    episodes, first = Episodes(page_environment(), page, limits), series.parts[0]
     figures = ((each.name, percent(each.success), percents(each.interval)) for each in series.measured)
     told = "; ".join(f"{name}: {success}, 95 % interval {interval}" for name, success, interval in figures)
     return _figures_page(
@@ -156,7 +141,7 @@ def _figures_page(episodes: Episodes, title: str, rows: Sequence[Row], summary: 
 
 def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS) -> bytes:
     """The page of a comparison, with transcripts side by side for the tasks that only one run won."""
-    episodes = Episodes(_environment(), page, limits)
+    episodes = Episodes(page_environment(), page, limits)
     first, second = comparison.first, comparison.second
     names = (first.name, second.name)
     rows: list[Row] = []
@@ -184,23 +169,6 @@ def comparison_page(comparison: Comparison, page: Path, limits: Limits = _LIMITS
     )
 
 
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_safe,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-
-
-def _safe(value: object) -> object:
-    """Applied to every value that a template prints, before escaping."""
-    return value if isinstance(value, Markup) else printable(cut(str(value), LONGEST_TEXT))
-
-
 def _page(template: str, title: str, episodes: Episodes, rows: Sequence[Row], **values: object) -> bytes:
     style, script = (f"\n{(HERE / name).read_text('utf-8')}" for name in ("style.css", "filter.js"))
     style += episodes.drawings.style
@@ -221,6 +189,109 @@ def _page(template: str, title: str, episodes: Episodes, rows: Sequence[Row], **
 
 def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+def page_environment() -> Environment:
+    """What fills the templates of this folder. It escapes all that a template prints, and makes control characters visible."""
+    environment = Environment(
+        loader=FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_safe,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    filters: dict[str, Any] = {"n": _number, "short": _short, "within": lambda share: min(1.0, max(0.0, share))}
+    environment.filters.update(filters)
+    return environment
+
+
+def _safe(value: object) -> object:
+    return value if isinstance(value, Markup) else printable(cut(str(value), LONGEST_TEXT))
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _short(label: str) -> str:
+    return label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
+
+
+@cache
+def _charts() -> Any:
+    return page_environment().get_template("charts.svg").module
+
+
+def rates_chart(title: str, groups: Sequence[RateGroup], series: Sequence[str] = ()) -> Markup:
+    """Success by group: a bar for each series, with a whisker for the 95 % interval."""
+    words = "; ".join(f"{label}: {', '.join(rate.note for rate in rates)}" for label, rates in groups)
+    return _charts().rates(title, _words(title, words), groups, series, max((len(rates) for _, rates in groups), default=1))
+
+
+def counts_chart(title: str, amounts: Sequence[tuple[str, int]]) -> Markup:
+    """Counts by name as horizontal bars; all but the first share a colour."""
+    words = "; ".join(f"{label}: {value}" for label, value in amounts)
+    return _charts().counts(title, _words(title, words), amounts, max((value for _, value in amounts), default=0) or 1)
+
+
+def histogram_chart(title: str, bins: Sequence[tuple[str, tuple[int, ...]]], series: Sequence[str], unit: str) -> Markup:
+    """How many episodes lie in each bin, by its label; the series are stacked from the bottom up."""
+    words = "; ".join(
+        f"{label} {unit}: " + ", ".join(f"{value} {name}" for name, value in zip(series, values, strict=True))
+        for label, values in bins
+    )
+    most = max((sum(values) for _, values in bins), default=0) or 1
+    return _charts().histogram(title, _words(title, words), bins, series, unit, most, ticks(most))
+
+
+def points_chart(title: str, points: Sequence[tuple[str, float, RateBar]], unit: str) -> Markup:
+    """What an episode uses (x) against success with its interval (y), one point per run, by its name."""
+    words = "; ".join(f"{label}: {used:,.0f} {unit}, success {rate.note}" for label, used, rate in points)
+    most = max((used for _, used, _ in points), default=0.0) or 1.0
+    return _charts().points(title, _words(title, words), points, unit, most, ticks(most))
+
+
+def difference_chart(title: str, value: float, interval: Interval) -> Markup:
+    """A difference of two rates, in points, with its interval on a line through zero."""
+    words = f"{value * 100:+.1f} points, 95 % interval {interval.low * 100:+.1f} to {interval.high * 100:+.1f}"
+    furthest = max(abs(interval.low), abs(interval.high), abs(value))
+    reach = next((each for each in _REACHES if each >= furthest), 1.0)
+    return _charts().difference(title, _words(title, words), value, interval, reach)
+
+
+def _words(title: str, words: str) -> str:
+    return cut(f"{title}: {words}", _LONGEST_WORDS)
+
+
+def ticks(most: float) -> list[int]:
+    """About four round integers from 0 to ``most``."""
+    step = max(1, 10 ** math.floor(math.log10(max(most, 1))))
+    step = next((size for size in (step // 5, step // 2, step, step * 2) if size and most / size <= 5), step * 5)
+    return list(range(0, math.floor(most) + 1, step))
+
+
+def _whole(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
+
+
+def _of_group(summary: Summary) -> list[Column[Figures]]:
+    """The columns of the table of types."""
+    return [*pick(*_COUNTS, "success", "95 % interval"), *shares(summary), *pick("steps", "steps, won")]
+
+
+OF_TASK: tuple[Column[Result], ...] = (
+    Column("outcome", lambda result: result.outcome, number=False),
+    Column("why", lambda result: f"{result.failure.label}: {result.failure.words}" if result.failure else "", number=False),
+    Column("conditions", lambda result: "-" if result.met is None else f"{result.met}/{result.conditions}"),
+    Column("turns", lambda result: result.turns),
+    Column("steps", lambda result: result.steps),
+    Column("refused", lambda result: result.refused),
+    Column("repeated", lambda result: result.repeated),
+    Column("calls", lambda result: result.calls),
+    Column("tokens", lambda result: result.tokens, _whole),
+)
 
 
 def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:

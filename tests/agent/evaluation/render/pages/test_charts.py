@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 
 from housequest.agent.evaluation.analysis.metrics import summarise
 from housequest.agent.evaluation.analysis.statistics import Interval, wilson
-from housequest.agent.evaluation.render.pages.charts import (
+from housequest.agent.evaluation.render.pages.render import (
     WIDTH,
     RateBar,
     counts_chart,
     difference_chart,
+    endings,
     histogram_chart,
     points_chart,
     rates_chart,
+    step_bins,
     ticks,
+    tokens_an_episode,
 )
-from housequest.agent.evaluation.render.pages.render import endings, step_bins, tokens_an_episode
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result
 
