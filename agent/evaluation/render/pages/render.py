@@ -202,8 +202,7 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    filters: dict[str, Any] = {"n": _number, "short": _short, "within": lambda share: min(1.0, max(0.0, share))}
-    environment.filters.update(filters)
+    environment.filters.update({"n": _number, "short": _short})
     return environment
 
 
