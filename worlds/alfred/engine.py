@@ -14,7 +14,7 @@ from itertools import pairwise, product
 from housequest.worlds.alfred.scenes import scene_of
 from housequest.worlds.alfred.simulator.base import SLICES, Event, Scene, kind_in
 from housequest.worlds.alfred.simulator.boxes import HIGHEST, LOWEST, Boxes
-from housequest.worlds.alfred.simulator.sight import visible
+from housequest.worlds.alfred.simulator.layout import visible
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.alfworld.engine.game import Action, Game, GameFile, parse_game
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv, commands

@@ -1,25 +1,47 @@
-"""One running task of the world ``alfred``: low-level actions as commands, carried out by a simulator."""
+"""One running task of the world ``alfred``, carried out by a simulator: by ALFRED's low-level actions, or by LoTa-Bench's
+skills.
+
+Actions are text: ``MoveAhead``, ``PickupObject mug 1``. Things have names, never AI2-THOR's ids. Skills (LoTa-Bench's appendix
+F) are carried out by an oracle that reads the simulator's metadata. It knows where everything is and teleports there, so what
+it reaches is a planner's share alone, and nothing of perception or of walking. What LoTa-Bench does not say is ours: a skill
+that names another thing than the one in the hand fails.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from math import atan2, degrees, hypot
+from typing import cast
 
+from housequest.worlds.alfred.model import TREATMENTS, Plan
 from housequest.worlds.alfred.scoring import AlfredGoal, conditions
-from housequest.worlds.alfred.simulator.base import KNIVES, SIZE, SLICES, Event, Scene, SimulatedObject, Simulator, kind_in
+from housequest.worlds.alfred.simulator.base import (
+    ENCLOSING,
+    KNIVES,
+    SIZE,
+    SLICES,
+    Event,
+    Scene,
+    SimulatedObject,
+    Simulator,
+    kind_in,
+    whole,
+)
 from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task
 from housequest.worlds.errors import OrderError, Unsupported
+from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
 from housequest.worlds.rooms.render import Frame
-from housequest.worlds.rooms.room import Holder, Pose, Room, Situation
+from housequest.worlds.rooms.room import AHEAD, EYE, Holder, Point, Pose, Room, Situation
 
 _COMMAND = re.compile(r"([A-Za-z]{1,20})(?: ([A-Za-z]{1,40} [0-9]{1,4}))?", re.ASCII)
 _ID = re.compile(r"[A-Za-z]{1,40}(?:\|[+-]?[0-9.]{1,8}){3}(?:\|\w{1,40})?", re.ASCII)
 NAMES = {name.lower(): name for name in (*MOVES, *INTERACTIONS)}
 """The actions by their names in lower case."""
 _SAME = 0.03
-
 MANUAL = "\n".join(
     (
         *MOVES,
@@ -38,11 +60,6 @@ def read_command(text: str) -> LowAction | None:
     if found is None or name is None or (found[2] is None) != (name in MOVES):
         return None
     return LowAction(name, found[2] and found[2].lower())
-
-
-def written_command(action: LowAction) -> str:
-    """The command for an action whose target has a name."""
-    return action.name if action.target is None else f"{action.name} {action.target}"
 
 
 def possible(event: Event) -> Iterator[LowAction]:
@@ -92,19 +109,19 @@ def demonstrated(actions: Sequence[LowAction], scene: Scene) -> tuple[str, ...]:
             names |= {f"{target}|{kind}_{piece}": f"{kind.lower()} {first + piece - 1}" for piece in range(1, number + 1)}
             sliced[kind] = first + number - 1
         known = None if target is None else names.get(target, f"{kind_in(target).lower()} 0")
-        commands.append(written_command(LowAction(action.name, known)))
+        commands.append(str(LowAction(action.name, known)))
     return tuple(commands)
 
 
 def _same(id: str, names: Mapping[str, str]) -> str | None:
     """The id of the same thing as ``id``, whose coordinates are rounded otherwise."""
     kind, *at = id.split("|")
-    alike = (other for other in names if (there := other.split("|"))[0] == kind and there[4:] == at[3:] and len(there) > 3)
-    return next((other for other in alike if _apart(at, other.split("|")[1:]) < _SAME), None)
-
-
-def _apart(one: Sequence[str], other: Sequence[str]) -> float:
-    return max(abs(float(a) - float(b)) for a, b in zip(one[:3], other[:3], strict=True))
+    for other in names:
+        there = other.split("|")
+        alike = there[0] == kind and there[4:] == at[3:] and len(there) > 3
+        if alike and max(abs(float(a) - float(b)) for a, b in zip(at[:3], there[1:4], strict=True)) < _SAME:
+            return other
+    return None
 
 
 TILT = 15.0
@@ -164,20 +181,18 @@ class AlfredEnv:
         if action is None:
             return self._answer(_NO_ACTION, accepted=False)
         event = self._act(simulator, action)
-        if event is None:
-            self._failed += 1
-            return self._answer(f"The action failed: {UNSEEN}", accepted=False)
-        self._event = event
-        if event.ok:
+        self._event = event or self._event
+        if event is not None and event.ok:
             return self._answer("", accepted=True)
         self._failed += 1
-        return self._answer(f"The action failed: {without_ids(event.message, self._name)}", accepted=False)
+        why = UNSEEN if event is None else without_ids(event.message, self._name)
+        return self._answer(f"The action failed: {why}", accepted=False)
 
     def admissible_commands(self) -> tuple[str, ...] | None:
         event, simulator = self._running()
         try:
             tried = ((action, self._act(simulator.copy(), action)) for action in possible(event))
-            return tuple(sorted(written_command(action) for action, after in tried if after is not None and after.ok))
+            return tuple(sorted(str(action) for action, after in tried if after is not None and after.ok))
         except Unsupported:
             return None
 
@@ -197,45 +212,36 @@ class AlfredEnv:
 
     def reach(self) -> Reach:
         """What can be done with what is near the middle of the picture: what is carried off before what it lies on."""
-        event = self._now
-        frame, seen = self.frame(_GLANCE), event.visible()
-        objects = {one.name: one for one in event.objects}
+        frame, seen, held = self.frame(_GLANCE), self._now.visible(), self._now.held
+        objects = {one.name: one for one in self._now.objects}
         apart = _from_the_middle(frame)
-        held = event.held
 
         def order(name: str) -> tuple[float, str]:
             one = objects[name]
             # First of all what the hand, as it is, has a use for.
             return apart[name] - _FAVOUR * (one.pickupable if held is None else one.receptacle), name
 
-        there = sorted((name for name in apart if name in objects), key=order)
-        commands = [
-            written_command(LowAction(action, name))
-            for name in there
-            if objects[name].id in seen and objects[name].id != held
-            for action in interactions(objects[name], held)
-        ]
-        if commands:
-            return Reach(tuple(commands))
-        far = next((name for name in there if objects[name].id not in seen), None)
+        there = [objects[name] for name in sorted(apart.keys() & objects.keys(), key=order)]
+        near = (one for one in there if one.id in seen and one.id != held)
+        if commands := tuple(str(LowAction(action, one.name)) for one in near for action in interactions(one, held)):
+            return Reach(commands)
+        far = next((one.name for one in there if one.id not in seen), None)
         return Reach((), f"the {far} is too far away" if far else "nothing is in the middle that one could act on")
 
     def situation(self, room: Room) -> Situation:
         """Hidden: all that is so now, as it is drawn for people who watch."""
         event = self._now
-        objects = {one.id: one for one in event.objects}
-        ids = self.episode.scene.ids
+        objects, ids, seen = {one.id: one for one in event.objects}, self.episode.scene.ids, event.visible()
         holders: list[Holder] = []
         for fixture in room.fixtures:
             if (one := objects.get(ids.get(fixture.name, ""))) is not None:
                 openness = ("open" if one.open else "closed") if one.openable else "surface"
-                inside = tuple(other.name for other in objects.values() if one.id in other.parents and other.id != event.held)
-                holders.append(Holder(one.name, True, openness, inside))
+                inside = (other.name for other in objects.values() if one.id in other.parents and other.id != event.held)
+                holders.append(Holder(one.name, True, openness, tuple(inside)))
         held = objects.get(event.held or "")
-        lit = frozenset(one.name for one in objects.values() if one.on)
-        seen = event.visible()
         reached = [one for one in objects.values() if one.receptacle and one.id in seen and room.fixture(one.name)]
         at = min(reached, key=lambda one: one.distance, default=None)
+        lit = frozenset(one.name for one in objects.values() if one.on)
         return Situation(event.pose, at and at.name, tuple(holders), held and held.name, lit)
 
     def copy(self) -> AlfredEnv:
@@ -293,3 +299,190 @@ def _from_the_middle(frame: Frame) -> dict[str, float]:
     away = np.hypot(down + 0.5 - rows / 2, across + 0.5 - columns / 2) / rows
     near = (away <= _NEAR) & (frame.ids >= 0)
     return {frame.names[number]: float(away[frame.ids == number].min()) for number in map(int, np.unique(frame.ids[near]))}
+
+
+TRIES = 20
+"""Places from which a thing is looked at."""
+WIGGLES = 14
+"""Other places from which something is put down that could not be put down from the first."""
+TURNS = 50
+"""Skills until an episode is lost."""
+_FARTHEST = 1e5
+_UNSEEN = 1e3
+_OCCUPIED = 1e4
+_SLICE = -100.0
+_TILT = 0.9
+NO_SKILL = "This is no skill. There are: find, pick up, put down, open, close, turn on, turn off and slice, each with a thing."
+_ACTIONS = {
+    "pick up": "PickupObject",
+    "open": "OpenObject",
+    "close": "CloseObject",
+    "turn on": "ToggleObjectOn",
+    "turn off": "ToggleObjectOff",
+    "slice": "SliceObject",
+}
+
+
+class SkillEnv(AlfredEnv):
+    """One running task, played by skills. Hidden state tells where things are, so nothing is searched for."""
+
+    _found: str | None = None
+
+    def reset(self) -> Step:
+        self._found = None
+        return super().reset()
+
+    def step(self, command: str) -> Step:
+        self._running()
+        skill = read_skill(command)
+        if skill is None:
+            return self._answer(NO_SKILL, accepted=False)
+        failure = self._carry_out(skill)
+        return self._answer("" if failure is None else f"{failure}.", accepted=failure is None)
+
+    def _told(self, text: str) -> str:
+        held = self._held()
+        return text or f"Done. {f'You hold the {held.name}.' if held else 'Your hand is empty.'}"
+
+    def admissible_commands(self) -> tuple[str, ...] | None:
+        def can(skill: NamedSkill) -> bool:
+            one = self._nearest(skill)
+            if one is None or skill.verb == "find":
+                return one is not None
+            ready = (self._held() is not None) == (skill.verb == "put down") or skill.verb not in ("pick up", "put down")
+            return ready and self.copy()._carry_out(skill) is None
+
+        try:
+            return tuple(sorted(text for text, skill in named_skills().items() if can(skill)))
+        except Unsupported:
+            return None
+
+    def copy(self) -> SkillEnv:
+        other = super().copy()
+        assert isinstance(other, SkillEnv)
+        other._found = self._found
+        return other
+
+    def _carry_out(self, skill: NamedSkill) -> str | None:
+        verb, word, held = skill.verb, spoken(skill.kind), self._held()
+        if verb == "put down":
+            return self._put_down(skill, held)
+        if verb == "pick up" and held is not None:
+            return f"Robot is currently holding {_word(held)}"
+        one = self._nearest(skill)
+        if one is None:
+            return f"Cannot find {word}{' to pick up' if verb == 'pick up' else ''}"
+        if verb == "find":
+            if not self._approach(one):
+                return f"Cannot move to {word}"
+            self._found = one.id
+            return None
+        if verb == "pick up" and (shut := self._shut_around(one)) is not None:
+            return f"{word} is not visible because it is in {_word(shut)}"
+        failure = f"Picking up {word} failed" if verb == "pick up" else f"{verb.capitalize()} action failed"
+        return None if self._do(_ACTIONS[verb], one) else failure
+
+    def _put_down(self, skill: NamedSkill, held: SimulatedObject | None) -> str | None:
+        if held is None:
+            return "Robot is not holding any object"
+        if whole(held.kind).lower() != skill.kind:
+            return f"Robot is currently holding {_word(held)}"
+        event, simulator = self._running()
+        place = event.object(self._found) if self._found else None
+        if place is not None and place.receptacle and place.id != held.id:
+            elsewhere = islice(self._stands(place), WIGGLES)
+            if self._do("PutObject", place) or any(self._do("PutObject", place) for _ in elsewhere):
+                return None
+        self._event = simulator.act("DropHandObject")
+        where = "the floor" if place is None else _word(place)
+        return "put down failed" if self._event.ok else f"Putting the object on {where} failed"
+
+    def _held(self) -> SimulatedObject | None:
+        return self._now.object(self._now.held) if self._now.held else None
+
+    def _do(self, action: str, one: SimulatedObject) -> bool:
+        _, simulator = self._running()
+        self._event = simulator.act(action, objectId=one.id)
+        return self._event.ok
+
+    def _nearest(self, skill: NamedSkill) -> SimulatedObject | None:
+        """The thing that a skill means: the nearest, but those in closed receptacles and those out of sight last."""
+        event = self._now
+        seen = event.visible()
+        kinds = (one for one in event.objects if whole(one.kind).lower() == skill.kind and one.id != event.held)
+        alike = [one for one in kinds if skill.verb != "slice" or not one.sliced]
+
+        def cost(one: SimulatedObject) -> float:
+            shut = _FARTHEST if self._shut_around(one) else 0.0
+            occupied = _OCCUPIED if one.kind == "StoveBurner" and one.contents else 0.0
+            return one.distance + shut + occupied + (0.0 if one.id in seen else _UNSEEN) + (_SLICE if one.sliced else 0.0)
+
+        return min(alike, key=lambda one: (cost(one), one.id), default=None)
+
+    def _shut_around(self, one: SimulatedObject) -> SimulatedObject | None:
+        around = (self._now.object(id) for id in one.parents)
+        return next((other for other in around if other and other.openable and not other.open), None)
+
+    def _approach(self, one: SimulatedObject) -> bool:
+        """Teleport to where the thing is seen, or what hides it; else as near as possible. Whether one got anywhere."""
+        sought = self._shut_around(one) or one
+        first = None
+        for at in islice(self._stands(sought), TRIES):
+            if sought.id in self._now.visible():
+                return True
+            first = first or at
+        if first is None:
+            return False
+        self._teleport(first, sought.position)
+        return True
+
+    def _stands(self, one: SimulatedObject) -> Iterator[tuple[float, float]]:
+        """Teleport to one place after the other from which one might see a thing, the nearest first."""
+        _, simulator = self._running()
+        cells = cast("Sequence[Mapping[str, float]]", simulator.act("GetReachablePositions").returned)
+        fixture = self.episode.scene.room.fixture(one.name)
+        front = AHEAD[fixture.front] if fixture is not None and one.kind in ENCLOSING else None
+
+        def order(at: tuple[float, float]) -> tuple[bool, float, tuple[float, float]]:
+            dx, dz = at[0] - one.position.x, at[1] - one.position.z
+            behind = front is not None and dx * front[0] + dz * front[1] <= abs(dx * front[1]) + abs(dz * front[0])
+            return behind, hypot(dx, dz), at
+
+        for at in sorted(((cell["x"], cell["z"]) for cell in cells), key=order):
+            if self._teleport(at, one.position):
+                yield at
+
+    def _teleport(self, at: tuple[float, float], to: Point) -> bool:
+        """Stand at a point and look to another, as LoTa-Bench's wrapper does: turned to it, and tilted nine tenths of it."""
+        _, simulator = self._running()
+        x, z = at
+        away = hypot(to.x - x, to.z - z)
+        tilt = max(-30.0, min(60.0, _TILT * degrees(atan2(EYE - to.y, away))))
+        turn = degrees(atan2(to.x - x, to.z - z)) % 360
+        self._event = simulator.act("TeleportFull", x=x, z=z, rotation=turn, horizon=tilt, standing=True)
+        return self._event.ok
+
+
+def demonstrated_skills(plan: Plan) -> tuple[str, ...]:
+    """An annotated high-level plan in these skills."""
+    skills: list[NamedSkill] = []
+    at: str | None = None
+    for step in plan:
+        match step.action:
+            case "GotoLocation":
+                at = step.thing
+            case "PickupObject":
+                skills += taking(step.thing, at)
+            case "PutObject":
+                skills += putting(step.thing, step.receptacle or "")
+            case "SliceObject":
+                skills += [NamedSkill("find", step.thing), NamedSkill("slice", step.thing)]
+            case "ToggleObject":
+                skills += [NamedSkill("find", step.thing), NamedSkill("turn on", step.thing)]
+            case treatment:
+                skills += treating(TREATMENTS[treatment], step.thing)
+    return tuple(map(str, skills))
+
+
+def _word(one: SimulatedObject) -> str:
+    return spoken(whole(one.kind).lower())

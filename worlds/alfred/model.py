@@ -32,21 +32,15 @@ ActionName = Literal[
     "ToggleObject",
 ]
 """ALFRED's high-level actions without ``NoOp``, which ends most annotated plans and does nothing."""
-
 ARGUMENTS: dict[ActionName, int] = {**dict.fromkeys(get_args(ActionName), 1), "PutObject": 2}
 """How many names each action takes: the thing, and for ``PutObject`` the receptacle."""
-
 TREATMENTS: dict[str, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 """The actions that clean, heat and cool."""
-
 NOTHING = "NoOp"
-
 LONGEST_PLAN = 60
 """In steps; the longest annotated plan of ``train`` has 19."""
-
 LONGEST_TEXT = 20_000
 """The longest reply that is read, in characters."""
-
 _LONGEST_NAME = 40
 _NAME = rf"[A-Za-z]{{1,{_LONGEST_NAME}}}"
 _LINE = re.compile(rf"\s*(?:\d{{1,3}}\s?[.):]\s?)?({_NAME})((?:\s{{1,4}}{_NAME}){{0,4}})\s*", re.ASCII)
@@ -55,7 +49,6 @@ _LITTLE = frozenset(
     {"a", "an", "and", "from", "in", "into", "it", "on", "onto", "some", "the", "them", "then", "to", "up", "with"}
 )
 """Function words: they mark prose, and name nothing."""
-
 _FULL: dict[str, ActionName] = {action.casefold(): action for action in ARGUMENTS}
 _ACTIONS: dict[str, ActionName] = {
     **_FULL,
@@ -149,10 +142,8 @@ def _checked(plan: list[PlanStep]) -> Plan:
 
 
 Property = Literal["sliced", "clean", "hot", "cold", "on"]
-
 KNIVES_LEFT = frozenset({"cabinet", "fridge", "garbagecan", "microwave"})
 """Receptacles that hold no knife in any game, but in which annotated plans of ``train`` leave theirs after slicing."""
-
 _ROOMS = {0: "kitchen", 2: "livingroom", 3: "bedroom", 4: "bathroom"}
 
 
@@ -249,10 +240,8 @@ Cause = Literal[
     "not possible with it",
     "does not go there",
 ]
-
 READINGS = 200
 """How many states are followed at once. Annotated plans need a handful; the limit bounds the cost of a hostile plan."""
-
 _TREATMENTS: dict[str, tuple[str, str, Property, Property | None]] = {
     "CleanObject": ("sinkbasin", "cleanable", "clean", None),
     "HeatObject": ("microwave", "heatable", "hot", "cold"),

@@ -33,7 +33,6 @@ from housequest.worlds.rooms.render import Frame
 SERVER_PIPE = "AI2THOR_FIFO_SERVER_PIPE_PATH"
 CLIENT_PIPE = "AI2THOR_FIFO_CLIENT_PIPE_PATH"
 """The environment variables with the paths of the pipe that the player writes and of the one that it reads."""
-
 METADATA, ACTION, RGB, DEPTH, CLASSES, IDS, END = 1, 2, 4, 5, 8, 9, 255
 """Types of field."""
 LONGEST = 64_000_000

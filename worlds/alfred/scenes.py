@@ -284,32 +284,14 @@ def numbered_names(ids: Sequence[str]) -> dict[str, str]:
 
 
 _SUNK = 0.04
-
-
 _LEAST = 0.1
-
-
 _LOW = 1.0
-
-
 _LIP = 0.02
-
-
 _TINY = 1e-6
-
-
 _DEEPEST = 0.35
-
-
 _LOFT = 1.3
-
-
 _MATTRESS = 0.1
-
-
 _MOST = 400
-
-
 _SOLID = ("solid", "table")
 
 

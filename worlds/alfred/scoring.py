@@ -32,10 +32,8 @@ from housequest.worlds.base import Metric, Played
 
 TASK_TYPES: tuple[str, ...] = (*HOUSEHOLD_TYPES, "pick_and_place_with_movable_recep")
 """The seven task types."""
-
 Level = Literal["easy", "normal", "hard"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-
 _TREATED: dict[str, Property] = {TYPES["clean"]: "clean", TYPES["heat"]: "hot", TYPES["cool"]: "cold"}
 _EVER = {TYPES["clean"]: "cleaned", TYPES["heat"]: "heated", TYPES["cool"]: "cooled"}
 
@@ -189,13 +187,9 @@ UNWEIGHTED = (
     Metric("gc", "GC", "GC: all conditions met, over all conditions: a ratio of sums, as ALFRED computes it.", _sums),
 )
 """What does not depend on how many actions were taken."""
-
-
 MEAN_CONDITIONS = Metric(
     "mean_gc", "GC, mean of tasks", "GC, mean of tasks: each task counts alike.", _mean(_share_met), main=False
 )
-
-
 METRICS = (
     *UNWEIGHTED,
     Metric(

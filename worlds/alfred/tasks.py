@@ -43,7 +43,6 @@ from housequest.worlds.rooms.room import FAR, Point, Pose
 from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 T = TypeVar("T")
-
 MOVES = ("MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")
 INTERACTIONS = (
     "PickupObject",
@@ -55,7 +54,6 @@ INTERACTIONS = (
     "SliceObject",
 )
 """ALFRED's low-level actions (Shridhar et al. 2020, section 3.1)."""
-
 MOST_ACTIONS = 2_000
 """The longest annotated trajectory of train and valid_seen has 234."""
 _MOST_ANNOTATIONS = 20
@@ -224,10 +222,14 @@ def _kind(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LowAction:
-    """An annotated action; ``target`` is what it acts on, for ``PutObject`` the receptacle, and None for a move."""
+    """An annotated action; ``target`` is what it acts on, for ``PutObject`` the receptacle, and None for a move. As text it is
+    the command for it, if its target has a name."""
 
     name: str
     target: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.target is None else f"{self.name} {self.target}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
-from housequest.worlds.alfred.env import MANUAL, AlfredEnv, Episode, demonstrated, opening
+from housequest.worlds.alfred.env import MANUAL, AlfredEnv, Episode, SkillEnv, demonstrated, demonstrated_skills, opening
+from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.scenes import games_on, scene_at
 from housequest.worlds.alfred.scoring import MEAN_CONDITIONS, METRICS, UNWEIGHTED, AlfredGoal
-from housequest.worlds.alfred.skills import TURNS as TURNS_OF_SKILLS
-from housequest.worlds.alfred.skills import SkillEnv, demonstrated_skills
 from housequest.worlds.alfred.tasks import ListedTrajectory, listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.alfworld.games import (

@@ -28,10 +28,9 @@ from housequest.worlds.alfworld.engine.native import REFUSED
 from housequest.worlds.alfworld.expert import HouseholdExpert, HouseholdExpertMemory, make_expert
 from housequest.worlds.alfworld.games import GAME_FILE, GET_DATA, TRAJECTORY_FILE
 from housequest.worlds.base import Observation
-from housequest.worlds.dropin.batches import BatchEnv, SingleEnv
 from housequest.worlds.dropin.config import setting
 from housequest.worlds.dropin.core import EnvInfos, GameState, Wrapper
-from housequest.worlds.dropin.games import refuse_older
+from housequest.worlds.dropin.games import BatchEnv, SingleEnv, refuse_older
 from housequest.worlds.errors import ConfigurationError, GameError, Unsupported, WorldError, nearest, shown
 from housequest.worlds.household.expert import MAX_FAILED
 from housequest.worlds.household.goals import TASK_TYPES
@@ -50,7 +49,6 @@ _GOAL = "Your task is to: "
 # Searched, not parsed, because there are thousands of files. JSON strings hold no bare quote, so nothing is misread.
 _TYPE = re.compile(rb'"task_type"\s*:\s*"([^"\\]*)"')
 _SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)\b')
-
 NUMBERED_TYPES = dict(enumerate(TASK_TYPES, start=1))
 """What ``env.task_types`` names by number."""
 

@@ -15,16 +15,14 @@ from typing import Any, cast
 from housequest.worlds.alfworld.engine.game import Action, Game, State
 from housequest.worlds.alfworld.engine.native import REFUSED, commands, opening, perform, won
 from housequest.worlds.alfworld.expert import HouseholdExpert, make_expert
-from housequest.worlds.dropin.batches import ShuffledCycle
 from housequest.worlds.dropin.config import read_config, setting
 from housequest.worlds.dropin.core import CommandError
 from housequest.worlds.dropin.env import ExpertPlan, get_environment, step_limit
-from housequest.worlds.dropin.games import loaded, renumbered
+from housequest.worlds.dropin.games import ShuffledCycle, loaded, renumbered
 from housequest.worlds.errors import ConfigurationError, OrderError, nearest, shown
 
 WON = 10.0
 """The reward of every step after which a game is won, as verl-agent has it; all others have 0."""
-
 _KWARGS = ("eval_dataset", "expert_plan")
 _PLACES_KEPT = 64
 _WINS_NOTHING = frozenset({"go", "open", "close", "slice", "use"})

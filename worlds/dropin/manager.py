@@ -20,7 +20,6 @@ from housequest.worlds.errors import ConfigurationError, GameError, OrderError, 
 
 Projection = Callable[[list[str], list[list[str]]], tuple[list[str], Sequence[int]]]
 """Replies and what is possible in each game; the commands in the replies, and for each whether it was written as asked."""
-
 _GOAL = "Your task is to: "
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 _COMMAND = re.compile(r"<action>(.*?)</action>", re.DOTALL)

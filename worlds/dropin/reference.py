@@ -129,7 +129,6 @@ def serve_game(make: Callable[[], Reference] = Reference) -> NoReturn:
 
 
 WORKER = "housequest.worlds.dropin.reference"
-
 _GAMES = 150
 """Games after which a worker is not used again: with each, the planner's library keeps a megabyte or two."""
 

@@ -13,14 +13,12 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from housequest.worlds.dropin import batches, config, core, env, games
+from housequest.worlds.dropin import config, core, env, games
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import alfworld_data
 
 ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"
 """The versions that are stood in for."""
-
-
 _CORE = "EnvInfos Environment EnvInfoMissingError GameState Agent"
 _REGISTERED = "register_game register_games make registry"
 _CONTENTS: tuple[tuple[str, ModuleType, str], ...] = (
@@ -42,12 +40,12 @@ _CONTENTS: tuple[tuple[str, ModuleType, str], ...] = (
     ("textworld.envs.pddl", games, "PddlEnv"),
     ("textworld.envs.wrappers", core, "Filter Limit"),
     ("textworld.envs.wrappers", games, "GenericEnvironment=PddlEnv"),
-    ("textworld.envs.batch", batches, "SyncBatchEnv AsyncBatchEnv=SyncBatchEnv"),
+    ("textworld.envs.batch", games, "SyncBatchEnv AsyncBatchEnv=SyncBatchEnv"),
     ("textworld.gym", core, "Agent=GymAgent"),
-    ("textworld.gym", batches, _REGISTERED),
+    ("textworld.gym", games, _REGISTERED),
     ("textworld.gym.core", core, "Agent=GymAgent"),
-    ("textworld.gym.envs", batches, "TextworldGymEnv=SingleEnv TextworldBatchGymEnv=BatchEnv"),
-    ("textworld.gym.utils", batches, _REGISTERED),
+    ("textworld.gym.envs", games, "TextworldGymEnv=SingleEnv TextworldBatchGymEnv=BatchEnv"),
+    ("textworld.gym.utils", games, _REGISTERED),
 )
 """What each module of the two has: names of ours, or theirs with ours."""
 

@@ -116,8 +116,6 @@ _USES: Mapping[str, tuple[Verb, ...]] = {
     "CAN_OPEN": ("open", "close"),
     "HAS_SWITCH": ("switch on", "switch off"),
 }
-
-
 _PUTS: tuple[Verb, ...] = ("put in", "put on")
 
 
@@ -133,8 +131,6 @@ def possible(moment: Moment, near: frozenset[int]) -> Iterator[Action]:
 
 
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "switch on"]
-
-
 _VERBS: Mapping[SkillVerb, tuple[str | None, Verb | None]] = {
     "find": (None, "walk to"),
     "pick up": ("GRABBABLE", "grab"),
@@ -144,26 +140,16 @@ _VERBS: Mapping[SkillVerb, tuple[str | None, Verb | None]] = {
     "switch on": ("HAS_SWITCH", "switch on"),
 }
 """What each skill needs of a thing, and what it does with it; where something is put down says which of two it is."""
-
-
 TURNS = 30
 """Skills until an episode is lost, as in LoTa-Bench."""
-
-
 FORMS = ("find a THING", "pick up the THING", "put down the THING", "open the THING", "close the THING", "switch on the THING")
-
-
 NO_SKILL = f"This is no skill of this apartment. Skills are: {', '.join(FORMS)}."
-
-
 _LISTS: Mapping[str, tuple[SkillVerb, ...]] = {
     "You can find": ("find",),
     "You can pick up and put down": ("pick up", "put down"),
     "You can open and close": ("open", "close"),
     "You can switch on": ("switch on",),
 }
-
-
 _LIST = re.compile(rf"({'|'.join(_LISTS)}): ([^.\n]*)\.")
 
 

@@ -180,11 +180,7 @@ class _Decision:
 
 
 _SHUT = re.compile(r"The (?P<thing>.+) \d+ is (?:in the (?P<where>.+) \d+, which is )?closed; open (?:that|it) first\.")
-
-
 _FAR = re.compile(r"You are not close to the (?P<thing>.+) \d+; go to it first\.")
-
-
 _SO_ALREADY = re.compile(r"The .+ \d+ is (?:open|closed|on) already\.|You hold the .+ \d+ already\.")
 
 

@@ -22,7 +22,6 @@ MOST_BYTES = 512 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,120}", re.ASCII)
 _DECODER = json.JSONDecoder()
-
 Keys = tuple[str | int, ...]
 """The way to a value through tables and lists."""
 

@@ -18,7 +18,6 @@ Placing = Literal["ON", "INSIDE"]
 """How one thing can be at another."""
 Placed = frozenset[tuple[Placing, int]]
 """What a thing is on or inside of, as ids."""
-
 ROOMS, ROBOT = "Rooms", "character"
 BUILT = frozenset({"ceiling", "ceilings", "characters", "doors", "floor", "floors", "walls"})
 """Categories of what a home is built of: nothing is done with it, and so nobody is told of it."""
@@ -250,11 +249,7 @@ class Changes:
 
 
 Verb = Literal["walk to", "grab", "open", "close", "switch on", "switch off", "put in", "put on"]
-
-
 _STATE = {"open": "OPEN", "close": "CLOSED", "switch on": "ON", "switch off": "OFF"}
-
-
 _OPPOSITE = {"OPEN": "CLOSED", "CLOSED": "OPEN", "ON": "OFF", "OFF": "ON"}
 
 

@@ -74,8 +74,6 @@ switch off THING
 examine THING"""
 """The forms of the commands."""
 NO_COMMAND = f"This is no command. There are: {', '.join(MANUAL.splitlines())}."
-
-
 _LONGEST = 200
 NAME = r"[A-Za-z0-9_-]{1,60} [0-9]{1,6}"
 _COMMAND = re.compile(

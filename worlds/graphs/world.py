@@ -52,8 +52,6 @@ METRICS = (
         _subgoals,
     ),
 )
-
-
 _NAME = "household-graph"
 PUBLISHED = {"train": 250, "test": 100}
 """How many tasks WAH-NL has."""

@@ -346,8 +346,6 @@ def instructions() -> str:
 
 
 _LOTA = "housequest.agent.agents.lota"
-
-
 _VERBS: dict[ActionName, Verb] = {
     "GotoLocation": "find",
     "PickupObject": "pick",
@@ -358,33 +356,15 @@ _VERBS: dict[ActionName, Verb] = {
     "CoolObject": "cool",
     "ToggleObject": "use",
 }
-
-
 _ACTIONS: dict[Verb, ActionName] = {verb: action for action, verb in _VERBS.items()}
 """What a skill means in a plan; opening and closing are implied there."""
-
-
 _VERB = "|".join(VERBS)
-
-
 _SKILL = re.compile(rf"(?:robot\s*:)?\s*(?:\d{{1,3}}\s*[.):])?\s*(?P<verb>{_VERB})\s+(?P<name>.+)", re.IGNORECASE)
-
-
 _NAME = re.compile(r"[a-z]+")
-
-
 _ARTICLES = frozenset({"a", "an", "the"})
-
-
 _BEFORE_PLACES = frozenset({"at", "from", "in", "inside", "into", "on", "onto", "with"})
-
-
 _AFTER_NAMES = frozenset({"and", "beside", "by", "down", "for", "near", "next", "that", "then", "to", "until", "which"})
-
-
 _LONGEST_NAME = 40
-
-
 _MOST_ITEMS = 200
 
 

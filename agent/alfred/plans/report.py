@@ -202,7 +202,6 @@ class PlansReport(Report):
 
 CARD_WIDTH = 12
 """Columns of the names on a card."""
-
 _EVERY: tuple[Column[PlanFigures], ...] = (
     Column("plans", lambda figures: figures.total),
     Column("exact", lambda figures: figures.exact.value, percent),
@@ -214,7 +213,6 @@ _EVERY: tuple[Column[PlanFigures], ...] = (
     Column("carried", lambda figures: figures.executed.value if figures.replanned else None, percent),
 )
 _COLUMNS = {one.heading: one for one in _EVERY}
-
 MEASURES = (
     "reaching: executed on the symbolic model, the plan is never refused and meets the goal; a relaxed measure of our own. "
     "wherever: the same, wherever things lie. conditions: share of the goal's conditions met."

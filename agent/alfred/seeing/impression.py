@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from housequest.agent.alfred.seeing.perception import Detection
 from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
-from housequest.agent.alfred.seeing.state import SeeingState, Spot, gerund
-from housequest.agent.alfred.seeing.targets import Targets
+from housequest.agent.alfred.seeing.state import SeeingState, Spot, Targets, gerund
 from housequest.agent.alfred.seeing.walking import way_to
 from housequest.worlds.alfred.simulator.base import touched
 from housequest.worlds.household.belief import kind

@@ -36,11 +36,9 @@ SIZE = (150, 150)
 SMALL = 100 / 90_000
 """Things that fill less of the picture than this are missed twice as often: 100 pixels of 300 x 300."""
 MOST_MISSED = 0.95
-
 _KINDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
 LOOK_ALIKES: tuple[str, ...] = tuple(_KINDS["look_alikes"]["groups"])
 """Kinds that are taken for one another."""
-
 BLEED = 0.25
 """Where depth jumps by more than this, in metres, a worse depth is a mixture of both sides."""
 _COARSE = 8
@@ -175,38 +173,20 @@ def _masks(frame: Frame) -> Iterator[tuple[str, NDArray[bool_]]]:
 
 
 CLASSES: dict[str, tuple[str, ...]] = {which: tuple(names.split()) for which, names in _KINDS["classes"].items()}
-
-
 LEAST_SCORE = 0.5
-
-
 LARGEST = 2 << 30
-
-
 PICTURE = (300, 300)
 """Columns and rows of ALFRED's pictures, on which ALFWorld's detectors were trained."""
-
-
 _OUTPUTS = 4
-
-
 _LEVELS = 5
-
-
 # How many anchors a place of the picture has tells which they are: those of ALFWorld's detectors, or torchvision's own.
 _ANCHORS = {
     32: ((tuple(4 << power for power in range(8)),) * _LEVELS, ((0.25, 0.5, 1.0, 2.0),) * _LEVELS),
     3: (tuple((32 << level,) for level in range(_LEVELS)), ((0.5, 1.0, 2.0),) * _LEVELS),
 }
-
-
 _ANCHORED, _CLASSIFIED = "rpn.head.cls_logits.weight", "roi_heads.box_predictor.cls_score.weight"
-
-
 Network = Callable[["NDArray[float32]"], "tuple[NDArray[Any], NDArray[Any], NDArray[Any]]"]
 """Labels, scores and masks, (number, 1, height, width) from 0 to 1, of a picture of 3 x height x width from 0 to 1."""
-
-
 Reader = Callable[[Path, int], Network]
 """Reads a network with so many classes from a file. Raises ``ConfigurationError``, or anything at all for a broken file."""
 

@@ -22,17 +22,21 @@ from housequest.agent.alfred.seeing.perception import Percept, Perception
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
 from housequest.agent.alfred.seeing.state import (
     ACTIONS,
+    APART,
+    NEARLY,
+    SAME,
     ErrorMode,
     Heuristics,
     LowLevelAction,
     PolicyStep,
     SeeingState,
     Spot,
+    Targets,
+    apart,
     gerund,
     impossible,
     steps_of,
 )
-from housequest.agent.alfred.seeing.targets import APART, NEARLY, SAME, Targets, apart
 from housequest.agent.alfred.seeing.walking import TILT, Aim, Stand, corners, looked, looks_at, next_move, up_and_down, walking
 from housequest.agent.skills.skill import Done, Failed, Skill
 from housequest.worlds.alfred.simulator.base import VISIBLE
@@ -51,7 +55,6 @@ MOST_WANDERED = 6
 CORNERS = 4
 MOST_THOUGHTS = 200
 """States without an action that a skill may go through; more would be a fault of the policy."""
-
 Chance = Callable[[str, str], float]
 """The prior that one receptacle of the second kind holds a thing of the first."""
 Outcome = LowLevelAction | Done | Failed
@@ -276,14 +279,8 @@ class ActionPolicy:
 
 _BEFORE = 0.8
 """How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres."""
-
-
 _PREPARING = ("go", "look", "explore", "peek", "open")
-
-
 _TURNS = {"RotateRight": 90, "RotateLeft": -90}
-
-
 _TILTS = {"LookDown": TILT, "LookUp": -TILT}
 
 

@@ -23,9 +23,7 @@ from housequest.worlds.rooms.render import field as scale_of
 from housequest.worlds.rooms.room import EYE, Point, Pose
 
 Metres = NDArray[floating[Any]]
-
 N = TypeVar("N", bound="generic")
-
 SIDE = 240
 """Cells along each side of the map."""
 CELL = 0.05
@@ -36,10 +34,8 @@ FAR = 5.0
 """Points further away than this, in metres along the camera's axis, do not count."""
 LOW, HIGH = 0.1, 1.7
 """What has points between these heights, in metres, is in the way of a robot."""
-
 FREE, OBSTACLE = "floor", "obstacle"
 """What is kept of every cell beside the kinds of things: whether floor was seen, and whether something in the way."""
-
 _LAYER = 0.1
 _LAYERS = 32
 _CELLS = SIDE * SIDE

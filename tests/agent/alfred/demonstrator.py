@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from housequest.agent.alfred.seeing.state import skills_of
 from housequest.agent.skills.skill import Skill
+from housequest.worlds.alfred.env import demonstrated_skills
 from housequest.worlds.alfred.model import Plan, PlanStep
-from housequest.worlds.alfred.skills import demonstrated_skills
 from housequest.worlds.alfred.tasks import read_demonstration
 from housequest.worlds.base import Task
 from housequest.worlds.household.goals import APPLIANCES

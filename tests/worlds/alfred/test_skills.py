@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from housequest.worlds.alfred.env import NO_SKILL, demonstrated_skills
 from housequest.worlds.alfred.model import read_plan
-from housequest.worlds.alfred.skills import NO_SKILL, demonstrated_skills
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.base import Env, World
 from housequest.worlds.checking import check_world

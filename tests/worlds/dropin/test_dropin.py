@@ -17,10 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.worlds.dropin import AlfredTWEnv, BatchEnv, get_environment
-from housequest.worlds.dropin.batches import register_game, register_games
 from housequest.worlds.dropin.core import EnvInfos
 from housequest.worlds.dropin.env import AlfredDemangler, AlfredExpert
-from housequest.worlds.dropin.games import start
+from housequest.worlds.dropin.games import register_game, register_games, start
 from housequest.worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, WorldError
 from tests.test_imports import loaded
 from tests.worlds.alfworld.play import BUNDLED, HOUSES, name_of

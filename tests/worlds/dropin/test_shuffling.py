@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.dropin.batches import ShuffledCycle
-from housequest.worlds.dropin.games import renumbered
+from housequest.worlds.dropin.games import ShuffledCycle, renumbered
 from housequest.worlds.errors import ConfigurationError
 from tests.worlds.alfworld.play import HOUSES, any_commands, env_of, loaded, name_of
 

@@ -51,7 +51,6 @@ def whole(kind: str) -> str:
 
 
 Temperature = Literal["Cold", "Hot", "RoomTemp"]
-
 SIZE: Size = (300, 300)
 FIELD = 60.0
 """ALFRED's camera: degrees that it sees from top to bottom."""
@@ -136,8 +135,6 @@ class Treated:
 
 
 NOTHING_TREATED = Treated()
-
-
 _TREATING = {
     ("ToggleObjectOn", "Faucet"): "cleaned",
     ("ToggleObjectOn", "Microwave"): "heated",

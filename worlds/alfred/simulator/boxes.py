@@ -29,8 +29,20 @@ from housequest.worlds.alfred.simulator.base import (
     kind_in,
     nearest,
 )
-from housequest.worlds.alfred.simulator.layout import HAND, Layout, State, begun, box_at, deepest, fixtures, settled, spots
-from housequest.worlds.alfred.simulator.sight import Sight, unhidden, visible
+from housequest.worlds.alfred.simulator.layout import (
+    HAND,
+    Layout,
+    Sight,
+    State,
+    begun,
+    box_at,
+    deepest,
+    fixtures,
+    settled,
+    spots,
+    unhidden,
+    visible,
+)
 from housequest.worlds.errors import WorldError
 from housequest.worlds.errors import nearest as hint
 from housequest.worlds.rooms.room import AHEAD, GRID, Point, Pose

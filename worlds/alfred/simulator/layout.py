@@ -1,22 +1,28 @@
-"""What can change in a simulated household, as a value; what stands where in it, which receptacle is around a point, and where
-on one there is room.
+"""What can change in a simulated household, as a value; what stands where in it, where there is room, and what somebody sees of
+it: the frame, and, without drawing one, which objects stand in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from math import hypot
+from typing import TYPE_CHECKING
 
 from housequest.worlds.alfred.simulator.base import (
     DIRTYABLE,
+    ENCLOSING,
+    FIELD,
     FLOOR,
+    LAMPS,
     MOVABLE,
     NOTHING_TREATED,
+    SIZE,
     SLICES,
     TOGGLEABLE,
+    VISIBLE,
     Lying,
     Scene,
     SimulatedObject,
@@ -24,8 +30,14 @@ from housequest.worlds.alfred.simulator.base import (
     kind_in,
 )
 from housequest.worlds.rooms import stage
-from housequest.worlds.rooms.room import AHEAD, Box, Fixture, Point, Pose, kind_of
-from housequest.worlds.rooms.stage import BOARD
+from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
+from housequest.worlds.rooms.room import AHEAD, Box, Fixture, Holder, Point, Pose, Room, Situation, kind_of
+from housequest.worlds.rooms.stage import BOARD, Part, furniture, inner
+
+if TYPE_CHECKING:
+    from numpy import float64
+    from numpy.typing import NDArray
+
 
 HAND = "hand"
 """Where a thing is that is held."""
@@ -68,9 +80,9 @@ class Layout:
 
     def within(self, id: str) -> Iterator[str]:
         """The ids of all that a receptacle holds, at any depth."""
-        for inner in self.contents.get(id, ()):
-            yield inner
-            yield from self.within(inner)
+        for one in self.contents.get(id, ()):
+            yield one
+            yield from self.within(one)
 
     def moved(self, id: str, at: str, point: Point) -> Layout:
         """The layout with a thing, and what it holds, elsewhere; it lies last in its receptacle."""
@@ -182,26 +194,12 @@ def _object(
 
 
 _BESIDE = 0.12
-
-
 _BELOW = 0.25
-
-
 _ABOVE = 0.6
-
-
 _STEP = 0.06
-
-
 _ARM = 1.6
-
-
 _MOST = 300
-
-
 _SHELF = 0.12
-
-
 _PILES = ("cupboard", "drawer", "basin")
 
 
@@ -298,3 +296,153 @@ def deepest(scene: Scene, at: str, points: Sequence[Point]) -> Point:
 
 def _fixture(scene: Scene, id: str) -> Fixture | None:
     return next((one for one in scene.room.fixtures if scene.ids[one.name] == id), None)
+
+
+LEAST = 8
+"""An object is in the picture if so many of the 90,000 pixels of ALFRED's camera are its own."""
+_GROUND = "floor 1"
+_RAYS = 10
+"""So many rays are cast across and down at an object that is larger in the picture."""
+_NEAR = 0.05
+_REACHED = 0.98
+_LAYOUTS = 64
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A `View` of a state; what is listed is listed once."""
+
+    scene: Scene
+    state: State
+
+    @cached_property
+    def objects(self) -> tuple[SimulatedObject, ...]:
+        return listed(self.scene, self.state)
+
+    @cached_property
+    def visible(self) -> frozenset[str]:
+        return visible(self.scene, self.state)
+
+    def frame(self, size: Size, field: float) -> Frame:
+        """What the camera sees; names are ids. What is held is not in it."""
+        return render(_drawn(self.scene, self.state.layout)[0], _camera(self.scene, self.state.pose, field), size)
+
+
+def visible(scene: Scene, state: State, ids: Iterable[str] | None = None) -> frozenset[str]:
+    """Which of the objects, or of these ``ids``, one sees in ALFRED's picture near enough to act on; what is held counts."""
+    (parts, boxes, owners), pose = _drawn(scene, state.layout), state.pose
+    held = frozenset(state.layout.within(HAND))
+    wanted = owners.keys() if ids is None else set(ids)
+    near = {id: owners[id] for id in wanted if any(apart(pose, parts[part].box) <= VISIBLE for part in owners.get(id, ()))}
+    return frozenset(_shown(boxes, _camera(scene, pose), near)) | (held if ids is None else held & wanted)
+
+
+def unhidden(scene: Scene, state: State, points: Sequence[Point]) -> list[bool]:
+    """For each point, whether it is in ALFRED's picture and nothing is before it."""
+    import numpy as np
+
+    camera = _camera(scene, state.pose)
+    rays = np.array(points, np.float64).reshape(-1, 3) - np.array(camera.eye)
+    u, v, depth = ((rays * np.array(axis)).sum(axis=1) for axis in camera.axes())
+    limit = camera.scale * np.maximum(depth, _NEAR)
+    inside = (depth > _NEAR) & (np.abs(u) <= limit * SIZE[0] / SIZE[1]) & (np.abs(v) <= limit)
+    enters = _crossed(_drawn(scene, state.layout)[1], camera, rays)
+    return [bool(one) for one in inside & ~(enters < _REACHED).any(axis=1)]
+
+
+@lru_cache(maxsize=_LAYOUTS)
+def _drawn(scene: Scene, layout: Layout) -> tuple[tuple[Part, ...], NDArray[float64], Mapping[str, list[int]]]:
+    """The boxes of a layout, those of walls and floor first, also as an array, and the indices of each object's own."""
+    import numpy as np
+
+    names = {**scene.ids, **{one.name: one.id for one in layout.things}}
+    # What lies on the floor is drawn on boards of a receptacle that is not there.
+    furnished = (Part(part.box, part.colour, names.get(part.name or "")) for part in furniture(*_known(scene, layout)))
+    parts, owners = (*inner(scene.room), *furnished), dict[str, list[int]]()
+    for index, part in enumerate(parts):
+        if part.name is not None:
+            owners.setdefault(part.name, []).append(index)
+    return parts, np.array([part.box for part in parts], np.float64).reshape(-1, 2, 3), owners
+
+
+def _camera(scene: Scene, pose: Pose, degrees: float = FIELD) -> Camera:
+    return Camera(Point(pose.x, scene.eye, pose.z), pose.yaw, pose.pitch, field(degrees))
+
+
+def _known(scene: Scene, layout: Layout) -> tuple[Room, Situation]:
+    """The room and its situation as `housequest.worlds.rooms` draws them: everything known, each thing at its own point."""
+    room = scene.room
+    ground = Fixture(_GROUND, room.walls._replace(y0=-0.05, y1=0.0))
+    holders: list[Holder] = []
+    homes: dict[tuple[str, str], Point] = {}
+    for one in (*room.fixtures, ground):
+        id = scene.ids.get(one.name, FLOOR)
+        inside = [layout.thing[thing] for thing in layout.within(id)]
+        homes.update({(thing.name, one.name): thing.point for thing in inside})
+        opens = id in scene.openable and kind_in(id) in ENCLOSING
+        openness = ("open" if id in layout.open else "closed") if opens else "surface"
+        holders.append(Holder(one.name, True, openness, tuple(thing.name for thing in inside)))
+    lit = frozenset(one.name for one in layout.things if one.id in layout.on and kind_in(one.id) in LAMPS)
+    situation = Situation(room.start, None, tuple(holders), None, lit)
+    fixtures = (*room.fixtures, ground) if layout.contents.get(FLOOR) else room.fixtures
+    return replace(room, fixtures=fixtures, homes=homes), situation
+
+
+def _shown(boxes: NDArray[float64], camera: Camera, owners: Mapping[str, list[int]]) -> list[str]:
+    """Which of the objects have at least ``LEAST`` pixels in ALFRED's picture, by rays through some of its pixels."""
+    import numpy as np
+
+    step = 2 * camera.scale / SIZE[1]
+    right, up, ahead = (np.array(axis) for axis in camera.axes())
+    rays: list[NDArray[float64]] = []
+    asked: list[tuple[str, float]] = []
+    for id, own in owners.items():
+        found = _rectangle(boxes[own], camera)
+        if found is not None:
+            columns, rows, weight = found
+            us, vs = (columns + 0.5 - SIZE[0] / 2) * step, (SIZE[1] / 2 - rows - 0.5) * step
+            rays.append((ahead + us[None, :, None] * right + vs[:, None, None] * up).reshape(-1, 3))
+            asked.append((id, weight))
+    if not rays:
+        return []
+    first = _crossed(boxes, camera, np.concatenate(rays)).argmin(axis=1)
+    hits = np.split(first, np.cumsum([len(one) for one in rays])[:-1])
+    return [id for (id, weight), hit in zip(asked, hits, strict=True) if weight * np.isin(hit, owners[id]).sum() >= LEAST]
+
+
+def _rectangle(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float64], NDArray[float64], float] | None:
+    """Columns and rows of pixels that stand for those which boxes may cover, and for how many each stands; None for none."""
+    import numpy as np
+
+    corners = np.stack([boxes[:, [x, y, z], [0, 1, 2]] for x in (0, 1) for y in (0, 1) for z in (0, 1)]) - np.array(camera.eye)
+    u, v, depth = ((corners * np.array(axis)).sum(axis=-1).ravel() for axis in camera.axes())
+    if (depth <= _NEAR).all():
+        return None
+    width, height = SIZE
+    step = 2 * camera.scale / height
+    if (depth <= _NEAR).any():
+        left, right, top, bottom = 0.0, float(width), 0.0, float(height)
+    else:
+        columns, rows = u / depth / step + width / 2, height / 2 - v / depth / step
+        left, right = max(0.0, float(columns.min())), min(float(width), float(columns.max()))
+        top, bottom = max(0.0, float(rows.min())), min(float(height), float(rows.max()))
+    if right <= left or bottom <= top:
+        return None
+    across = np.unique(np.floor(np.linspace(left, right, _RAYS + 2)[1:-1]))
+    down = np.unique(np.floor(np.linspace(top, bottom, _RAYS + 2)[1:-1]))
+    pixels = max(1.0, right - left) * max(1.0, bottom - top)
+    return across, down, pixels / (len(across) * len(down))
+
+
+def _crossed(boxes: NDArray[float64], camera: Camera, rays: NDArray[float64]) -> NDArray[float64]:
+    """For each ray and box, where the ray enters it, infinite where it does not."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = 1 / np.where(rays == 0, 1e-12, rays)
+    near, far = np.full((len(rays), len(boxes)), -np.inf), np.full((len(rays), len(boxes)), np.inf)
+    for axis, eye in enumerate(camera.eye):
+        one, other = ((boxes[:, side, axis] - eye)[None, :] * inverse[:, axis, None] for side in (0, 1))
+        np.maximum(near, np.minimum(one, other), out=near)
+        np.minimum(far, np.maximum(one, other), out=far)
+    return np.where((near <= far) & (near > _NEAR), near, np.inf)

@@ -19,10 +19,7 @@ from housequest.worlds.rooms.room import EYE, Box, Point, Pose
 
 MOST_OBJECTS = 5_000
 _TEMPERATURES = ("Cold", "Hot", "RoomTemp")
-
-
 _ALWAYS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("metadata.json").read_text("utf-8"))
-
 _FLAGS = {
     **{name: name for name in ("pickupable", "receptacle", "openable", "toggleable", "sliceable", "dirtyable")},
     **{"isOpen": "open", "isToggled": "on", "isSliced": "sliced", "isDirty": "dirty"},
