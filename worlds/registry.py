@@ -75,11 +75,8 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
     """
     known = plugins(group)
     if name not in known:
-        gone = (
-            f"The {what} {shown(name)} is not installed here"
-            if is_out(group, name)
-            else f"There is no {what} named {shown(name)}"
-        )
+        is_known = f"The {what} {shown(name)} is not installed here"
+        gone = is_known if is_out(group, name) else f"There is no {what} named {shown(name)}"
         raise ConfigurationError(f"{gone}; known: {', '.join(known) or 'none'}.{nearest(name, tuple(known))}")
     point, *others = _present(group, name)
     for other in others:
@@ -98,16 +95,13 @@ def load_plugin(group: Group, name: str, what: str) -> Any:
 
 
 def _present(group: Group, name: str) -> list[EntryPoint]:
-    """The declarations of ``name`` whose modules are here."""
-    return [point for point in _declared(group).get(name, ()) if not _is_out(point)]
-
-
-def _is_out(point: EntryPoint) -> bool:
-    """Whether the module of ``point`` is not in this tree. Looks at files, since importing costs more."""
-    if _package(point) != _SHIPPED:
-        return False
-    module = _ROOT.joinpath(*point.module.split(".")[1:])
-    return not (module.with_suffix(".py").is_file() or (module / "__init__.py").is_file())
+    """The declarations of ``name`` whose modules are here, as files say, since importing costs more."""
+    found: list[EntryPoint] = []
+    for point in _declared(group).get(name, ()):
+        module = _ROOT.joinpath(*point.module.split(".")[1:])
+        if _package(point) != _SHIPPED or module.with_suffix(".py").is_file() or (module / "__init__.py").is_file():
+            found.append(point)
+    return found
 
 
 def _package(point: EntryPoint) -> str:

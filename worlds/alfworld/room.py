@@ -6,7 +6,12 @@ from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Game, State
 from housequest.worlds.alfworld.engine.pddl import parse_problem
 from housequest.worlds.rooms.furnish import Located, furnish
 from housequest.worlds.rooms.plans import make_up
-from housequest.worlds.rooms.room import FAR, Holder, Point, Pose, Room, Situation, kind_of, read_place, read_point
+from housequest.worlds.rooms.room import Holder, Point, Room, Situation, kind_of, read_place, read_point
+
+_WIDEST = 25.0
+"""No room is wider, in metres."""
+_AROUND = 3.0
+"""Scenery is no more than this far outside of what the receptacles span."""
 
 
 def room_of(problem: str, game: Game) -> Room:
@@ -21,7 +26,10 @@ def room_of(problem: str, game: Game) -> Room:
         if point
     ]
     placed = [poses[place] for place in game.place_of if place != NOWHERE]
-    if start is None or None in placed or len(located) < len(receptacles) or not _is_room(located, placed):
+    xs, zs = ([*(getattr(one.point, axis) for one in located)] for axis in "xz")
+    every = [*zip(xs, zs, strict=True), *((pose.x, pose.z) for pose in placed if pose)]
+    whole = start is not None and None not in placed and len(located) == len(receptacles)
+    if start is None or not whole or not every or max(max(of) - min(of) for of in zip(*every, strict=True)) > _WIDEST:
         return make_up(game.receptacles, game.place_of)
     things = [read_point(id) for id in objects]
     contained = {thing for contents in game.start.contents for thing in contents}
@@ -29,13 +37,14 @@ def room_of(problem: str, game: Game) -> Room:
         Located(name, point)
         for number, (name, point) in enumerate(zip(game.objects, things, strict=True))
         if point and kind_of(name).scenery and number not in contained and number not in game.pickupable
+        if min(xs) - _AROUND <= point.x <= max(xs) + _AROUND and min(zs) - _AROUND <= point.z <= max(zs) + _AROUND
     ]
     homes: dict[tuple[str, str], Point] = {}
     for receptacle, contents in zip(game.receptacles, game.start.contents, strict=True):
         for thing in contents:
             if point := things[thing]:
                 homes[game.objects[thing], receptacle] = point
-    return furnish(located, _within(scenery, located), start, homes)
+    return furnish(located, scenery, start, homes)
 
 
 def situation(game: Game, state: State, room: Room) -> Situation:
@@ -57,19 +66,3 @@ def situation(game: Game, state: State, room: Room) -> Situation:
         None if state.held == NOTHING else game.objects[state.held],
         frozenset(game.objects[thing] for thing in state.lit),
     )
-
-
-_WIDEST = 25.0
-
-
-def _is_room(located: list[Located], poses: list[Pose | None]) -> bool:
-    """Whether the points lie as close together as in a room."""
-    xs = [one.point.x for one in located] + [pose.x for pose in poses if pose]
-    zs = [one.point.z for one in located] + [pose.z for pose in poses if pose]
-    return bool(xs) and max(max(xs) - min(xs), max(zs) - min(zs)) <= _WIDEST <= FAR
-
-
-def _within(scenery: list[Located], located: list[Located]) -> list[Located]:
-    """The scenery that is no more than three metres outside of what the receptacles span."""
-    xs, zs = [one.point.x for one in located], [one.point.z for one in located]
-    return [one for one in scenery if min(xs) - 3 <= one.point.x <= max(xs) + 3 and min(zs) - 3 <= one.point.z <= max(zs) + 3]

@@ -90,7 +90,11 @@ def shortest_way(
         if cost > best[key]:
             continue
         if not estimate:
-            return _unwound(way)
+            steps: list[Step[N, A]] = []
+            while way is not None:
+                steps.append(way.last)
+                way = way.before
+            return tuple(reversed(steps))
         if found > most_states:
             return SearchLimitReached(work)
         for action, more, after in problem.steps(node):
@@ -105,11 +109,3 @@ def shortest_way(
                 further = _Way(Step(node, action, after), way)
                 heapq.heappush(queue, (total + greed * estimate, rank, turn, found, total, estimate, key, after, further))
     return Unsolvable()
-
-
-def _unwound(way: _Way[N, A] | None) -> tuple[Step[N, A], ...]:
-    steps: list[Step[N, A]] = []
-    while way is not None:
-        steps.append(way.last)
-        way = way.before
-    return tuple(reversed(steps))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from housequest.worlds.alfworld.engine.game import PLACEHOLDER, parse_game, read_published
-from housequest.worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
+from housequest.worlds.alfworld.engine.pddl import parse_problem, problem_text
 from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.games import FILE, GAME_FILE, TRAJECTORY_FILE
 from housequest.worlds.errors import ConfigurationError, GameError, shown, unquoted
@@ -97,41 +97,28 @@ def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exporte
         raise GameError(f"{origin}: nothing wins this game, and alfworld leaves such games out.")
     if not isinstance(outcome, Solution):
         raise GameError(f"{origin}: no way to win was found within {outcome.nodes:,} states, so none can be vouched for.")
-    return Exported(
-        folder=f"{_task_name(read)}/trial_{re.sub(r'[^A-Za-z0-9]+', '_', name)}",
-        game=json.dumps({**game, "walkthrough": outcome.commands}).encode(),
-        trajectory=json.dumps(_trajectory(read, name), indent=1).encode(),
-        walkthrough=outcome.commands,
-    )
-
-
-def _types(problem: Problem) -> dict[str, str]:
-    return {hole: kind.removesuffix("type") for hole, kind in problem.types.items()}
-
-
-def _task_name(problem: Problem) -> str:
-    """A folder name like ALFRED's; the last part, the floor plan, is 0 for none."""
-    types = _types(problem)
-    target = types.get("RECEPTACLE") or types.get("LAMP", "")
-    parts = (re.sub(r"[^a-z0-9]", "_", part)[:60] for part in (types["OBJECT"], "none", target))
-    return "-".join((TYPES[problem.form], *parts, "0"))
-
-
-def _trajectory(problem: Problem, name: str) -> dict[str, object]:
-    """The part of a ``traj_data.json`` that alfworld reads."""
-    types = _types(problem)
-    return {
+    types = {hole: kind.removesuffix("type") for hole, kind in read.types.items()}
+    thing, place, lamp = types["OBJECT"], types.get("RECEPTACLE", ""), types.get("LAMP", "")
+    # What alfworld reads of a trajectory. The last part of a folder's name, the floor plan, is 0 for none.
+    trajectory: dict[str, object] = {
         "task_id": f"trial_{name}",
-        "task_type": TYPES[problem.form],
+        "task_type": TYPES[read.form],
         "pddl_params": {
-            "object_target": types["OBJECT"],
-            "parent_target": types.get("RECEPTACLE", ""),
-            "toggle_target": types.get("LAMP", ""),
+            "object_target": thing,
+            "parent_target": place,
+            "toggle_target": lamp,
             "mrecep_target": "",
             "object_sliced": False,
         },
         "turk_annotations": {"anns": []},
     }
+    parts = (re.sub(r"[^a-z0-9]", "_", part)[:60] for part in (thing, "none", place or lamp))
+    return Exported(
+        folder=f"{'-'.join((TYPES[read.form], *parts, '0'))}/trial_{re.sub(r'[^A-Za-z0-9]+', '_', name)}",
+        game=json.dumps({**game, "walkthrough": outcome.commands}).encode(),
+        trajectory=json.dumps(trajectory, indent=1).encode(),
+        walkthrough=outcome.commands,
+    )
 
 
 def write_game(exported: Exported, to: Path, *, force: bool = False) -> Path:
