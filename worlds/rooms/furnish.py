@@ -6,7 +6,7 @@ so that nobody learns from a picture where such a thing lies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
@@ -161,9 +161,14 @@ def furnish(
     """The room of things with coordinates. Each receptacle has a place, or is taken to face the middle."""
     receptacles, scenery = receptacles[:MAX_FIXTURES], scenery[:MAX_FIXTURES]
     stood = frozenset({start.cell, *(one.place.cell for one in receptacles if one.place)})
-    bounds = _bounds([one.point for one in receptacles] + [one.point for one in scenery], stood)
+    cells = [(x * GRID, z * GRID) for x, z in stood]
+    points = [(one.point.x, one.point.z) for one in (*receptacles, *scenery)]
+    xs, zs = zip(*points, *((x + by, z + by) for x, z in cells for by in (-BODY, BODY)), strict=True)
+    bounds = Box(min(xs), 0.0, min(zs), max(xs), WALLS, max(zs)).grown(0.02)
     basins = [one.point for one in receptacles if kind_of(one.name).form == "basin"]
-    scenery = [one for one in scenery if not any(_close(one.point, basin) for basin in basins)]
+    scenery = [
+        one for one in scenery if not any(max(abs(one.point.x - at.x), abs(one.point.z - at.z)) < _NEAR_SINK for at in basins)
+    ]
     fixtures = fitted([_fixture(one, receptacles, bounds, stood) for one in receptacles], stood)
     drawn = [_fixture(one, receptacles, bounds, stood) for one in scenery]
     walls = bounds
@@ -171,29 +176,11 @@ def furnish(
         for box in (one.box, *one.pieces):
             walls = walls.united(box)
     walls = walls._replace(y0=0.0, y1=max(WALLS, walls.y1 + 0.1))
-    floor = walkable(_reach(stood, walls), (*fixtures, *drawn), stood, start.cell)
+    xs, zs = zip(*cells, strict=True)
+    wide, within = Box(min(xs), 0.0, min(zs), max(xs), 0.0, max(zs)).grown(BEYOND + 0.01), walls.grown(-ASIDE)
+    reach = Box(max(wide.x0, within.x0), 0.0, max(wide.z0, within.z0), min(wide.x1, within.x1), 0.0, min(wide.z1, within.z1))
+    floor = walkable(reach, (*fixtures, *drawn), stood, start.cell)
     return Room(walls, tuple(fixtures), tuple(drawn), start, floor, homes)
-
-
-def _close(one: Point, other: Point) -> bool:
-    return abs(one.x - other.x) < _NEAR_SINK and abs(one.z - other.z) < _NEAR_SINK
-
-
-def _bounds(points: Iterable[Point], stood: Iterable[Cell]) -> Box:
-    """The rectangle of all points and of the bodies of those who stand."""
-    xs, zs = [[*(getattr(point, axis) for point in points)] for axis in "xz"]
-    cells = [(x * GRID, z * GRID) for x, z in stood]
-    xs += [x + by for x, _ in cells for by in (-BODY, BODY)]
-    zs += [z + by for _, z in cells for by in (-BODY, BODY)]
-    return Box(min(xs), 0.0, min(zs), max(xs), WALLS, max(zs)).grown(0.02)
-
-
-def _reach(stood: Iterable[Cell], walls: Box) -> Box:
-    """The rectangle of the cells where somebody stands, with ``BEYOND`` more on each side, within the walls."""
-    xs, zs = zip(*stood, strict=True)
-    wide = Box(min(xs) * GRID, 0.0, min(zs) * GRID, max(xs) * GRID, 0.0, max(zs) * GRID).grown(BEYOND + 0.01)
-    within = walls.grown(-ASIDE)
-    return Box(max(wide.x0, within.x0), 0.0, max(wide.z0, within.z0), min(wide.x1, within.x1), 0.0, min(wide.z1, within.z1))
 
 
 def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozenset[Cell]) -> Fixture:
@@ -203,11 +190,9 @@ def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozen
     if one.place and (kind.form == "drawer" or (kind.form == "cupboard" and kind.stands == "wall")):
         front = _in_row(one, one.place, front, others)
     low, high = _upright(kind, point.y, height)
-    if kind.form == "cupboard" and kind.stands == "wall":
-        box = _cupboard(one, others, front, width, depth, low, high)
-    elif kind.stands == "wall":
+    if kind.stands == "wall":
         # The point of what is thin is at the wall, that of a shelf in its middle.
-        box = _box(point.x, point.z, front, width, 2 * depth if depth < _THIN else depth, low, high)
+        depth = 2 * depth if depth < _THIN and kind.form != "cupboard" else depth
     elif kind.stands == "floor" and kind.form != "basin":
         around = [other.point for other in others if other is not one and kind_of(other.name).form != "drawer"]
         turns = (0, 1, 3, 2) if kind.form in ("table", "counter", "solid") and not one.name.startswith(_FACING) else (0,)
@@ -225,7 +210,8 @@ def _fixture(one: Located, others: Sequence[Located], bounds: Box, stood: frozen
             return covered + swallowed + outside + 0.02 * (turn != 0) + 0.2 * (inward not in (None, side))
 
         front = (front + min(turns, key=cost)) % 4
-        box = _box(point.x, point.z, front, width, depth, low, high)
+    if kind.form == "cupboard" and kind.stands == "wall":
+        box = _cupboard(one, others, front, width, depth, low, high)
     else:
         box = _box(point.x, point.z, front, width, depth, low, high)
     if low < 1.2 and high > 0.05:
