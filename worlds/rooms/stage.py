@@ -159,30 +159,22 @@ def inner(room: Room) -> Iterator[Part]:
     x0, y0, z0, x1, y1, z1 = room.walls
     yield Part(Box(x0 - 1, y0 - 1, z0 - 1, x1 + 1, y0, z1 + 1), _FLOOR)
     yield Part(Box(x0 - 1, y1, z0 - 1, x1 + 1, y1 + 1, z1 + 1), _CEILING)
-    for side in range(4):
-        yield Part(_wall(room.walls, side, 1.0), _WALL)
+    yield from (Part(wall, _WALL) for wall in _walls(room.walls, 1.0))
 
 
 def outer(room: Room, near: tuple[Side, ...]) -> Iterator[Part]:
     """Floor and walls, for a camera outside; the walls on the sides ``near`` to it are cut away."""
     x0, y0, z0, x1, _, z1 = room.walls
     yield Part(Box(x0 - 0.08, y0 - 0.08, z0 - 0.08, x1 + 0.08, y0, z1 + 0.08), _FLOOR)
-    for side in range(4):
-        wall = _wall(room.walls, side, 0.08)
+    for side, wall in enumerate(_walls(room.walls, 0.08)):
         yield Part(wall._replace(y1=y0 + 0.05) if side in near else wall, _WALL)
 
 
-def _wall(walls: Box, side: Side, thick: float) -> Box:
-    x0, y0, z0, x1, y1, z1 = walls
-    match side:
-        case 0:
-            return Box(x0 - thick, y0, z1, x1 + thick, y1, z1 + thick)
-        case 2:
-            return Box(x0 - thick, y0, z0 - thick, x1 + thick, y1, z0)
-        case 1:
-            return Box(x1, y0, z0, x1 + thick, y1, z1)
-        case _:
-            return Box(x0 - thick, y0, z0, x0, y1, z1)
+def _walls(room: Box, thick: float) -> tuple[Box, ...]:
+    """The walls on the four sides."""
+    x0, y0, z0, x1, y1, z1 = room
+    north, south = (Box(x0 - thick, y0, z, x1 + thick, y1, z + thick) for z in (z1, z0 - thick))
+    return north, Box(x1, y0, z0, x1 + thick, y1, z1), south._replace(z1=z0), Box(x0 - thick, y0, z0, x0, y1, z1)
 
 
 def furniture(room: Room, situation: Situation, *, pale: bool = False) -> list[Part]:
@@ -241,10 +233,8 @@ def path(cells: tuple[tuple[float, float], ...]) -> Iterator[Part]:
 
 
 def _drawn(room: Room, fixture: Fixture, holder: Holder, situation: Situation, hollows: list[Part]) -> Iterator[Part]:
-    kind = fixture.kind
-    hidden = holder.openness == "closed" or (holder.openness is None and kind.form in ("cupboard", "drawer"))
-    box = fixture.box
-    if hidden:
+    kind, box = fixture.kind, fixture.box
+    if holder.openness == "closed" or (holder.openness is None and kind.form in ("cupboard", "drawer")):
         yield from _closed(fixture)
         return
     dx, dz = AHEAD[fixture.front]
@@ -289,12 +279,8 @@ def _opened(fixture: Fixture, box: Box, door: bool) -> Iterator[Part]:
     match kind.form:
         case "cupboard" | "drawer" | "basin":
             thin = min(BOARD, (x1 - x0) / 4, (z1 - z0) / 4, (y1 - y0) / 4)
-            panels = {
-                3: box._replace(x1=x0 + thin),
-                1: box._replace(x0=x1 - thin),
-                2: box._replace(z1=z0 + thin),
-                0: box._replace(z0=z1 - thin),
-            }
+            panels = {3: box._replace(x1=x0 + thin), 1: box._replace(x0=x1 - thin)}
+            panels |= {2: box._replace(z1=z0 + thin), 0: box._replace(z0=z1 - thin)}
             yield Part(box._replace(y1=y0 + thin), inside, name)
             if kind.form == "cupboard":
                 yield Part(box._replace(y0=y1 - thin), colour, name)
@@ -307,7 +293,9 @@ def _opened(fixture: Fixture, box: Box, door: bool) -> Iterator[Part]:
                 edge = thin / max(wide, 0.05)
                 doors = [box.part(front, at, 0, 1, at + edge, 1, 1 + share) for at in (0.0, 1.0 - edge)]
                 # At the side that is farther from who stands there, so that it hides nothing.
-                yield Part(max(doors, key=lambda one: _away(one, fixture.place)), colour, name)
+                at = fixture.place
+                far = max(doors, key=lambda one: (one.centre.x - at.x) ** 2 + (one.centre.z - at.z) ** 2 if at else 0.0)
+                yield Part(far, colour, name)
         case "table":
             top = min(0.05, (y1 - y0) / 2)
             yield Part(box._replace(y0=y1 - top), colour, name)
@@ -325,11 +313,6 @@ def _opened(fixture: Fixture, box: Box, door: bool) -> Iterator[Part]:
                 yield Part(piece._replace(y1=piece.y1 - top), _mixed(colour, _BASE, 0.7), name)
         case _:
             yield from _shaped(box, front, kind, name)
-
-
-def _away(box: Box, pose: Pose | None) -> float:
-    middle = box.centre
-    return (middle.x - pose.x) ** 2 + (middle.z - pose.z) ** 2 if pose else 0.0
 
 
 def _shaped(box: Box, front: Side, kind: Kind, name: str, *, lit: bool = False) -> Iterator[Part]:
@@ -350,22 +333,17 @@ def _supports(room: Room, fixture: Fixture, things: list[Box]) -> Iterator[Part]
         on = any(piece.grown(0.05).over(thing.centre.x, thing.centre.z) for piece in fixture.boxes)
         if not on or thing.y0 - top > _AIR:
             board = thing.grown(0.12 if counter else 0.06)._replace(y0=max(0.0, thing.y0 - 0.04), y1=thing.y0)
-            boards.append(_to_walls(board, room.walls) if counter else board)
+            # The board of a counter goes on to walls that are near.
+            sides = {"x0": 1, "z0": 1, "x1": -1, "z1": -1}.items() if counter else ()
+            near = {
+                one: at for one, way in sides if way * (getattr(board, one) - (at := getattr(room.walls, one))) < _NEAR_WALL
+            }
+            boards.append(board._replace(**near))
     stood = [pose for one in room.fixtures if (pose := one.place)]
     for board in _joined(boards, stood):
         yield Part(board, kind.colour, name)
         if counter and board.y0 > 0.2:
             yield Part(board.grown(-0.03)._replace(y0=0.0, y1=board.y0), _mixed(kind.colour, _BASE, 0.7), name)
-
-
-def _to_walls(board: Box, walls: Box) -> Box:
-    """A board that goes on to walls that are near."""
-    return board._replace(
-        x0=walls.x0 if board.x0 - walls.x0 < _NEAR_WALL else board.x0,
-        x1=walls.x1 if walls.x1 - board.x1 < _NEAR_WALL else board.x1,
-        z0=walls.z0 if board.z0 - walls.z0 < _NEAR_WALL else board.z0,
-        z1=walls.z1 if walls.z1 - board.z1 < _NEAR_WALL else board.z1,
-    )
 
 
 def _joined(boards: list[Box], stood: list[Pose]) -> list[Box]:
