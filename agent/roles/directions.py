@@ -15,8 +15,7 @@ from difflib import get_close_matches
 from housequest.agent.skills.naming import CALLED, denied_places, kind_of, matches, mentions, named_places, resolve
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, kind
-from housequest.worlds.household.goals import APPLIANCES, Treatment
-from housequest.worlds.household.skills import PLACES
+from housequest.worlds.household.goals import APPLIANCES, PLACES, Treatment
 
 _POLITE = re.compile(
     r"^(?:(?:please|now|then|ok|okay|first|just|and|try to|go and|you (?:should|could|must)|can you|could you)\b[, ]*)+"

@@ -16,7 +16,7 @@ from housequest.worlds.errors import ConfigurationError, WorldError
 from housequest.worlds.paths import alfworld_data, cache_folder, given_path
 
 if TYPE_CHECKING:
-    from housequest.worlds.alfworld.download import Progress
+    from housequest.worlds.alfworld.exchange import Progress
     from housequest.worlds.alfworld.games import SplitReport
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
@@ -61,7 +61,7 @@ def download(
     force: ForceOption = False,
 ) -> None:
     """Fetch ALFWorld's official archives (about 110 MB, 2 GB unpacked), check every game in them, and import them."""
-    from housequest.worlds.alfworld.download import download_archive, official
+    from housequest.worlds.alfworld.exchange import download_archive, official
 
     if source and url:
         raise ConfigurationError("--source and --url both say where to fetch from; give one of them.")
@@ -102,7 +102,7 @@ def export(
 ) -> None:
     """Write a task as a game.tw-pddl that alfworld plays, with a shortest walkthrough. Needs alfworld installed."""
     from housequest.agent.config import check_habits
-    from housequest.worlds.alfworld.houses.export import export_task, write_game
+    from housequest.worlds.alfworld.exchange import export_task, write_game
     from housequest.worlds.alfworld.houses.house import read_habits
     from housequest.worlds.alfworld.world import AlfworldWorld
 
@@ -116,7 +116,7 @@ def export(
 
 def _imported(source: Path, data: Path, force: bool, meter: _Meter) -> bool:
     """Import games and print what was done; return whether something was refused."""
-    from housequest.worlds.alfworld.download import import_games
+    from housequest.worlds.alfworld.exchange import import_games
     from housequest.worlds.alfworld.games import in_order
 
     try:

@@ -29,8 +29,7 @@ from housequest.worlds.alfworld.games import (
 from housequest.worlds.base import CommandKey, Env, Policy, Task, World
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
-from housequest.worlds.household.goals import TYPES
-from housequest.worlds.household.skills import named_skills
+from housequest.worlds.household.goals import TYPES, named_skills
 from housequest.worlds.options import option
 from housequest.worlds.paths import alfworld_data, read_file
 from housequest.worlds.tasks import GoalSource, parse_goal_source

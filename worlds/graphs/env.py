@@ -31,7 +31,7 @@ from housequest.worlds.graphs.text import (
     visible,
     written,
 )
-from housequest.worlds.household.skills import skill_words
+from housequest.worlds.household.goals import skill_words
 
 
 @dataclass(frozen=True, slots=True)

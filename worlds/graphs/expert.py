@@ -18,7 +18,7 @@ from housequest.worlds.graphs.houses import APARTMENT, LYING, ROOM_OF, written_c
 from housequest.worlds.household.belief import Receptacle, by_name, kind
 from housequest.worlds.household.counts import SearchPrior, drawn
 from housequest.worlds.household.expert import Expert, ExpertMemory, Move
-from housequest.worlds.household.skills import skill_words
+from housequest.worlds.household.goals import skill_words
 from housequest.worlds.text import with_article
 
 

@@ -40,7 +40,7 @@ from housequest.agent.alfred.seeing.state import (
 from housequest.agent.alfred.seeing.walking import TILT, Aim, Stand, corners, looked, looks_at, next_move, up_and_down, walking
 from housequest.agent.skills.skill import Done, Failed, Skill
 from housequest.worlds.alfred.simulator.base import VISIBLE
-from housequest.worlds.household.skills import CONTAINERS
+from housequest.worlds.household.goals import CONTAINERS
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
 

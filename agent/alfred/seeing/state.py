@@ -15,7 +15,7 @@ from housequest.agent.alfred.seeing.perception import Percept
 from housequest.agent.alfred.seeing.semantic_map import SemanticMap
 from housequest.agent.alfred.seeing.walking import Aim, Stand, stand_of
 from housequest.agent.skills.skill import Skill
-from housequest.worlds.household.skills import CONTAINERS
+from housequest.worlds.household.goals import CONTAINERS
 from housequest.worlds.options import option
 from housequest.worlds.rooms.room import AHEAD, Pose
 

@@ -12,7 +12,7 @@ from housequest.worlds.alfred.model import read_plan
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.base import Env, World
 from housequest.worlds.checking import check_world
-from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, taking, treating
+from housequest.worlds.household.goals import NamedSkill, named_skills, putting, read_skill, taking, treating
 from housequest.worlds.registry import make_world
 
 

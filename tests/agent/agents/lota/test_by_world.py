@@ -19,7 +19,7 @@ from housequest.agent.evaluation.runs.spec import make_run_spec
 from housequest.agent.models.registry import make_model
 from housequest.worlds.base import World
 from housequest.worlds.errors import Unsupported
-from housequest.worlds.household.skills import putting, taking, treating
+from housequest.worlds.household.goals import putting, taking, treating
 from housequest.worlds.registry import make_world
 from tests.agent.agents.lota.test_lota import Liking
 from tests.backends.knowing import Knowing

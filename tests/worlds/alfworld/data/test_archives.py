@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.download import MAX_TRAJECTORY, import_games
+from housequest.worlds.alfworld.exchange import MAX_TRAJECTORY, import_games
 from housequest.worlds.errors import WorldError
 from tests.worlds.alfworld.samples import HEAT, OLDER, PLACE, encoded, published, unpacked
 

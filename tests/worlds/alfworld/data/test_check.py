@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.worlds.alfworld.download import import_games
+from housequest.worlds.alfworld.exchange import import_games
 from housequest.worlds.alfworld.games import check_data
 from tests.worlds.alfworld.samples import HEAT, OLDER, encoded, published, put, unpacked
 

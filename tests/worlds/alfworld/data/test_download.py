@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.download import Progress, download_archive, import_games, official
+from housequest.worlds.alfworld.exchange import Progress, download_archive, import_games, official
 from housequest.worlds.errors import ConfigurationError, HousequestError, WorldError
 from tests.worlds.alfworld.data.file_server import Answer, FileServer, serve
 

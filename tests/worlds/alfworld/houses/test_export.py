@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from housequest.worlds.alfworld.engine.game import load_game, parse_game, read_published
 from housequest.worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
 from housequest.worlds.alfworld.engine.planner import Solution, plan
-from housequest.worlds.alfworld.houses.export import Exported, Logic, export_game, export_task, installed_logic, write_game
+from housequest.worlds.alfworld.exchange import Exported, Logic, export_game, export_task, installed_logic, write_game
 from housequest.worlds.alfworld.houses.house import make_house
 from housequest.worlds.alfworld.room import room_of
 from housequest.worlds.alfworld.world import AlfworldWorld
