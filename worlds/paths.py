@@ -1,4 +1,4 @@
-"""The user's folders: configuration, data, caches and state.
+"""The user's folders (configuration, data, caches and state), and how files are read and written.
 
 No folder is made until a file is written. ``HOUSEQUEST_HOME`` moves all of them under one folder, for tests and containers.
 """
@@ -9,80 +9,14 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 from housequest.worlds.errors import ConfigurationError, shown, unquoted
 
-Format = Literal["0.2"]
-FORMAT: Format = "0.2"
-
-
-def other_format(content: bytes) -> str | None:
-    """What is wrong with ``content``, a JSON object or an event that begins a record, if it is in another format; else None."""
-    try:
-        entries = cast("object", json.loads(content))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(entries, dict):
-        return None
-    table = cast("dict[str, Any]", entries)
-    if isinstance(table.get("body"), dict):
-        table = table["body"]
-    found = table.get("format", table.get("schema_version"))  # what 0.1 called it
-    if found in (FORMAT, None):
-        return None
-    named = unquoted(str(found))
-    if "format" in table:
-        return f"was written in format {named}, and this version reads {FORMAT}; update housequest, or play it again"
-    return f"was written in format {named} (before {FORMAT}), which this version cannot read; play it again"
-
-
-def read_yaml(path: Path, name: str, largest: int) -> object:
-    """Read the YAML file at ``path``, of at most ``largest`` bytes. Raises ``ConfigurationError``, calling it ``name``."""
-    try:
-        content = read_file(path, largest + 1)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{name} cannot be read: {error}.") from error
-    if len(content) > largest:
-        raise ConfigurationError(f"{name} has more than {largest:,} bytes.")
-    return parse_yaml(content, name)
-
-
-DEEPEST = 50
-"""The deepest nesting; parsing takes time quadratic in it."""
-
-
-def parse_yaml(content: bytes, name: str) -> object:
-    """Parse YAML. Raises ``ConfigurationError``, also for aliases: a few lines of them can fill the memory."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
-
-    safe: Any = YAML(typ="safe", pure=True)
-    depth = 0
-    try:
-        for event in safe.parse(content):
-            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
-            if isinstance(event, AliasEvent):
-                raise ConfigurationError(f"{name} uses YAML anchors and aliases, which are not read; write each thing out.")
-            if depth > DEEPEST:
-                raise ConfigurationError(f"{name} has lists or mappings more than {DEEPEST} deep in one another.")
-        return YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
-        raise ConfigurationError(f"{name} is not valid YAML: {shown(' '.join(str(error).split()), 200)}.") from None
-
-
-_KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
-    (stat.S_ISLNK, "a link"),
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
+_KINDS = {"l": "a link", "d": "a folder", "p": "a pipe", "s": "a socket", "c": "a device", "b": "a device"}
+"""What is no regular file, by the first letter of its mode."""
 _NONBLOCK, _NOCTTY, _NOFOLLOW = (int(getattr(os, name, 0)) for name in ("O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW"))
 """Windows has none of them."""
 
@@ -168,7 +102,7 @@ def refuse_irregular(path: Path, *, writing: bool) -> None:
 
 def _refuse(path: Path, found: os.stat_result, *, writing: bool) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise IrregularFile(path, next((what for is_kind, what in _KINDS if is_kind(found.st_mode)), "something else"))
+        raise IrregularFile(path, _KINDS.get(stat.filemode(found.st_mode)[0], "something else"))
     if writing and found.st_nlink > 1:
         raise IrregularFile(path, "a hard link, of which another file would change too")
 
@@ -230,3 +164,62 @@ def given_path(text: str, variable: str = "") -> Path:
     except RuntimeError:
         way_out = f"set {variable} to a whole path" if variable else "write the whole path"
         raise ConfigurationError(f"{shown(text)} begins with a home that is not known; {way_out}.") from None
+
+
+Format = Literal["0.2"]
+FORMAT: Format = "0.2"
+
+
+def other_format(content: bytes) -> str | None:
+    """What is wrong with ``content``, a JSON object or an event that begins a record, if it is in another format; else None."""
+    try:
+        entries = cast("object", json.loads(content))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(entries, dict):
+        return None
+    table = cast("dict[str, Any]", entries)
+    if isinstance(table.get("body"), dict):
+        table = table["body"]
+    found = table.get("format", table.get("schema_version"))  # what 0.1 called it
+    if found in (FORMAT, None):
+        return None
+    named = unquoted(str(found))
+    if "format" in table:
+        return f"was written in format {named}, and this version reads {FORMAT}; update housequest, or play it again"
+    return f"was written in format {named} (before {FORMAT}), which this version cannot read; play it again"
+
+
+def read_yaml(path: Path, name: str, largest: int) -> object:
+    """Read the YAML file at ``path``, of at most ``largest`` bytes. Raises ``ConfigurationError``, calling it ``name``."""
+    try:
+        content = read_file(path, largest + 1)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{name} cannot be read: {error}.") from error
+    if len(content) > largest:
+        raise ConfigurationError(f"{name} has more than {largest:,} bytes.")
+    return parse_yaml(content, name)
+
+
+DEEPEST = 50
+"""The deepest nesting; parsing takes time quadratic in it."""
+
+
+def parse_yaml(content: bytes, name: str) -> object:
+    """Parse YAML. Raises ``ConfigurationError``, also for aliases: a few lines of them can fill the memory."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.events import AliasEvent, CollectionEndEvent, CollectionStartEvent
+
+    safe: Any = YAML(typ="safe", pure=True)
+    depth = 0
+    try:
+        for event in safe.parse(content):
+            depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+            if isinstance(event, AliasEvent):
+                raise ConfigurationError(f"{name} uses YAML anchors and aliases, which are not read; write each thing out.")
+            if depth > DEEPEST:
+                raise ConfigurationError(f"{name} has lists or mappings more than {DEEPEST} deep in one another.")
+        return YAML(typ="safe", pure=True).load(content)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    except (YAMLError, ValueError, RecursionError, TypeError, AttributeError) as error:
+        raise ConfigurationError(f"{name} is not valid YAML: {shown(' '.join(str(error).split()), 200)}.") from None

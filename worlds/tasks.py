@@ -43,12 +43,8 @@ class EndlessTasks(Sequence[Task], ABC):
     @overload
     def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
     def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
-        if isinstance(index, slice):
-            return tuple(self.made(seed) for seed in range(*index.indices(self.seeds)))
-        seed = index + self.seeds if index < 0 else index
-        if not 0 <= seed < self.seeds:
-            raise IndexError(f"there is no made-up {self.what} {index}")
-        return self.made(seed)
+        seeds = range(self.seeds)[index]
+        return self.made(seeds) if isinstance(seeds, int) else tuple(map(self.made, seeds))
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, Task) and value.split == self.split and self.named(value.id) == value

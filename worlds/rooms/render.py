@@ -287,14 +287,6 @@ def _draw_small(
     nearness[pixel[wins]], faces[pixel[wins]] = near[wins], face[wins]
 
 
-def _away(boxes: NDArray[float64], camera: Camera) -> NDArray[float64]:
-    """How far each plane is from the camera; never nothing, so that the camera is on one side of it."""
-    import numpy as np
-
-    away = boxes - np.array(camera.eye)
-    return np.where(np.abs(away) < _TINY, _TINY, away)
-
-
 def _planes(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float32], NDArray[int64], NDArray[int64]]:
     """For each box, its six planes as factors of u and v and the constant of their nearness, those first through which rays
     enter it; their axes; and through how many rays enter.
@@ -302,7 +294,9 @@ def _planes(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float32], 
     import numpy as np
 
     right, up, ahead = (np.array(axis) for axis in camera.axes())
-    away = _away(boxes, camera)
+    away = boxes - np.array(camera.eye)
+    # Never nothing, so that the camera is on one side of each plane.
+    away = np.where(np.abs(away) < _TINY, _TINY, away)
     if camera.parallel:
         ahead = np.where(np.abs(ahead) < _TINY, _TINY, ahead)
         planes = np.stack(np.broadcast_arrays(right / ahead, up / ahead, -away / ahead), axis=-1)
