@@ -43,8 +43,11 @@ class EndlessTasks(Sequence[Task], ABC):
     @overload
     def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
     def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
-        seeds = range(self.seeds)[index]
-        return self.made(seeds) if isinstance(seeds, int) else tuple(map(self.made, seeds))
+        if isinstance(index, slice):
+            return tuple(map(self.made, range(self.seeds)[index]))
+        if not -self.seeds <= index < self.seeds:
+            raise IndexError(f"there is no made-up {self.what} {index}")
+        return self.made(index % self.seeds)
 
     def __contains__(self, value: object) -> bool:
         return isinstance(value, Task) and value.split == self.split and self.named(value.id) == value
