@@ -265,7 +265,7 @@ class World(ABC):
     pictured: ClassVar[bool] = False
     """Whether its envs show pictures (`Pictured`)."""
     enacts: bool = False
-    """Whether its commands are also carried out in a simulator, for people to watch (`housequest.worlds.household.enacted`)."""
+    """Whether its commands are also carried out in a simulator, for people to watch (`housequest.worlds.env`)."""
     inline: bool = True
     """Whether a step takes milliseconds. If not, steps run in a thread."""
     keys: tuple[CommandKey, ...] = ()

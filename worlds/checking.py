@@ -20,7 +20,6 @@ LONGEST_TEXT = 50_000
 """Characters of an observation at most."""
 _EXPERT_STEPS = 100
 _ODD = ("", "dance wildly", "\0", "\ud800", "look " * 10_000, "..", "\u202elook")
-
 Wrap = Callable[[Env], Env]
 T = TypeVar("T")
 

@@ -15,7 +15,6 @@ from housequest.worlds.errors import ConfigurationError, nearest, shown
 
 Scalar = str | int | float | bool
 T = TypeVar("T")
-
 _TRUTH = {"true": True, "on": True, "yes": True, "1": True, "false": False, "off": False, "no": False, "0": False}
 _MOST = 1_000_000
 

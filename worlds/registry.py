@@ -36,7 +36,6 @@ Group = Literal[
     "housequest.commands",
     "housequest.views",
 ]
-
 _SHIPPED = "housequest"
 _ROOT = Path(__file__).parents[1]
 """The folder of the package ``housequest``."""

@@ -20,10 +20,9 @@ from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
 from housequest.agent.models.base import Image
 from housequest.agent.roles.base import load_prompt
 from housequest.worlds.base import Env, Observation, Pictured, Reach, Reaching, Task, Transition, World
-from housequest.worlds.env import unwrapped
+from housequest.worlds.env import Enacted, Move, enacting, unwrapped
 from housequest.worlds.errors import HousequestError, TaskNotFound, Unsupported, shown
 from housequest.worlds.household.belief import Belief, kind
-from housequest.worlds.household.enacted import Enacted, Move, enacting
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import household, make_world, world_class
 from housequest.worlds.rooms.plans import as_known, make_up

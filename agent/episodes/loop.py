@@ -51,10 +51,9 @@ from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.roles.base import clean, notes_of_model
 from housequest.knowledge.choosing import RuleBudget, RuleSelector, topic_of
 from housequest.worlds.base import Env, Pictured, Step, Task, Transition, World
-from housequest.worlds.env import unwrapped
+from housequest.worlds.env import Enacted, enacting, unwrapped
 from housequest.worlds.errors import GameError, ModelError, Unsupported
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.enacted import Enacted, enacting
 from housequest.worlds.registry import household
 
 R = TypeVar("R")

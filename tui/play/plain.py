@@ -19,8 +19,8 @@ from housequest.tui.episode.state import note_of
 from housequest.tui.play.game import HUMAN, GameConfig, partial_file, record_file
 from housequest.tui.text import TextLayout, TextStyle, cut, plural
 from housequest.worlds.base import Env, World
+from housequest.worlds.env import enacting, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
-from housequest.worlds.household.enacted import enacting, moves_in_words
 
 LONGEST_THOUGHT = 1_200
 

@@ -33,8 +33,8 @@ from housequest.tui.play.state import KEYS, GameView, world_keys
 from housequest.tui.play.viewing import PaneScreen
 from housequest.tui.screens import screen_for
 from housequest.tui.text import printable
+from housequest.worlds.env import enacted_game
 from housequest.worlds.errors import HousequestError
-from housequest.worlds.household.enacted import enacted_game
 
 _TEACHING = {
     "watch": "The agent plays and you watch. space stops it before its next command, t takes over, + and - set the pace.",

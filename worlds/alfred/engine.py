@@ -20,8 +20,7 @@ from housequest.worlds.alfworld.engine.game import Action, Game, GameFile, parse
 from housequest.worlds.alfworld.engine.native import VERSION, NativeEnv, commands
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Step, Task, World
-from housequest.worlds.env import Wrapper
-from housequest.worlds.household.enacted import Divergence, Enacted, Move
+from housequest.worlds.env import Divergence, Enacted, Move, Wrapper
 from housequest.worlds.rooms.room import AHEAD, GRID, Pose, way
 
 _TILT = 15.0

@@ -19,7 +19,6 @@ from housequest.worlds.household.goals import APPLIANCES, KNIVES
 
 MAX_COMMAND = 1_000
 MAX_CHOICES = 6
-
 _PARTS = re.compile(r"\{(\w+)\}")
 _BARE = ("look", "inventory", "help")
 _PATTERNS = dict(zip(_BARE, _BARE, strict=True)) | {form.pattern.partition(" ")[0]: form.pattern for form in COMMANDS.forms}

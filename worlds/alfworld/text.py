@@ -243,7 +243,6 @@ _FORMS: tuple[tuple[str, Callable[[_Reading, re.Match[str]], None]], ...] = (
     (_VIEW.pattern, lambda reading, found: reading.view(found[0])),
 )
 _READERS = [(re.compile(pattern, re.ASCII), read) for pattern, read in _FORMS]
-
 _OBJECT, _RECEPTACLE, _LAMP = (rf"(?P<{part}>[A-Za-z][\w-]{{0,59}})" for part in ("object", "receptacle", "lamp"))
 _WORDINGS = {
     TYPES["place"]: (rf"put a {_OBJECT} in {_RECEPTACLE}", rf"put some {_OBJECT} on {_RECEPTACLE}"),
@@ -346,7 +345,6 @@ def load_counts(path: Path | None = None) -> Counts:
 
 
 _shipped_counts = cache(lambda: read_counts(COUNTS_FILE))
-
 COMMANDS = Commands(
     go="go to {place}",
     take="take {thing} from {place}",

@@ -47,7 +47,7 @@ class Engine(Protocol):
     """
 
     enacts: bool
-    """Whether its envs also carry out their commands in a simulator (`housequest.worlds.household.enacted`)."""
+    """Whether its envs also carry out their commands in a simulator (`housequest.worlds.env`)."""
 
     @property
     def version(self) -> str:

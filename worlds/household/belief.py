@@ -12,8 +12,6 @@ from functools import lru_cache
 from typing import Literal
 
 Openness = Literal["surface", "open", "closed"]
-
-
 Heat = Literal["hot", "cool", "neither"]
 
 

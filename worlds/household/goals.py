@@ -92,10 +92,7 @@ SYNONYMS: dict[str, str] = {said: kind for kind, words in _WORDS["synonyms"].ite
 """What people call things, by the name that the game has for them."""
 KNIVES = ("knife", "butterknife")
 """What slices."""
-
-
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
-
 _SPOKEN: dict[str, str] = {
     **{word.replace("-", ""): word.replace("-", " ") for word in f"{_WORDS['carried']} {_WORDS['places']}".split()},
     "bathtubbasin": "bathtub",

@@ -13,7 +13,6 @@ from typing import Generic, NamedTuple, TypeVar
 
 NEVER = 1 << 30
 """The estimate of what cannot be reached."""
-
 A = TypeVar("A")
 N = TypeVar("N")
 

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from housequest.worlds.household.belief import Belief, Item, Receptacle
 
 T = TypeVar("T", Item, Receptacle)
-
 MAX_TEXT = 50_000
 _MAX_ITEMS = 3_000
 NAME = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"

@@ -24,7 +24,6 @@ from housequest.worlds.rooms.room import AHEAD, EYE, GRID, MAX_CELLS, Box, Fixtu
 
 VERSION = 1
 """Increased whenever a house would get another plan."""
-
 _ISLANDS = ("diningtable", "kitchentable", "coffeetable", "ottoman")
 _ON_TOP = ("sink",)
 """What stands on counters, though pictures of published games know it as a part of one."""
@@ -39,7 +38,6 @@ _DRAWS = 60
 _DRAWERS = 3
 _TURNED = 1.2
 _REACHED = 12
-
 #: A box of a column: name, from and to along the wall, from and to upwards, from and to away from the wall.
 _Local = tuple[str, float, float, float, float, float, float]
 _Placed = tuple[Fixture, bool]

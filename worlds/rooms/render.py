@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 Size = tuple[int, int]
 """Columns and rows of pixels."""
 MAX_PIXELS = 4_000_000
-
 _NEAR = 0.05
 _FAR = 1e3
 _TINY = 1e-7

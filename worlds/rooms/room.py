@@ -26,7 +26,6 @@ EYE = 1.576
 """How high the camera of somebody standing is, in metres."""
 FAR = 50.0
 """Coordinates beyond this are no room's."""
-
 _COUNT = r"(?:_(?P<{0}sign>plus|minus)_)?(?P<{0}>\d{{1,4}})"
 _METRES = r"(?:_(?P<{0}sign>plus|minus)_)?(?P<{0}>\d{{1,4}}_dot_\d{{1,4}})"
 _THING = re.compile(rf"[a-z0-9]+_bar_{'_bar_'.join(map(_METRES.format, 'xyz'))}(?:_bar_\w{{1,60}})?", re.ASCII)
@@ -91,7 +90,6 @@ Form = Literal["solid", "table", "counter", "cupboard", "drawer", "basin"]
 Stands = Literal["floor", "wall", "counter", "anywhere"]
 Colour = tuple[int, int, int]
 Fractions = tuple[float, float, float, float, float, float]
-
 _PALE = 90
 
 

@@ -124,10 +124,8 @@ def holding(box: Box, things: list[tuple[str, Box]]) -> tuple[Box, list[tuple[st
 MAX_BOXES = 6_000
 """Boxes that are drawn; no published game comes near, and a hostile one is cut off."""
 AGENT = "you"
-
 MAX_HOLLOWS = 60
 """Open receptacles that are cut out of what they are built into."""
-
 _SWING = 0.42
 _AIR = 0.06
 _NEAR_WALL = 0.35

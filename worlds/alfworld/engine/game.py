@@ -30,17 +30,14 @@ GRAMMARS = (
     "10da93e13b58e1a6039723f5d4a59ceae7c60772515bfab9fc603bafa7f8ee06",
     "c294eb280206a4428664cdb4e2037e267e86de5b7fa862212718a961513a7de4",
 )
-
 #: Published games have at most 140 kB; allocating a buffer for the largest allowed file would take longer than reading one.
 MAX_FILE = 8_000_000
 _USUAL_FILE = 200_000
 MAX_GOAL = 2_000
 MAX_WALKTHROUGH = 10_000
-
 PLACEHOLDER = "UNKNOWN GOAL."
 """The goal sentence in the grammar that alfworld installs."""
 _PERMANENT = ("openable", "pickupable", "heatable", "coolable", "cleanable", "sliceable", "toggleable")
-
 NOWHERE = -1
 NOTHING = -1
 

@@ -17,10 +17,8 @@ from housequest.worlds.base import Observation, Step, Task
 from housequest.worlds.env import StateEnv
 
 _T = TypeVar("_T")
-
 _action = cache(Action)
 """Actions are few, and many games are played at once: one object for each takes less time and memory than new ones."""
-
 VERSION = "native 1"
 """The engine with its version, for records."""
 REFUSED = "Nothing happens."

@@ -22,14 +22,11 @@ _GOALS: dict[GoalForm, str] = _DOMAIN["goals"]
 PREDICATES: dict[str, tuple[str, ...]] = {name: tuple(kinds.split()) for name, kinds in _DOMAIN["predicates"].items()}
 """The domain's predicates and the kinds of thing each takes. Some steer nothing, but whatever they mention is numbered."""
 KINDS = ("agent", "location", "receptacle", "object", "rtype", "otype")
-
 #: Bounds well above any published game (90 kB, 363 things, 1,144 facts), so that a hostile file stays cheap.
 MAX_TEXT = 2_000_000
 MAX_THINGS = 2_000
 MAX_FACTS = 20_000
-
 Fact = tuple[str, ...]
-
 _HOLES = ("OBJECT", "RECEPTACLE", "LAMP")
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 
