@@ -94,10 +94,15 @@ class AlfworldWorld(World):
     get_data = GET_DATA
 
     def __init__(
-        self, engine: str = _NATIVE, data: Path | None = None, goals: str = "template", habits: Habits | None = None
+        self,
+        engine: str = _NATIVE,
+        data: str | Path | None = None,
+        goals: str = "template",
+        habits: str | Habits | None = None,
     ) -> None:
+        self._habits = read_habits(Path(habits)) if isinstance(habits, str) else habits
         self._goals: GoalSource = parse_goal_source(goals)
-        self._index = games.Index(alfworld_data() if data is None else data)
+        self._index = games.Index(alfworld_data() if data is None else Path(data))
         self._engine = None if engine == _NATIVE else _engine_class(engine)()
         if data is not None and not self._index.there():
             raise ConfigurationError(
@@ -105,17 +110,10 @@ class AlfworldWorld(World):
             )
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self._files: list[Task] = []
-        self._habits = habits
         self._load = lru_cache(_GAMES_KEPT)(_load)
         self.enacts = self._engine is not None and self._engine.enacts
         self.inline = self._engine is None
         self.manual = Path(__file__).with_name("manual.txt").read_text("utf-8").rstrip()
-
-    @classmethod
-    def from_options(cls, options: AlfworldOptions) -> AlfworldWorld:
-        data = None if options.data is None else Path(options.data)
-        habits = None if options.habits is None else read_habits(Path(options.habits))
-        return cls(options.engine, data, options.goals, habits)
 
     @classmethod
     def options_of(cls, engine: str) -> dict[str, str]:

@@ -86,20 +86,19 @@ class Habits:
                 raise ConfigurationError(f"A {thing} cannot lie in the {place} with weight {weight}; give 1 or more.")
         if not places:
             raise ConfigurationError(f"Say where a {thing} lies: at least one receptacle with its weight.")
-        rooms = {
-            name: self._placing(room, thing, places) if thing in room.places else room for name, room in self.rooms.items()
-        }
+        rooms = dict(self.rooms)
+        for name, room in self.rooms.items():
+            if thing in room.places:
+                receptacles, openable = dict(room.receptacles), dict(room.openable)
+                for place in places:
+                    some = {number: weight for number, weight in receptacles.get(place, {}).items() if number}
+                    receptacles[place] = some or {1: 1}
+                    if place not in openable:
+                        openable[place] = next(one.openable[place] for one in self.rooms.values() if place in one.openable)
+                lying = {**room.places, thing: dict(places)}
+                rooms[name] = replace(room, receptacles=receptacles, openable=openable, places=lying)
         accepts = {kind: tuple(sorted({*taken, thing})) if kind in places else taken for kind, taken in self.accepts.items()}
         return replace(self, rooms=rooms, accepts=accepts)
-
-    def _placing(self, room: Room, thing: str, places: Mapping[str, int]) -> Room:
-        receptacles, openable = dict(room.receptacles), dict(room.openable)
-        for place in places:
-            some = {number: weight for number, weight in receptacles.get(place, {}).items() if number}
-            receptacles[place] = some or {1: 1}
-            if place not in openable:
-                openable[place] = next(one.openable[place] for one in self.rooms.values() if place in one.openable)
-        return replace(room, receptacles=receptacles, openable=openable, places={**room.places, thing: dict(places)})
 
     @property
     def digest(self) -> str:
@@ -320,7 +319,10 @@ class _Draft:
         self._find_places()
         self.things = self._things()
         self._nest()
-        self._cool()
+        share = room.cool.get(self.goal.type)
+        for thing in self.things:
+            if share and thing.receptacle.kind == APPLIANCES["cool"] and "coolable" in habits.can.get(thing.kind, ()):
+                thing.cool = dice.happens(share)
 
     def problem(self) -> Problem:
         goal = self.goal
@@ -416,12 +418,6 @@ class _Draft:
                 continue
             if inner_kind in self.habits.accepts.get(outer.receptacle.kind, ()):
                 inner.receptacle, inner.inside = outer.receptacle, outer.id
-
-    def _cool(self) -> None:
-        share = self.room.cool.get(self.goal.type)
-        for thing in self.things:
-            if share and thing.receptacle.kind == APPLIANCES["cool"] and "coolable" in self.habits.can.get(thing.kind, ()):
-                thing.cool = self.dice.happens(share)
 
 
 def _id(kind: str, number: int) -> str:
