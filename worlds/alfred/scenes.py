@@ -35,8 +35,7 @@ from housequest.worlds.alfred.simulator.base import (
 )
 from housequest.worlds.alfred.simulator.layout import box_at, holder
 from housequest.worlds.alfred.tasks import Trajectory
-from housequest.worlds.alfworld.engine.game import Game, State, numbered, read_game
-from housequest.worlds.alfworld.engine.pddl import parse_problem
+from housequest.worlds.alfworld.engine.game import Game, State, numbered, parse_problem, read_game
 from housequest.worlds.alfworld.room import room_of, situation
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import GameError

@@ -35,8 +35,14 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
-from housequest.worlds.alfworld.engine.game import MAX_FILE, PLACEHOLDER, parse_game, read_published
-from housequest.worlds.alfworld.engine.pddl import parse_problem, problem_text
+from housequest.worlds.alfworld.engine.game import (
+    MAX_FILE,
+    PLACEHOLDER,
+    parse_game,
+    parse_problem,
+    problem_text,
+    read_published,
+)
 from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.games import EXAMPLE, FILE, GAME_FILE, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE
 from housequest.worlds.errors import ConfigurationError, GameError, WorldError, shown, unquoted

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Game, State, numbered
-from housequest.worlds.alfworld.engine.pddl import parse_problem
+from housequest.worlds.alfworld.engine.game import NOTHING, NOWHERE, Game, State, numbered, parse_problem
 from housequest.worlds.rooms.furnish import Located, furnish
 from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.room import Holder, Point, Room, Situation, kind_of, read_place, read_point

@@ -17,9 +17,18 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, SupportsIndex, cast
 
-from housequest.worlds.alfworld.engine.game import Action, Game, GameFile, State, load_game, numbered, read_game, read_published
+from housequest.worlds.alfworld.engine.game import (
+    Action,
+    Game,
+    GameFile,
+    State,
+    load_game,
+    numbered,
+    parse_problem,
+    read_game,
+    read_published,
+)
 from housequest.worlds.alfworld.engine.native import NativeEnv
-from housequest.worlds.alfworld.engine.pddl import parse_problem
 from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.games import FILE
 from housequest.worlds.base import Step, Task

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.engine.game import numbered
-from housequest.worlds.alfworld.engine.pddl import parse_problem
+from housequest.worlds.alfworld.engine.game import numbered, parse_problem
 from housequest.worlds.alfworld.room import situation
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.env import StepLimit

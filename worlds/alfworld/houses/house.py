@@ -21,8 +21,7 @@ from random import Random
 from threading import Lock
 from typing import TypeVar, cast, get_args
 
-from housequest.worlds.alfworld.engine.game import Game, parse_game
-from housequest.worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
+from housequest.worlds.alfworld.engine.game import PREDICATES, Fact, Game, Problem, parse_game, problem_text
 from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.games import GENERATED
 from housequest.worlds.alfworld.text import goal_sentences, load_counts

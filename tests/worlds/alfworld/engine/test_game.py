@@ -12,8 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.engine.game import MAX_FILE, MAX_GOAL, Game, load_game, parse_game
-from housequest.worlds.alfworld.engine.pddl import MAX_FACTS, MAX_THINGS
+from housequest.worlds.alfworld.engine.game import MAX_FACTS, MAX_FILE, MAX_GOAL, MAX_THINGS, Game, load_game, parse_game
 from housequest.worlds.errors import GameError
 
 HOUSES = Path(__file__).parents[1] / "golden" / "houses"

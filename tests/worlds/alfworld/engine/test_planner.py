@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.engine.game import Game, State, parse_game
+from housequest.worlds.alfworld.engine.game import PREDICATES, Fact, Game, Problem, State, parse_game, problem_text
 from housequest.worlds.alfworld.engine.native import commands, perform, won
-from housequest.worlds.alfworld.engine.pddl import PREDICATES, Fact, Problem, problem_text
 from housequest.worlds.alfworld.engine.planner import NODES, Solution, plan
 from housequest.worlds.household.goals import GoalForm
 from housequest.worlds.household.planner import SearchLimitReached, Unsolvable

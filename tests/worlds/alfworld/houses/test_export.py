@@ -15,8 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from housequest.worlds.alfworld.engine.game import load_game, parse_game, read_published
-from housequest.worlds.alfworld.engine.pddl import Problem, parse_problem, problem_text
+from housequest.worlds.alfworld.engine.game import Problem, load_game, parse_game, parse_problem, problem_text, read_published
 from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.exchange import Exported, Logic, export_game, export_task, installed_logic, write_game
 from housequest.worlds.alfworld.houses.house import make_house
