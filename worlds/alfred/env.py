@@ -33,7 +33,7 @@ from housequest.worlds.alfred.simulator.base import (
 from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task
 from housequest.worlds.errors import OrderError, Unsupported
-from housequest.worlds.household.skills import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
+from housequest.worlds.household.goals import NamedSkill, named_skills, putting, read_skill, spoken, taking, treating
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import AHEAD, EYE, Holder, Point, Pose, Room, Situation
 
