@@ -24,7 +24,6 @@ from housequest.agent.episodes.events import Event, ModelCall, Proposed, Started
 from housequest.agent.episodes.record import read_episode, whole_prompts
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, episode_name
-from housequest.agent.evaluation.runs.spec import Manifest
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, call_seconds, timings_of
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import reply_message
@@ -37,51 +36,29 @@ _STOPS = {"stop": "stop", "length": "max_tokens", "content_filter": "content_fil
 """How a reply ended, in inspect_ai's words; anything else is ``unknown``."""
 
 _KEPT = {
-    "number",
-    "type",
-    "outcome",
-    "reason",
-    "assisted",
-    "turns",
-    "steps",
-    "refused",
-    "calls",
-    "unreadable",
-    "boundary",
-    "message",
+    *("number", "type", "outcome", "reason", "assisted", "turns", "steps", "refused"),
+    *("calls", "unreadable", "boundary", "message"),
 }
 """Fields of a result that go into a sample's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
-class Prompted:
-    """A call of a model with its whole prompt."""
-
-    called: ModelCall
-    prompt: tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class EpisodeTranscript:
-    """A recorded episode as conversations: its calls and steps by the ids of their events, and the ``chat`` of the player who
-    acts.
+    """A recorded episode as conversations: by the ids of their events its steps, and its calls with their whole prompts.
+
+    ``chat`` is that of the player who acts.
     """
 
     started: Started
-    happened: tuple[tuple[int, Prompted | Stepped], ...]
+    happened: Mapping[int, Stepped | tuple[ModelCall, tuple[Message, ...]]]
     chat: tuple[Message, ...]
-
-    @property
-    def last(self) -> Stepped | None:
-        """The last step, if there was one."""
-        return next((each for _, each in reversed(self.happened) if isinstance(each, Stepped)), None)
 
 
 def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
     """The final branch of the episode in ``events`` as conversations; None if it has no beginning."""
     started: Started | None = None
     by_role: dict[str, tuple[Message, ...]] = {}
-    happened: list[tuple[int, Prompted | Stepped]] = []
+    happened: dict[int, Stepped | tuple[ModelCall, tuple[Message, ...]]] = {}
     asked: str | None = None
     acting: str | None = None
     played: list[Message] = []
@@ -96,23 +73,26 @@ def read_conversations(events: Iterable[Event]) -> EpisodeTranscript | None:
                 asked = called.role
                 prompt = tuple(Message(message.role, message.text) for message in prompts[event.id])
                 by_role[asked] = (*prompt, reply_message(called.reply))
-                happened.append((event.id, Prompted(called, prompt)))
+                happened[event.id] = (called, prompt)
             case Thought() as thought:
                 thoughts.append(thought.text)
             case Proposed():
                 acting = asked or acting
             case Stepped() as step:
-                told = step.observation if step.explanation is None else f"{step.observation} {step.explanation}"
-                played += [Message("assistant", "\n".join([*thoughts, step.command])), Message("user", told)]
+                played += [Message("assistant", "\n".join([*thoughts, step.command])), Message("user", _told(step))]
                 thoughts.clear()
-                happened.append((event.id, step))
+                happened[event.id] = step
             case _:
                 pass
     if started is None:
         return None
     acting = acting or asked
     chat = by_role[acting] if acting is not None else (Message("user", started.opening), *played)
-    return EpisodeTranscript(started, tuple(happened), chat)
+    return EpisodeTranscript(started, happened, chat)
+
+
+def _told(step: Stepped) -> str:
+    return step.observation if step.explanation is None else f"{step.observation} {step.explanation}"
 
 
 def write_inspect_log(run: RunFolder, path: Path) -> int:
@@ -124,9 +104,8 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
         raise ConfigurationError(f"--inspect: {shown(str(path))} should end in {' or '.join(FORMATS)}.")
     if path.is_dir():
         raise ConfigurationError(f"--inspect: {path} is a folder; name a file in it.")
-    manifest = run.manifest()
-    exporter = _Exporter(manifest, run)
-    log = exporter.log(run.results(manifest.tasks))
+    exporter = _Exporter(run)
+    log = exporter.log()
     # Written whole or not at all. The temporary file keeps the extension, which decides the format; nobody can have made it.
     part = path.with_name(f".{token_hex(4)}-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,38 +120,35 @@ def write_inspect_log(run: RunFolder, path: Path) -> int:
 class _Exporter:
     """Converts our records to inspect_ai's; looks its classes up by name, since it may not be installed."""
 
-    def __init__(self, manifest: Manifest, run: RunFolder) -> None:
+    def __init__(self, run: RunFolder) -> None:
         try:
-            self.inspect: Any = importlib.import_module("inspect_ai.log")
-            self._model: Any = importlib.import_module("inspect_ai.model")
-            self._event: Any = importlib.import_module("inspect_ai.event")
-            self._scorer: Any = importlib.import_module("inspect_ai.scorer")
+            modules = [importlib.import_module(f"inspect_ai.{name}") for name in ("log", "model", "event", "scorer")]
         except ImportError as error:
             raise ConfigurationError(
                 f'--inspect needs inspect_ai ({error}); install it with: pip install "housequest[inspect]"'
             ) from None
-        self._manifest = manifest
-        self._run = run
-        config = manifest.configuration
+        self.inspect: Any
+        self.inspect, self._model, self._event, self._scorer = modules
+        self._run, self._manifest = run, run.manifest()
+        config = self._manifest.configuration
         # inspect_ai names a model provider/name.
         self._name = config.model.replace(":", "/", 1) if config.model else "none/none"
-        self._seconds = call_seconds(run)
-        self._timings = timings_of(run, manifest.tasks)
+        self._seconds, self._timings = call_seconds(run), timings_of(run, self._manifest.tasks)
 
-    def log(self, results: Sequence[Result]) -> Any:
+    def log(self) -> Any:
         """The log of the run, with its finished episodes."""
         inspect, manifest = self.inspect, self._manifest
-        finished = {result.task: result for result in results}
+        finished = {result.task: result for result in self._run.results(manifest.tasks)}
         samples = [self._sample(task, finished[task.id]) for task in manifest.tasks if task.id in finished]
+        began = _written(self._run.manifest_file).isoformat(timespec="seconds")
+        index = self._run.index_file
+        ended = _written(index).isoformat(timespec="seconds") if index.exists() else began
         usage = self._total(used for sample in samples for used in sample.model_usage.values())
-        began = _when(self._run.manifest_file)
-        ended = _when(self._run.index_file) if self._run.index_file.exists() else began
+        step = inspect.EvalPlanStep(solver=manifest.configuration.agent, params=manifest.configuration.settings)
         log = inspect.EvalLog(
             status="success" if len(samples) == len(manifest.tasks) else "cancelled",
             eval=self._spec(began),
-            plan=inspect.EvalPlan(
-                steps=[inspect.EvalPlanStep(solver=manifest.configuration.agent, params=manifest.configuration.settings)]
-            ),
+            plan=inspect.EvalPlan(steps=[step]),
             stats=inspect.EvalStats(started_at=began, completed_at=ended, model_usage=usage),
             samples=samples,
         )
@@ -223,74 +199,68 @@ class _Exporter:
         began = ended - timedelta(seconds=timing.wall or timing.model or 0.0)
         happened = self._events(episode, self._seconds.get(episode_name(task), {}), began) if episode else []
         calls = [event for event in happened if event.event == "model"]
-        usage = self._total(event.output.usage for event in calls if event.output.usage is not None)
         about = result.model_dump(include=_KEPT)
         error = self.inspect.EvalError(message=why(about), traceback="", traceback_ansi="")
         score = self._scorer.Score(value=verdict(result.outcome), explanation=why(about))
         # The opening ends with the goal, in most worlds.
         goal, opening = (episode.started.goal, episode.started.opening) if episode else (None, "")
-        last = episode.last if episode else None
+        steps = [each for each in episode.happened.values() if isinstance(each, Stepped)] if episode else []
+        met, conditions = (steps[-1].met, steps[-1].conditions) if steps else (None, None)
+        # Of inspect_ai's kinds of limit none counts turns in which nobody calls a model.
+        turns = self._manifest.configuration.max_turns
+        limit = self.inspect.EvalSampleLimit(type="custom", limit=float(turns))
         return self.inspect.EvalSample(
             id=result.task,
             epoch=1,
             input=opening if goal is None or goal in opening else f"{opening}\n\n{goal}",
             target=SCORER,
-            messages=self._messages(episode.chat) if episode else [],
+            messages=inspect_messages(episode.chat, self._model) if episode else [],
             output=calls[-1].output if calls else self._model.ModelOutput(),
             scores=None if result.assisted else {SCORER: score},
-            metadata={
-                **about,
-                "goal": goal,
-                "conditions_met": last.met if last else None,
-                "conditions": last.conditions if last else None,
-            },
+            metadata={**about, "goal": goal, "conditions_met": met, "conditions": conditions},
             events=happened,
-            model_usage=usage,
+            model_usage=self._total(event.output.usage for event in calls if event.output.usage is not None),
             started_at=began.isoformat(),
             completed_at=ended.isoformat(),
             total_time=timing.wall,
             working_time=timing.model,
             turn_count=result.calls,
             error=error if result.outcome == "error" else None,
-            limit=self._limit(result),
+            limit=limit if result.reason == f"out of turns ({turns})" else None,
         )
-
-    def _limit(self, result: Result) -> Any:
-        """The limit that ended an episode: of inspect_ai's kinds none counts turns in which nobody calls a model."""
-        turns = self._manifest.configuration.max_turns
-        over = result.reason == f"out of turns ({turns})"
-        return self.inspect.EvalSampleLimit(type="custom", limit=float(turns)) if over else None
 
     def _events(self, episode: EpisodeTranscript, seconds: Mapping[int, float], began: datetime) -> list[Any]:
         """The calls and steps of an episode, at times after its beginning."""
         events: list[Any] = []
         passed = 0.0
-        for id, each in episode.happened:
+        for id, each in episode.happened.items():
             start, took = began + timedelta(seconds=passed), seconds.get(id)
-            passed += took or 0.0
             if isinstance(each, Stepped):
-                events.append(self._stepped(id, each, start, passed))
+                events.append(self._stepped(id, each, start, passed + (took or 0.0)))
             else:
-                events.append(self._called(each, start, took, passed))
+                events.append(self._called(*each, start, took, passed))
+            passed += took or 0.0
         return events
 
-    def _called(self, call: Prompted, start: datetime, took: float | None, passed: float) -> Any:
-        called = call.called
+    def _called(self, called: ModelCall, prompt: Sequence[Message], start: datetime, took: float | None, passed: float) -> Any:
         text = reply_message(called.reply).content
         reply = self._model.ChatMessageAssistant(content=text, model=self._name, source="generate")
         choice = self._model.ChatCompletionChoice(message=reply, stop_reason=_STOPS.get(called.finish, "unknown"))
+        read, written = called.prompt_tokens or 0, called.completion_tokens or 0
+        usage = self._model.ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written)
+        usage = None if called.prompt_tokens is called.completion_tokens is None else usage
         return self._event.ModelEvent(
             model=self._name,
             role=called.role,
-            input=self._messages(call.prompt),
+            input=inspect_messages(prompt, self._model),
             tools=[],
             tool_choice="none",
             config=self._model.GenerateConfig(),
-            output=self._model.ModelOutput(model=self._name, choices=[choice], usage=self._usage(called), time=took),
+            output=self._model.ModelOutput(model=self._name, choices=[choice], usage=usage, time=took),
             timestamp=start,
             completed=None if took is None else start + timedelta(seconds=took),
             working_time=took,
-            working_start=passed - (took or 0.0),
+            working_start=passed,
         )
 
     def _stepped(self, id: int, step: Stepped, at: datetime, passed: float) -> Any:
@@ -299,26 +269,16 @@ class _Exporter:
             id=f"step-{id}",
             function="act",
             arguments={"command": step.command},
-            result=step.observation if step.explanation is None else f"{step.observation} {step.explanation}",
+            result=_told(step),
             timestamp=at,
             completed=at,
             working_start=passed,
             metadata={"turn": step.turn, "by": step.by, "accepted": step.accepted},
         )
 
-    def _usage(self, called: ModelCall) -> Any:
-        read, written = called.prompt_tokens, called.completion_tokens
-        if read is None and written is None:
-            return None
-        read, written = read or 0, written or 0
-        return self._model.ModelUsage(input_tokens=read, output_tokens=written, total_tokens=read + written)
-
     def _total(self, usages: Iterable[Any]) -> dict[str, Any]:
         every = list(usages)
         return {self._name: reduce(operator.add, every)} if every else {}
-
-    def _messages(self, chat: Sequence[Message]) -> list[Any]:
-        return inspect_messages(chat, self._model)
 
 
 def verdict(outcome: str) -> str:
@@ -333,15 +293,11 @@ def why(about: Mapping[str, Any]) -> str:
 
 def inspect_messages(chat: Sequence[Message], model: Any) -> list[Any]:
     """A conversation as messages of ``model``, which is inspect_ai's module of that name."""
-    kinds: dict[str, Any] = {
-        "system": model.ChatMessageSystem,
-        "user": model.ChatMessageUser,
-        "assistant": model.ChatMessageAssistant,
-    }
     # The same message in the same place has the same id, so that a log stores it once.
     texts = [f"{place} {said.role} {said.content}" for place, said in enumerate(chat)]
     ids = [sha256(text.encode()).hexdigest()[:22] for text in texts]
-    return [kinds[said.role](content=_content(said, model), id=id) for id, said in zip(ids, chat, strict=True)]
+    kinds = [getattr(model, f"ChatMessage{said.role.capitalize()}") for said in chat]
+    return [kind(content=_content(said, model), id=id) for kind, id, said in zip(kinds, ids, chat, strict=True)]
 
 
 def _content(said: Message, model: Any) -> Any:
@@ -349,11 +305,6 @@ def _content(said: Message, model: Any) -> Any:
         return said.content
     picture = f"data:image/png;base64,{b64encode(said.image.png).decode()}"
     return [model.ContentText(text=said.content), model.ContentImage(image=picture)]
-
-
-def _when(path: Path) -> str:
-    """When a file was last written."""
-    return _written(path).isoformat(timespec="seconds")
 
 
 def _written(path: Path) -> datetime:

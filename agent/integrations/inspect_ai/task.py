@@ -93,38 +93,16 @@ def alfworld(
     an agent of ours, which asks the model by text. All others are the settings of ``housequest eval``. Raises
     ``ConfigurationError``.
     """
+    given = dict(locals())
     by_tools = agent == TOOLS or (agent is None and protocol is None)
-    asked = {"protocol": protocol, "rules": rules, "set": set}
-    if by_tools and (other := [name for name, value in asked.items() if value is not None]):
+    if by_tools and (other := [name for name in ("protocol", "rules", "set") if given[name] is not None]):
         raise ConfigurationError(f"-T {other[0]} is for agents that ask a model by text; name one, such as -T agent=react.")
-    spec = make_run_spec(
-        configure(
-            {
-                "split": split,
-                # Whoever calls tools needs no agent, and what a model is called here says nothing: inspect_ai has it.
-                "agent": "expert" if by_tools else agent,
-                "model": None if by_tools else "openai:inspect_ai",
-                "protocol": protocol,
-                "type": type,
-                "sample": sample,
-                "limit": limit,
-                "goals": goals,
-                "grant": grant,
-                "max_steps": max_steps,
-                "rules": rules,
-                "seed": seed,
-                "set": [set] if isinstance(set, str) else set,
-                "world_option": [world_option] if isinstance(world_option, str) else world_option,
-            }
-        )
-    )
-    return _task_of(spec, by_tools=by_tools)
-
-
-def _task_of(spec: RunSpec, *, by_tools: bool) -> Any:
-    named = {"agent": TOOLS} if by_tools else {}
+    # Whoever calls tools needs no agent, and what a model is called here says nothing: inspect_ai has it.
+    played_by = {"agent": "expert" if by_tools else agent, "model": None if by_tools else "openai:inspect_ai"}
+    lists = {name: [given[name]] for name in ("set", "world_option") if isinstance(given[name], str)}
+    spec = make_run_spec(configure({**given, **played_by, **lists}))
     manifest = spec.manifest.model_dump(mode="json", exclude={"tasks"})
-    manifest["configuration"] |= {**named, "model": None}
+    manifest["configuration"] |= {**({"agent": TOOLS} if by_tools else {}), "model": None}
     games: dict[str, HostedGame] = {}
     return _ai.Task(
         dataset=_dataset.MemoryDataset(
@@ -154,10 +132,6 @@ def _sample_of(task: Task, setup: Setup) -> Any:
 def _sampling(spec: RunSpec) -> dict[str, Any]:
     """How the agent's settings sample: the task's defaults, which flags of inspect_ai replace."""
     return {name: spec.config.settings[name] for name in ("temperature", "max_tokens") if name in spec.config.settings}
-
-
-def _task_in(spec: RunSpec, state: Any) -> Task:
-    return next(task for task in spec.selection.tasks if task.id == state.sample_id)
 
 
 @_scorer.scorer(
@@ -208,21 +182,17 @@ class _Record:
         if isinstance(event, CallTiming):
             return
         self._events.append(event)
-        match event.body:
-            case Ended(outcome="error"):
-                pass  # It becomes an error of the sample, whose score is that of what was played.
-            case Ended():
-                self._keep(self._events)
-            case Started() | Stepped() | TurnSpent() as body:
-                self._keep([*self._events, self._cut_off(event)])
-                if isinstance(body, Stepped) and self._told is not None:
-                    self._told(body)
-            case _:
-                pass
+        body = event.body
+        # An error becomes one of the sample, whose score is that of what was played.
+        if isinstance(body, Ended) and body.outcome != "error":
+            self._keep(self._events)
+        elif isinstance(body, Started | Stepped | TurnSpent):
+            self._keep([*self._events, self._cut_off(event)])
+            if isinstance(body, Stepped) and self._told is not None:
+                self._told(body)
 
     def _keep(self, events: list[Event]) -> None:
-        result = result_of(self._task, events)
-        if result is not None:
+        if (result := result_of(self._task, events)) is not None:
             self._store.set(STORE, result.model_dump(mode="json", exclude_none=True))
 
     def _cut_off(self, last: Event) -> Event:
@@ -244,12 +214,9 @@ class _Commands(CommandTools):
         return command
 
 
-_METHODS = tuple(name for name in vars(CommandTools) if not name.startswith("_"))
-
-
 def _tools(game: HostedGame) -> list[Any]:
-    commands = _Commands()
-    return [_tool.ToolDef(_played_by(game, getattr(commands, name))).as_tool() for name in _METHODS]
+    methods = [getattr(_Commands(), name) for name in vars(CommandTools) if not name.startswith("_")]
+    return [_tool.ToolDef(_played_by(game, method)).as_tool() for method in methods]
 
 
 def _played_by(game: HostedGame, command: Callable[..., str]) -> Any:
@@ -279,10 +246,11 @@ def _possible(game: HostedGame) -> str | None:
 @_ours
 def game_with_tools(spec: RunSpec, games: dict[str, HostedGame]) -> Any:
     """Begins the sample's game and gives the state its tools, for whichever solver plays."""
+    tasks = {task.id: task for task in spec.selection.tasks}
 
     async def solve(state: Any, generate: Any) -> Any:
         del generate
-        task, setup = _task_in(spec, state), spec.setup
+        task, setup = tasks[state.sample_id], spec.setup
         env = await asyncio.to_thread(setup.open, task)
         game = HostedGame(state.uuid, env, setup.episode, None, listener=_Record(task, state.store))
         games[state.uuid] = game
@@ -342,10 +310,11 @@ async def _end(games: dict[str, HostedGame], state: Any) -> None:
 def agent_by_text(spec: RunSpec) -> Any:
     """Plays the sample with an agent of ours, which asks inspect_ai's model."""
     sampling = {} if spec.config.protocol else _sampling(spec)
+    tasks = {task.id: task for task in spec.selection.tasks}
 
     async def solve(state: Any, generate: Any) -> Any:
         del generate
-        task = _task_in(spec, state)
+        task = tasks[state.sample_id]
         # Each epoch samples otherwise, as each repeat of a run does.
         episode = replace(spec.setup.episode, seed=spec.setup.episode.seed + state.epoch - 1)
         setup = replace(spec.setup, episode=episode)

@@ -7,17 +7,21 @@ ignored, and log-probabilities are those of generated tokens.
 from __future__ import annotations
 
 import importlib
+import json
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, cast
 
 import httpx2
 
-from housequest.agent.models.base import Completion, Message, Request, Timing, TokenChoice, Usage
+from housequest.agent.models.base import Completion, Message, Request
+from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_prompt, grammar_for, load_template, too_long
+from housequest.agent.models.openai.redaction import Redactor
+from housequest.agent.models.openai.replies import StreamedReply, read_completion
 from housequest.worlds.workers import Refused
 
 CACHE_MIB = 1_024
@@ -78,16 +82,23 @@ class Xllama:
 
         Once it is cancelled, the result does not matter.
         """
-        reply = _Reply(cancelled, tell)
+        reply = StreamedReply(tell or (lambda _: None))
+
+        def hear(said: Any) -> bool:
+            """Take some pieces; True ends the reply."""
+            for piece in cast("list[object]", said) if isinstance(said, list) else [said]:
+                reply.add(piece)
+            return cancelled.is_set()
+
         body = {**_body(request), "cache_prompt": self._cache}
         try:
             answer = self._server.handle_completions if request.raw else self._server.handle_chat_completions
-            said = answer(body, reply.hear)
+            said = answer(body, hear)
         except (RuntimeError, ValueError) as error:
             raise Refused(f"failed ({error})", "Try again; if it lasts, try another runtime.") from None
         if isinstance(said, dict):
-            reply.hear(said)
-        return reply.whole()
+            hear(said)
+        return _read(reply.whole())
 
     def room(self, messages: Sequence[Message], *, raw: bool) -> int:
         """Tokens of a context beside this prompt, which is written without a template if ``raw``. Raises ``Refused``."""
@@ -130,49 +141,17 @@ def _body(call: Request) -> dict[str, object]:
     return {key: value for key, value in body.items() if value is not None}
 
 
-@dataclass(slots=True)
-class _Reply:
-    """Puts the pieces of a streamed reply together."""
-
-    cancelled: threading.Event
-    tell: Callable[[str], None] | None
-    text: list[str] = field(default_factory=list[str])
-    tokens: list[TokenChoice] = field(default_factory=list[TokenChoice])
-    finish: str = "stop"
-    usage: Any = field(default_factory=dict[str, Any])
-    error: Any = None
-
-    def hear(self, said: Any) -> bool:
-        """Take one piece; True ends the reply."""
-        for piece in cast("list[Any]", said) if isinstance(said, list) else [said]:
-            self._take(piece)
-        if self.tell is not None:
-            self.tell("".join(self.text))
-        return self.cancelled.is_set()
-
-    def _take(self, piece: Any) -> None:
-        if "error" in piece:
-            self.error = piece["error"]
-            return
-        self.usage = piece.get("usage") or self.usage
-        for choice in piece.get("choices", ()):
-            message: Any = choice.get("delta") or choice.get("message") or {}
-            self.text.append(message.get("content") or choice.get("text") or "")
-            self.finish = choice.get("finish_reason") or self.finish
-            logprobs: Any = choice.get("logprobs") or {}
-            for each in logprobs.get("content") or ():
-                others = tuple((other["token"], other["logprob"]) for other in each.get("top_logprobs", ()))
-                self.tokens.append(TokenChoice(each["token"], each["logprob"], others))
-
-    def whole(self) -> Completion:
-        if self.error is not None:
-            if self.error.get("type") == "exceed_context_size_error":
-                raise too_long(self.error.get("n_prompt_tokens"), self.error.get("n_ctx"))
-            said = self.error.get("message", "no reason")
-            raise Refused(f"refused the call ({said})", "Check the model's file and settings.")
-        if self.usage.get("prompt_tokens") == 0:
-            raise empty_prompt()
-        details: Any = self.usage.get("prompt_tokens_details") or {}
-        usage = Usage(self.usage.get("prompt_tokens"), self.usage.get("completion_tokens"))
-        cached = Timing(cached=details.get("cached_tokens"))
-        return Completion("".join(self.text), self.finish, usage, cached, tuple(self.tokens))
+def _read(whole: bytes | None) -> Completion:
+    """The completion of a streamed reply. Raises ``Refused``."""
+    if whole is None:
+        return Completion("", "cancelled")
+    error: Any = json.loads(whole).get("error")
+    if error is not None:
+        if error.get("type") == "exceed_context_size_error":
+            raise too_long(error.get("n_prompt_tokens"), error.get("n_ctx"))
+        said = error.get("message", "no reason")
+        raise Refused(f"refused the call ({said})", "Check the model's file and settings.")
+    completion = read_completion(whole, "", Redactor(PLACEHOLDER))
+    if completion.usage.prompt == 0:
+        raise empty_prompt()
+    return completion

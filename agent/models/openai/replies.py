@@ -194,7 +194,7 @@ class StreamedReply:
         self._said: dict[str, str] = {"content": "", "refusal": ""}
         self._tokens: list[object] = []
         self._last: dict[str, object] = {}
-        """What an event said last of these: an error, why it ended, tokens."""
+        """What an event said last of these: an error, why it ended, usage."""
 
     def take(self, content: bytes) -> None:
         """The next bytes, which may end in the midst of an event."""
@@ -213,12 +213,16 @@ class StreamedReply:
             event: object = json.loads(data)
         except (ValueError, RecursionError):
             raise NotACompletion("answered with a stream whose events are not JSON") from None
+        self.add(event)
+
+    def add(self, event: object) -> None:
+        """The next piece."""
         choice = next(iter(listed(at(event, "choices"))), None)
         told = {"error": at(event, "error"), "usage": at(event, "usage"), "finish": at(choice, "finish_reason")}
         self._last |= {name: value for name, value in told.items() if value}
         self._tokens += listed(at(choice, "logprobs", "content"))
         for name in self._said:
-            part = at(choice, "delta", name)
+            part = at(choice, "delta", name) or (at(choice, "text") if name == "content" else "")
             self._said[name] += part if isinstance(part, str) else ""
         if self._said["content"]:
             self._hear(encodable(self._said["content"]))
