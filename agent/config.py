@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os.path
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -20,19 +19,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from housequest.agent.evaluation.parts import family_named
+from housequest.agent.models.keys import read_configuration
 from housequest.agent.models.registry import is_free
 from housequest.agent.protocols import find_protocol
 from housequest.agent.trust import Demand, FolderFile, Untrusted, counts, demands_of, is_trusted, without
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar, defaults
-from housequest.worlds.paths import config_folder, given_path, read_file
+from housequest.worlds.paths import config_folder, given_path
 from housequest.worlds.registry import DEFAULT_WORLD, make_world, world_names
 
 if TYPE_CHECKING:
     from housequest.worlds.base import World
 
 FILE_NAME = "housequest.toml"
-LARGEST_FILE = 1 << 20
 LONGEST_VALUE = 4_000
 
 PREFIX = "HOUSEQUEST_"
@@ -373,19 +372,10 @@ def _files(folder: Path | None) -> Iterator[SettingsSource]:
 
 
 def _file(path: Path, *, of_folder: bool = False) -> Iterator[SettingsSource]:
-    try:
-        if not path.exists():
-            return
-        content = read_file(path, LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise ConfigurationError(f"{path} is larger than {LARGEST_FILE >> 20} MiB; a configuration is smaller.")
-        values: dict[str, Any] = tomllib.loads(content.decode())
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be read: {error.strerror or type(error).__name__}.") from None
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path} is not UTF-8 text; save it as UTF-8.") from None
-    except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path} is not TOML: {shown(str(error) or 'nested too deeply')}") from None
+    read = read_configuration(path)
+    if read is None:
+        return
+    values, content = read
     if of_folder:
         for key in {*USERS_OWN, "key_env"} & values.keys():
             what = "what the screen's keys do" if key == "keys" else "where keys go"

@@ -6,6 +6,8 @@ The format: github.com/ggml-org/ggml, docs/gguf.md. Little-endian files of versi
 from __future__ import annotations
 
 import struct
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +23,9 @@ LONGEST_ARRAY = 1 << 26
 SAMPLE = 1 << 22
 """Bytes at either end of a file that its fingerprint is made of: reading all of some gigabytes takes longer than a game."""
 
+_CONVERT = (
+    "Models of other formats are converted with llama.cpp's convert_hf_to_gguf.py, or served by an OpenAI-compatible server."
+)
 _CUT_OFF = "ends within its header: it is cut off. Download it again."
 _STRING, _ARRAY = 8, 9
 _PASSED_OVER = 4_096
@@ -45,24 +50,15 @@ def read_header(path: Path) -> Header:
 
     Raises ``ConfigurationError`` for what is missing, is no GGUF file, is cut off, or holds a vocabulary and no weights.
     """
-    try:
-        with open_file(path) as file:
-            return _Reader(path, file, path.stat().st_size).header()
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
-        way_out = "Name a GGUF file as llama:/path/to/model.gguf."
-        raise ConfigurationError(f"{shown(str(path), 200)} cannot be read: {reason}. {way_out}") from None
+    with _opened(path, "", "Name a GGUF file as llama:/path/to/model.gguf.") as file:
+        return _Reader(path, file, _CONVERT).header()
 
 
 def check_adapter(path: Path, model: Header) -> None:
     """Raise ``ConfigurationError`` unless ``path`` holds a LoRA adapter for a model of this architecture."""
     way_out = "Name one that was made for this model: ?lora=FILE; `housequest train` makes one."
-    try:
-        with open_file(path) as file:
-            _, values = _Reader(path, file, path.stat().st_size, way_out).entries()
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
-        raise ConfigurationError(f"The adapter {shown(str(path), 200)} cannot be read: {reason}. {way_out}") from None
+    with _opened(path, "The adapter ", way_out) as file:
+        _, values = _Reader(path, file, way_out).entries()
     if values.get("general.type") != "adapter":
         raise ConfigurationError(f"{shown(str(path), 200)} is not an adapter. {way_out}")
     if (made_for := values.get("general.architecture")) != model.architecture:
@@ -88,18 +84,21 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-_CONVERT = (
-    "Models of other formats are converted with llama.cpp's convert_hf_to_gguf.py, or served by an OpenAI-compatible server."
-)
+@contextmanager
+def _opened(path: Path, what: str, way_out: str) -> Generator[BinaryIO]:
+    try:
+        with open_file(path) as file:
+            yield file
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
+        raise ConfigurationError(f"{what}{shown(str(path), 200)} cannot be read: {reason}. {way_out}") from None
 
 
 class _Reader:
     """Reads values from an untrusted file; nothing is read or skipped beyond its end."""
 
-    def __init__(self, path: Path, file: BinaryIO, size: int, otherwise: str = _CONVERT) -> None:
-        self._path = path
-        self._file = file
-        self._left = size
+    def __init__(self, path: Path, file: BinaryIO, otherwise: str) -> None:
+        self._path, self._file, self._left = path, file, path.stat().st_size
         self._otherwise = otherwise
         """What to do about a file of another format."""
 

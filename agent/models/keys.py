@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown
@@ -38,6 +39,7 @@ LONGEST_KEY = 8_000
 MOST_AT_ONCE = 10_000
 LARGEST_FILE = 1 << 20
 
+_SETTINGS = ("key_env", "concurrency")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{2,45}\]")
 _ADDRESS = re.compile(r"((?P<scheme>https?)://)?(?P<host>\[[^\]]*\]|[^:\[\]/@]+)(:(?P<port>\d{1,5}))?")
@@ -184,24 +186,31 @@ def _host(name: str) -> str:
     return name.rpartition("://")[2].rpartition(":")[0]
 
 
+def read_configuration(file: Path) -> tuple[dict[str, Any], bytes] | None:
+    """A configuration file's values and its bytes; None where there is no file. Raises ``ConfigurationError``."""
+    try:
+        if not file.exists():
+            return None
+        content = read_file(file, LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 20} MiB; a configuration is smaller.")
+        return tomllib.loads(content.decode()), content
+    except OSError as error:
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror or type(error).__name__}.") from None
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{file} is not UTF-8 text; save it as UTF-8.") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{file} is not TOML: {shown(str(error) or 'nested too deeply')}") from None
+
+
 def load_keys(file: Path | None = None) -> KeyRing:
     """The key ring of the user's own configuration (``file`` for another place); empty where there is no file.
 
     Raises ``ConfigurationError`` for a damaged file or table.
     """
-    import tomllib
-
     file = config_folder() / "housequest.toml" if file is None else file
-    try:
-        if not file.exists():
-            return KeyRing()
-        content = read_file(file, LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise ConfigurationError(f"{file} is larger than {LARGEST_FILE >> 20} MiB; that is too large for a configuration.")
-        table = tomllib.loads(content.decode())
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{file} cannot be read: {_reason(error)}.") from None
-    endpoints = table.get("endpoints", {})
+    read = read_configuration(file)
+    endpoints: object = read[0].get("endpoints", {}) if read is not None else {}
     if not isinstance(endpoints, dict):
         raise ConfigurationError(f'{file}: endpoints is not a table; write [endpoints."host:port"] above key_env = "NAME".')
     variables: dict[str, str] = {}
@@ -215,36 +224,23 @@ def load_keys(file: Path | None = None) -> KeyRing:
             way_out = 'write it like [endpoints."models.example.org:443"] or [endpoints."http://models.example.org:8000"]'
             raise ConfigurationError(f"{where} is not a host with its port; {way_out}.")
         bound = f"{scheme}{'://' if scheme else ''}{match['host']}:{port}"
-        fields = _fields(where, entry)
+        if not isinstance(entry, dict):
+            raise ConfigurationError(f'{where} is not a table; write key_env = "NAME" below it.')
+        fields = cast("dict[str, object]", entry)
+        for unknown in fields.keys() - {*_SETTINGS}:
+            suggestion = nearest(unknown, _SETTINGS) or f" Known: {', '.join(_SETTINGS)}."
+            raise ConfigurationError(f"{where} has no setting {shown(unknown)}.{suggestion}")
+        if not fields:
+            raise ConfigurationError(f'{where} is empty; write key_env = "NAME" below it, or take it out.')
         if "key_env" in fields:
             variables[bound] = _variable(where, bound, fields["key_env"])
         if "concurrency" in fields:
-            most = fields["concurrency"]
+            most = limits[bound] = cast("int", fields["concurrency"])
             if type(most) is not int or not 1 <= most <= MOST_AT_ONCE:
-                complaint = f"{shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}"
-                raise ConfigurationError(f"{where} concurrency: {complaint}.")
-            limits[bound] = most
+                raise ConfigurationError(
+                    f"{where} concurrency: {shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}."
+                )
     return KeyRing(variables, limits)
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or type(error).__name__
-    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else f"it is not TOML ({error})"[:200]
-
-
-def _fields(where: str, entry: object) -> Mapping[str, object]:
-    """The settings of one ``host:port``."""
-    if not isinstance(entry, dict):
-        raise ConfigurationError(f'{where} is not a table; write key_env = "NAME" below it.')
-    fields = cast("dict[str, object]", entry)
-    known = ("key_env", "concurrency")
-    for unknown in fields.keys() - set(known):
-        suggestion = nearest(unknown, known) or f" Known: {', '.join(known)}."
-        raise ConfigurationError(f"{where} has no setting {shown(unknown)}.{suggestion}")
-    if not fields:
-        raise ConfigurationError(f'{where} is empty; write key_env = "NAME" below it, or take it out.')
-    return fields
 
 
 def _variable(where: str, bound: str, variable: object) -> str:
