@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from housequest.agent.agents.reasoner_actor.demonstrations import plan_of, planned
-from housequest.agent.models.builtin.vocabulary import PIECE, Vocabulary
+from housequest.agent.models.builtin.network import PIECE, Vocabulary
 from housequest.agent.roles import brief
 from housequest.agent.training import goal_wordings, wordings
 from housequest.agent.training.demonstrations import TrainingSample, demonstrate, plans, wrong_goal

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from housequest.agent.models.builtin.network import FORMAT, Shape
-from housequest.agent.models.builtin.vocabulary import Vocabulary
+from housequest.agent.models.builtin.network import FORMAT, Shape, Vocabulary
 from housequest.agent.training.corpus import CorpusPart, composition, load_vocabulary
 from housequest.agent.training.loop import Learner, Schedule, averaged, by_shares, shuffled, stream, train_network
 from housequest.agent.training.network import TorchNetwork

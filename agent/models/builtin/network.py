@@ -1,7 +1,7 @@
-"""The built-in model's file, and its forward pass in NumPy, for any number of sequences at once, with cached keys and values.
+"""The built-in model's file, its vocabulary, and its forward pass in NumPy, for any number of sequences at once.
 
 The network is a llama (RMSNorm, rotary positions, SwiGLU, tied embeddings) of about a million weights. At this size the
-overhead of NumPy counts, so query, key and value are one product, and so are gate and up.
+overhead of NumPy counts, so query, key and value are one product, and so are gate and up. Keys and values are cached.
 
 What is computed for a token has the same bytes whatever is read beside it. BLAS may add the floats of a larger product in
 another order, so no product has a shape that depends on the other sequences: those with weights are of `_TILE` tokens, the last
@@ -10,13 +10,13 @@ filled up with zeros; those with keys and values are of one sequence's own lengt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from housequest.agent.models.builtin.vocabulary import Vocabulary
 from housequest.agent.networks.file import WeightsFormat
 from housequest.agent.networks.layers import Floats, layer_sizes, normed, silu
 
@@ -26,6 +26,16 @@ BLOCK = 32
 _TILE = 2
 
 SHIPPED = Path(__file__).with_name("weights") / "builtin.weights"
+
+USER, REPLY, END, SYSTEM, SPELL, UNKNOWN = "<user>", "<reply>", "<end>", "<system>", "<spell>", "<unknown>"
+SPECIAL = (USER, REPLY, END, SYSTEM, SPELL, UNKNOWN)
+PIECE = "#"
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789'"
+MARKS = '\n.,:;!?-/()"%&'
+LONGEST_TEXT = 20_000
+
+_TOKEN = re.compile(r"\n|[a-z]+:|[a-z]+ [0-9]{1,3}(?![0-9a-z])|[a-z]+(?:'[a-z]+)?|[0-9]+|\S", re.ASCII)
+_GLUED = frozenset(".,:;!?%)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +198,80 @@ def _rotated(x: Floats, cos: Floats, sin: Floats) -> Floats:
     half = x.shape[-1] // 2
     first, second = x[..., :half], x[..., half:]
     return np.concatenate((first * cos - second * sin, second * cos + first * sin), -1)
+
+
+class Vocabulary:
+    """The tokenizer: words, objects with their numbers, and pieces of words for everything else.
+
+    ``words`` are known words, labels (``goal:``), names with numbers (``mug 2``) and pieces of words (``#ing``), in small
+    letters. A name such as ``mug 2`` is one token, because a small model confuses names made of two. Text is lowercased, and
+    unknown words are spelt by the longest pieces that are known, which begin with ``#``; letters always are. Decoded text is
+    canonical: one space between words, none before a full stop.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        letters = (f"{PIECE}{letter}" for letter in LETTERS)
+        self.tokens: tuple[str, ...] = tuple(dict.fromkeys((*SPECIAL, *MARKS, *letters, *words)))
+        self._ids = {token: id for id, token in enumerate(self.tokens)}
+        self._longest = max(len(token) for token in self.tokens if token.startswith(PIECE)) - len(PIECE)
+        self.user, self.reply, self.end, self.system, self.spell, self.unknown = (self._ids[name] for name in SPECIAL)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def id(self, token: str) -> int:
+        """The number of a known token."""
+        return self._ids[token]
+
+    def encode(self, text: str, spelt: Container[str] = ()) -> list[int]:
+        """The tokens of ``text``, of which at most ``LONGEST_TEXT`` characters are read. The words ``spelt`` are taken for
+        unknown.
+        """
+        found: list[int] = []
+        for token in _TOKEN.findall(text[:LONGEST_TEXT].lower()):
+            (self._spell if token in spelt else self._add)(token, found)
+        return found
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The canonical text of tokens; special ones have none."""
+        parts: list[str] = []
+        bare = True  # at the beginning of a line
+        for token in (self.tokens[id] for id in ids):
+            if token == SPELL:
+                parts.append("" if bare else " ")
+            elif token in SPECIAL:
+                continue
+            elif token == "\n" or token.startswith(PIECE):
+                parts.append(token.removeprefix(PIECE))
+            else:
+                word = token.capitalize() if bare and token.endswith(":") else token
+                parts.append(word if bare or token in _GLUED else f" {word}")
+            bare = token == "\n"
+        return "".join(parts)
+
+    def _add(self, piece: str, found: list[int]) -> None:
+        known = self._ids.get(piece)
+        if known is not None:
+            found.append(known)
+        elif len(piece) > 1 and piece[-1] == ":":
+            self._add(piece[:-1], found)
+            found.append(self._ids[":"])
+        elif " " in piece:
+            for part in piece.split(" "):
+                self._add(part, found)
+        elif piece.isascii() and piece[0].isalnum():
+            self._spell(piece, found)
+        else:
+            found.append(self.unknown)
+
+    def _spell(self, word: str, found: list[int]) -> None:
+        found.append(self.spell)
+        rest = word[:40]
+        while rest:
+            lengths = range(min(len(rest), self._longest), 0, -1)
+            length = next(length for length in lengths if f"{PIECE}{rest[:length]}" in self._ids)
+            found.append(self._ids[f"{PIECE}{rest[:length]}"])
+            rest = rest[length:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.models.builtin.vocabulary import LONGEST_TEXT, SPECIAL, Vocabulary
+from housequest.agent.models.builtin.network import LONGEST_TEXT, SPECIAL, Vocabulary
 from tests.agent.models.builtin.tiny import WORDS
 
 KNOWN = Vocabulary(WORDS)
