@@ -75,11 +75,10 @@ class TaskDrawer:
 
     def __init__(self, served: ServedTasks) -> None:
         self._served = served
-        endless = len(served.world.tasks(served.split)) > MANY
-        self._tasks = () if endless else select(served.world, served.split, served.types).tasks
+        every = served.world.tasks(served.split)
+        served.types_among(every)  # refuses an unknown type before a client connects
+        self._tasks = () if len(every) > MANY else select(served.world, served.split, served.types).tasks
         self._drawn_from = sorted(self._tasks, key=lambda task: task.id)
-        if endless:
-            served.types_among(served.world.tasks(served.split))  # refuses an unknown type before a client connects
 
     def __str__(self) -> str:
         return "tasks without end" if not self._tasks else f"{len(self._tasks):,} tasks"
@@ -103,12 +102,9 @@ class Session:
     """One client's episodes, one after the other. Calls at once are carried out one after the other."""
 
     def __init__(self, number: int, served: ServedTasks, tasks: TaskDrawer, opening: asyncio.Lock) -> None:
-        self.number = number
-        self.state = SessionState()
+        self.number, self.state = number, SessionState()
         self.last: TextObservation | None = None
-        self._served = served
-        self._tasks = tasks
-        self._opening = opening
+        self._served, self._tasks, self._opening = served, tasks, opening
         self._turn = asyncio.Lock()
         self._env: Env | None = None
         self._ended = False
@@ -151,7 +147,7 @@ class Session:
                 return await self._told(self._env, step, reward=None)
 
         # Shielded: a client that leaves meanwhile leaves nothing half done.
-        return await asyncio.shield(asyncio.create_task(begin()))
+        return await asyncio.shield(begin())
 
     async def step(self, command: str) -> TextObservation:
         """Play ``command``, any text at all. Raises ``OrderError`` outside an episode, and ``ConfigurationError``."""
@@ -168,7 +164,7 @@ class Session:
                 return await self._told(env, step, reward=float(step.won))
 
         # Only where the world is slow can a client leave meanwhile.
-        return await (play() if self._served.world.inline else asyncio.shield(asyncio.create_task(play())))
+        return await (play() if self._served.world.inline else asyncio.shield(play()))
 
     async def close(self) -> None:
         """End the episode, if there is one, and play no other."""
@@ -206,8 +202,7 @@ class Sessions:
     """The sessions of a server. Use it in an ``async with``, which ends them all."""
 
     def __init__(self, served: ServedTasks) -> None:
-        self.served = served
-        self.tasks = TaskDrawer(served)
+        self.served, self.tasks = served, TaskDrawer(served)
         self._open: dict[int, Session] = {}
         self._kept: dict[int, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
@@ -237,10 +232,9 @@ class Sessions:
 
     def keep(self, session: Session) -> None:
         """Let clients find this session by its number, until nobody has used it for long."""
-        loop = asyncio.get_running_loop()
         if (before := self._kept.get(session.number)) is not None:
             before.cancel()
-        self._kept[session.number] = loop.call_later(self.served.idle, self._expire, session.number)
+        self._kept[session.number] = asyncio.get_running_loop().call_later(self.served.idle, self._expire, session.number)
 
     def used(self, number: int) -> Session:
         """The kept session with this number. Raises ``ConfigurationError``."""

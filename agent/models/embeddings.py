@@ -146,13 +146,14 @@ Embedder = EndpointEmbedder | LocalEmbedder
 
 def make_embedder(name: str, calls: CallOptions | None = None) -> Embedder:
     """Make the embedding model ``name``; nothing is called or loaded yet. Raises ``ConfigurationError``."""
-    kind, _, rest = name.partition(":")
-    if kind == "local" and rest.strip():
-        return LocalEmbedder(rest.strip())
-    if kind == "openai":
-        return EndpointEmbedder(read_openai_name(rest.strip()), calls or CallOptions())
-    forms = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
-    raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {forms}.")
+    match name.partition(":"):
+        case "local", _, folder if folder.strip():
+            return LocalEmbedder(folder.strip())
+        case "openai", _, served:
+            return EndpointEmbedder(read_openai_name(served.strip()), calls or CallOptions())
+        case _:
+            forms = "openai:NAME, openai:NAME@http://HOST:PORT/v1 or local:FOLDER"
+            raise ConfigurationError(f"There is no embedding model {shown(name, 80)}. Name one as {forms}.")
 
 
 def model_alone(name: str) -> str:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,11 +43,8 @@ class LlamaModel(Model):
     """
 
     def __init__(self, path: Path, options: LlamaOptions, *, name: str, timeout: float = 60.0, attended: bool = False) -> None:
-        self._path = path
-        self._options = options
-        self.name = name
-        self._timeout = timeout
-        self._attended = attended
+        self._path, self._options, self.name = path, options, name
+        self._timeout, self._attended = timeout, attended
         self._process: Worker | None = None
         self._starts = STARTS
         self._header: Header | None = None
@@ -62,16 +60,10 @@ class LlamaModel(Model):
         which floats are added.
         """
         options = self._options
-        return Capabilities(
-            completions=True,
-            log_probabilities=True,
-            scoring=options.runtime == "llama-cpp-python",
-            choices=True,
-            schema=True,
-            grammar=True,
-            bias=True,
-            deterministic=options.slots == 1 and not options.cache and options.gpu_layers == 0,
-        )
+        scores = options.runtime == "llama-cpp-python"
+        alike = options.slots == 1 and not options.cache and options.gpu_layers == 0
+        everything = dict.fromkeys(("completions", "log_probabilities", "choices", "schema", "grammar", "bias"), True)
+        return Capabilities(**everything, scoring=scores, deterministic=alike)
 
     async def holding(self) -> Capabilities:
         """Those, and whether it has a chat template. Raises ``ConfigurationError`` for what is no model's file."""
@@ -132,6 +124,7 @@ class LlamaModel(Model):
 
     async def _ask(self, messages: Sequence[Message], asked: Mapping[str, object]) -> Any:
         whole = json.dumps({**asked, "messages": [asdict(message) for message in messages]}, ensure_ascii=False)
+        hear = partial(setattr, self, "heard")
         self._bind_loop()
         async with self._slots:
             process = await self._running()
@@ -145,7 +138,7 @@ class LlamaModel(Model):
                 await asyncio.wrap_future(process.ready())
                 self.heard = ""
                 async with asyncio.timeout(self._timeout):
-                    return await asyncio.wrap_future(process.ask(json.loads(encodable(whole)), self._hear))
+                    return await asyncio.wrap_future(process.ask(json.loads(encodable(whole)), hear))
             except TimeoutError:
                 way_out = "Give it longer with --timeout SECONDS, or use a smaller model or fewer slots."
                 raise self._failure(f"did not answer within {self._timeout:g} seconds", way_out) from None
@@ -153,9 +146,6 @@ class LlamaModel(Model):
                 raise self._error(error) from None
             finally:
                 self.heard = ""
-
-    def _hear(self, said: str) -> None:
-        self.heard = said
 
     def _bind_loop(self) -> None:
         loop = asyncio.get_running_loop()
@@ -187,9 +177,8 @@ class LlamaModel(Model):
     def _error(self, error: Refused | WorkerError) -> ModelError:
         if isinstance(error, Refused):
             return self._failure(str(error), error.way_out, fatal=error.fatal, overflow=error.overflow)
-        return self._failure(
-            f"is gone: its process {error}", "It is started again with the next call; a smaller context takes less memory."
-        )
+        way_out = "It is started again with the next call; a smaller context takes less memory."
+        return self._failure(f"is gone: its process {error}", way_out)
 
     def _failure(self, what: str, way_out: str, *, fatal: bool = False, overflow: bool = False) -> ModelError:
         failure = printable_line(what, 400)
