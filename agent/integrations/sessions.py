@@ -117,10 +117,7 @@ class Session:
         place: int | None = None,
         episode_id: str | None = None,
     ) -> TextObservation:
-        """Begin an episode: with a ``task`` by name or ``place``, or one that ``seed`` draws.
-
-        Raises ``ConfigurationError`` and ``GameError``.
-        """
+        """Begin an episode: a ``task`` by name or ``place``, or one that ``seed`` draws. Raises ``HousequestError``."""
         if seed is not None and task is not None:
             raise ConfigurationError("Name a task or have one drawn: leave out task or seed.")
         named = task is not None or place is not None

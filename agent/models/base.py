@@ -122,7 +122,6 @@ class Scores:
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
-    """The sum; None if a part is unknown."""
     known = list(counts)
     return None if None in known else sum(count for count in known if count is not None)
 
@@ -245,17 +244,11 @@ class Model(Protocol):
         raise Unsupported(f"{self.name} does not score given texts; use an agent that only needs replies.")
 
     async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:  # noqa: ARG002
-        """How many tokens its context leaves after this prompt, counted by its own tokenizer; None if it does not tell.
-
-        With ``raw`` the prompt is that of a raw request (`Request`).
-        """
+        """How many tokens its context leaves after this prompt, by its own tokenizer; None if it does not tell."""
         return None
 
     async def check_alive(self) -> Completion | None:
-        """The answer to one short question, to find out whether the model is down or only one call failed.
-
-        None if it has nothing to ask. Raises ``ModelError``.
-        """
+        """The answer to one short question, to find out if the model is down; None if there is none. Raises ``ModelError``."""
         return None
 
     async def runtime(self) -> str:

@@ -41,10 +41,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class ModelReport:
-    """A model's plain reply, the abilities that were tried, and the demands that every model must meet.
-
-    ``runtime`` is what ran it on this machine; "" for a model elsewhere.
-    """
+    """A model's plain reply, the abilities tried, the demands on every model, and what ran it on this machine."""
 
     reply: Completion
     abilities: tuple[Finding, ...]
@@ -95,7 +92,6 @@ async def check_model(model: Model) -> ModelReport:
 
 
 async def _met(what: str, trial: Awaitable[str]) -> Finding:
-    """The demand ``what``; ``trial`` says what is wrong, or nothing."""
     try:
         wrong = await trial
     except HousequestError as error:

@@ -40,10 +40,7 @@ Vector = tuple[float, ...]
 
 
 class EndpointEmbedder:
-    """An embedding model behind an OpenAI-compatible endpoint.
-
-    A call that failed is tried again as `OpenAIModel` does, without holding other calls back.
-    """
+    """An embedding model behind an OpenAI-compatible endpoint, called as `OpenAIModel` is without holding calls back."""
 
     def __init__(self, served: EndpointName, calls: CallOptions) -> None:
         self._model = served.model
@@ -60,7 +57,6 @@ class EndpointEmbedder:
         return vectors
 
     async def _batch(self, clients: Clients, texts: Sequence[str]) -> list[Vector]:
-        """The vectors of one call, by as many attempts as it takes. Raises ``ModelError``."""
         given = [encodable(text[:LONGEST_TEXT]) or " " for text in texts]
         body = {"input": given, "model": self._model, "encoding_format": "float"}
         attempts = Attempts(self._server.calls)
@@ -83,7 +79,6 @@ class EndpointEmbedder:
 
 
 def _read(answer: Response, number: int) -> list[Vector] | Failure:
-    """The vectors for so many texts."""
     try:
         entries = listed(at(answer.json(), "data"))
         found: dict[object, Vector] = {}

@@ -91,10 +91,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Form:
-    """A text in ``parts``: fixed texts, and values with their names. Its JSON is an object with these names.
-
-    A role is held to one; so is each kind of command.
-    """
+    """A text in ``parts``: fixed texts, and values with their names. Its JSON is an object with these names."""
 
     parts: tuple[str | tuple[str, Value], ...]
 
@@ -246,13 +243,11 @@ def _text(said: object) -> str:
 
 
 def _joined(texts: Sequence[str | None]) -> str | None:
-    """All of them; None where one is missing."""
     known = [text for text in texts if text is not None]
     return "".join(known) if len(known) == len(texts) else None
 
 
 def _named(name: str, part: Value, said: object) -> str | None:
-    """The text of what is ``said`` under a name in a JSON object."""
     text = _written(part, said)
     return NO_THOUGHT if text is None and name == THOUGHT and isinstance(said, str) else text
 

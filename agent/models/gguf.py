@@ -46,10 +46,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Read the header of the model at ``path``.
-
-    Raises ``ConfigurationError`` for what is missing, is no GGUF file, is cut off, or holds a vocabulary and no weights.
-    """
+    """Read the header of the model at ``path``. Raises ``ConfigurationError`` for what is none or has no weights."""
     with _opened(path, "", "Name a GGUF file as llama:/path/to/model.gguf.") as file:
         return _Reader(path, file, _CONVERT).header()
 

@@ -48,11 +48,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where an OpenAI-compatible server answers.
-
-    ``url`` is what ``/chat/completions`` is appended to, without a trailing slash. ``address`` is ``host:port``, always with
-    the port.
-    """
+    """Where an OpenAI-compatible server answers: the ``url`` before ``/chat/completions``, and its ``host:port``."""
 
     url: str
     address: str
@@ -91,10 +87,7 @@ class Endpoint:
 
 
 def parse_endpoint(url: str) -> Endpoint:
-    """Read a base URL such as ``http://127.0.0.1:8000/v1``.
-
-    Raises ``ConfigurationError``, which never repeats the URL: there may be a password in it.
-    """
+    """Read a base URL. Raises ``ConfigurationError``, which never repeats the URL: there may be a password in it."""
     way_out = "Write the server's base address, for example openai:NAME@http://127.0.0.1:8000/v1."
     if len(url) > LONGEST_URL or not (url.isascii() and url.isprintable()) or set(url) & set(' \\"<>'):
         raise ConfigurationError(f"The model's address is not a plain URL. {way_out}")
@@ -157,10 +150,7 @@ class KeyRing:
             )
 
     def key(self, endpoint: Endpoint) -> str:
-        """The key to send to ``endpoint``, or the placeholder where no key belongs to it.
-
-        Raises ``ConfigurationError`` where one belongs to it and is not set, or cannot be sent, or only over https.
-        """
+        """The key to send to ``endpoint``, or the placeholder where none belongs to it. Raises ``ConfigurationError``."""
         self.check_private(endpoint)
         variable = self.variable(endpoint)
         if variable is None:
@@ -182,7 +172,6 @@ class KeyRing:
 
 
 def _host(name: str) -> str:
-    """The host of ``scheme://host:port`` or ``host:port``."""
     return name.rpartition("://")[2].rpartition(":")[0]
 
 
@@ -204,10 +193,7 @@ def read_configuration(file: Path) -> tuple[dict[str, Any], bytes] | None:
 
 
 def load_keys(file: Path | None = None) -> KeyRing:
-    """The key ring of the user's own configuration (``file`` for another place); empty where there is no file.
-
-    Raises ``ConfigurationError`` for a damaged file or table.
-    """
+    """The key ring of the user's own configuration; empty where there is no file. Raises ``ConfigurationError``."""
     file = config_folder() / "housequest.toml" if file is None else file
     read = read_configuration(file)
     endpoints: object = read[0].get("endpoints", {}) if read is not None else {}

@@ -9,10 +9,7 @@ from pathlib import Path
 
 
 def processors(root: Path = Path("/")) -> int:
-    """The processors that this process may use, by its affinity and by the quotas of its control groups; at least 1.
-
-    ``root`` is where ``proc`` and ``sys`` are (https://docs.kernel.org/admin-guide/cgroup-v2.html, cpu.max).
-    """
+    """The processors that this process may use, by its affinity and by the quotas of its control groups; at least 1."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min([cores, *map(math.ceil, _quotas(root))]))
 
@@ -38,7 +35,6 @@ def _quota(group: Path) -> Iterator[float]:
 
 
 def _lines(file: Path) -> list[str]:
-    """The lines of ``file``; none where there is no such file, as on other systems."""
     try:
         return file.read_text("ascii", "replace").splitlines()
     except OSError:

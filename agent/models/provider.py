@@ -74,10 +74,7 @@ class ModelProvider(ABC):
         return None
 
     def elsewhere(self, rest: str) -> str | None:
-        """Where prompts go and with which key, in words; None if the model runs on this machine.
-
-        Raises ``ConfigurationError`` if they may not go there.
-        """
+        """Where prompts go and with which key; None for this machine. Raises ``ConfigurationError`` if they may not."""
         del rest
         return None
 

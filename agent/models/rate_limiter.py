@@ -60,10 +60,7 @@ class Limiter(ABC):
 
     @abstractmethod
     async def enter(self, call: Call, *, first: bool = False) -> None:
-        """Wait until an attempt at ``call`` is admitted, ``first`` before all that are waiting; follow it by one ``leave``.
-
-        Raises what the limiter was closed with.
-        """
+        """Wait until an attempt is admitted, ``first`` before all that wait. Raises what the limiter was closed with."""
 
     @abstractmethod
     def leave(self, call: Call, verdict: Verdict, wait: float = 0.0) -> None:
@@ -88,10 +85,7 @@ class Limiter(ABC):
 
 
 class RateLimiter(Limiter):
-    """Admits calls in the order in which they came; belongs to the event loop that uses it.
-
-    ``most`` is a limit of the user's own, None for none.
-    """
+    """Admits calls of one event loop in the order in which they came; ``most`` is a limit of the user's own."""
 
     def __init__(self, most: int | None = None) -> None:
         super().__init__()

@@ -57,7 +57,6 @@ def model_forms() -> str:
 
 
 def _forms(kind: str) -> tuple[str, ...]:
-    """How models of ``kind`` are named; a provider that cannot be used still has its name."""
     try:
         return provider(kind).forms
     except ConfigurationError:
@@ -91,10 +90,7 @@ def make_model(
     attended: bool = False,
     limiter: Limiter | None = None,
 ) -> Model:
-    """Make the model ``name``; nothing is called yet. The other arguments are those of `CallOptions`.
-
-    Raises ``ConfigurationError``.
-    """
+    """Make the model ``name``, which is called as `CallOptions` say. Raises ``ConfigurationError``."""
     parsed = parse_model(name)
     if not (math.isfinite(timeout) and timeout > 0):
         raise ConfigurationError(f"A time limit of {timeout} seconds allows no call; give a number above 0.")
@@ -105,28 +101,19 @@ def make_model(
 
 
 def destination(name: str) -> str | None:
-    """Where the model's prompts go if that is another machine, and which key goes along, in words; None for one that runs here.
-
-    Raises ``ConfigurationError``.
-    """
+    """Where the model's prompts go and with which key, in words; None for one that runs here. Raises ``ConfigurationError``."""
     parsed = parse_model(name)
     return parsed.provider.elsewhere(parsed.rest)
 
 
 def computes(name: str) -> str | None:
-    """With what of this machine the model computes, in a sentence; None where there is nothing to say.
-
-    Raises ``ConfigurationError``.
-    """
+    """With what of this machine the model computes, in a sentence, if that is to be said. Raises ``ConfigurationError``."""
     parsed = parse_model(name)
     return parsed.provider.computes(parsed.rest)
 
 
 def portable_name(name: str) -> str:
-    """A model's name without host and folder, which are a machine's own, and with all that its replies depend on.
-
-    Raises ``ConfigurationError``, also where what runs the model is not installed.
-    """
+    """A model's name without host and folder, with all that its replies depend on. Raises ``ConfigurationError``."""
     parsed = parse_model(name)
     return str(ModelName(parsed.kind, parsed.provider.portable(parsed.rest)))
 

@@ -67,10 +67,7 @@ class ReplyRule:
 
 
 class ScriptedModel(Model):
-    """A model whose replies are a pure function of the conversation. Words count as tokens.
-
-    With ``images`` it takes pictures, without looking at them.
-    """
+    """A model whose replies are a pure function of the conversation; words count as tokens, pictures are not looked at."""
 
     def __init__(self, rules: Sequence[ReplyRule], *, name: str, images: bool = False) -> None:
         self._rules = tuple(rules)

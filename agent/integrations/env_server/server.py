@@ -94,10 +94,7 @@ class _AgentGymStep(_Named):
 
 
 async def serve(served: ServedTasks, host: str, port: int, announce: Callable[[str], None]) -> None:
-    """Serve clients until interrupted; ``announce`` is called with the address.
-
-    ``port`` 0 takes a free one. Raises ``ConfigurationError`` if the address is not available.
-    """
+    """Serve clients until interrupted, and ``announce`` the address. Raises ``ConfigurationError`` if it is not available."""
     shown_host = f"[{host}]" if ":" in host else host
     async with Sessions(served) as sessions:
         server = EnvServer(sessions)

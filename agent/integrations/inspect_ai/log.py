@@ -45,10 +45,7 @@ _KEPT = {
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTranscript:
-    """A recorded episode as conversations: by the ids of their events its steps, and its calls with their whole prompts.
-
-    ``chat`` is that of the player who acts.
-    """
+    """A recorded episode: its steps and its calls with their prompts by the ids of their events, and the chat of who acts."""
 
     started: Started
     happened: Mapping[int, Stepped | tuple[ModelCall, tuple[Message, ...]]]
@@ -97,10 +94,7 @@ def _told(step: Stepped) -> str:
 
 
 def write_inspect_log(run: RunFolder, path: Path) -> int:
-    """Write the finished episodes of ``run`` to ``path``, in the format of its extension; returns how many.
-
-    Raises ``ConfigurationError`` for another extension, without the extra, and for a run that cannot be read.
-    """
+    """Write the finished episodes of ``run`` to ``path``, by its extension; returns how many. Raises ``ConfigurationError``."""
     if path.suffix not in FORMATS:
         raise ConfigurationError(f"--inspect: {shown(str(path))} should end in {' or '.join(FORMATS)}.")
     if path.is_dir():
@@ -231,7 +225,6 @@ class _Exporter:
         )
 
     def _events(self, episode: EpisodeTranscript, seconds: Mapping[int, float], began: datetime) -> list[Any]:
-        """The calls and steps of an episode, at times after its beginning."""
         events: list[Any] = []
         passed = 0.0
         for id, each in episode.happened.items():
@@ -265,7 +258,6 @@ class _Exporter:
         )
 
     def _stepped(self, id: int, step: Stepped, at: datetime, passed: float) -> Any:
-        """A command as a call of a tool. What was refused is no error of the tool, which says so."""
         return self._event.ToolEvent(
             id=f"step-{id}",
             function="act",

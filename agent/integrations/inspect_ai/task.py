@@ -208,8 +208,6 @@ class _Record:
 
 
 class _Commands(CommandTools):
-    """Says the command that a tool means."""
-
     def _play(self, command: str) -> str:
         return command
 
@@ -237,7 +235,6 @@ def _answer(game: HostedGame, result: CommandResult) -> str:
 
 
 def _possible(game: HostedGame) -> str | None:
-    """The admissible commands where they are granted."""
     listed = game.turn.admissible if game.turn is not None else None
     return None if listed is None else f"Possible now: {', '.join(listed)}."
 
@@ -339,7 +336,6 @@ def agent_by_text(spec: RunSpec) -> Any:
 
 
 def _tell(step: Stepped) -> None:
-    """A step for people who read the log."""
     shown = {"turn": step.turn, "command": step.command, "observation": step.observation, "accepted": step.accepted}
     _log.transcript().info(shown, source="housequest")
 

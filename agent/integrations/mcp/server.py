@@ -209,7 +209,6 @@ def _client(context: CallContext) -> str | None:
 
 
 async def _reported(answer: Awaitable[T]) -> T:
-    """Give a client the answer, or the message of its own mistake; of any other failure only that it happened."""
     try:
         return await answer
     except HousequestError as error:
@@ -217,10 +216,7 @@ async def _reported(answer: Awaitable[T]) -> T:
 
 
 async def serve_http(options: HostOptions, port: int, announce: Callable[[str], None], *, patience: int = PATIENCE) -> None:
-    """Serve clients of this machine over streamable HTTP until interrupted; ``announce`` is called with the address.
-
-    ``port`` 0 takes a free one. Raises ``ConfigurationError`` if the port is not available.
-    """
+    """Serve clients of this machine until interrupted, and ``announce`` the address. Raises ``ConfigurationError``."""
     log_plainly()
     try:
         listening = socket.create_server((HOST, port))

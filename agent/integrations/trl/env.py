@@ -50,10 +50,7 @@ class ToolEnvironment(CommandTools):
         self.steps = self.refused = self.met = self.conditions = 0
 
     def reset(self, task: str | None = None, **row: Any) -> str:
-        """Begin the game of a dataset's row, named by its column ``task`` (an id, a path, ``split:number``): the opening.
-
-        Raises ``ConfigurationError`` for a row without one, and ``TaskNotFound``.
-        """
+        """Begin the game of a dataset's row, named by its column ``task``: the opening. Raises ``ConfigurationError``."""
         if task is None:
             raise ConfigurationError(
                 f"A row names its game in a column 'task', such as train:1, and this one has {', '.join(row) or 'nothing'}; "

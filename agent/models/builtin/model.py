@@ -66,10 +66,7 @@ class _Call:
 
 
 class BuiltinModel(Model):
-    """Replies only to the prompts of `housequest.agent.roles.brief`, on which it was trained.
-
-    If a conversation ends with an assistant's message, the reply continues it.
-    """
+    """Replies only to the prompts of `housequest.agent.roles.brief`, on which it was trained, and continues a reply."""
 
     brief = True
 
@@ -109,7 +106,6 @@ class BuiltinModel(Model):
         return await asyncio.wrap_future(call.result)
 
     def _compute(self) -> None:
-        """Pass after pass, until no call is left."""
         going: dict[_Call, Reading] = {}
         while True:
             with self._lock:
@@ -197,10 +193,7 @@ class BuiltinModel(Model):
 
     @contextmanager
     def _cache(self, tokens: list[int], *, room: int) -> Generator[Cache]:
-        """A cache of the longest known beginning of ``tokens``, for one call; what it read of them is kept for others.
-
-        Raises ``ModelError`` where ``room`` tokens more would be too many.
-        """
+        """A cache of the longest known beginning of ``tokens``, with ``room`` for more; it is kept for other calls."""
         context = self._network.shape.context
         if len(tokens) + room > context:
             raise ModelError(
@@ -225,7 +218,6 @@ class BuiltinModel(Model):
         self._kept = [*self._kept, cache][-_CACHES:]
 
     def _prompt_read(self, tokens: list[int], cache: Cache) -> Steps[Floats]:
-        """The logits of what follows ``tokens``, once ``cache`` has them all."""
         (logits,) = yield Reading(tokens[cache.length :], cache)
         return logits
 

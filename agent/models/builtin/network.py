@@ -121,10 +121,7 @@ class Network:
         self._sin: Floats = np.sin(angle).astype(np.float32)
 
     def read(self, readings: Sequence[Reading]) -> list[Floats]:
-        """Read the tokens of each reading, whose caches differ, and return the logits of what follows.
-
-        They are those after its last token, (1, tokens known), or after every one, (tokens read, tokens known).
-        """
+        """The logits of what follows the last or every token of each reading, (tokens, tokens known); their caches differ."""
         if not readings:
             return []
         looks, lengths = _looks(readings), [len(reading.tokens) for reading in readings]
@@ -173,7 +170,6 @@ _HIDDEN = np.triu(np.full((BLOCK, BLOCK), -np.inf, np.float32), 1)
 
 
 def _looks(readings: Sequence[Reading]) -> list[_Look]:
-    """Whose tokens look back together, in the order of the tokens."""
     found: list[_Look] = []
     row = 0
     for reading in readings:
@@ -224,9 +220,7 @@ class Vocabulary:
         return self._ids[token]
 
     def encode(self, text: str, spelt: Container[str] = ()) -> list[int]:
-        """The tokens of ``text``, of which at most ``LONGEST_TEXT`` characters are read. The words ``spelt`` are taken for
-        unknown.
-        """
+        """The tokens of ``text``, cut to ``LONGEST_TEXT`` characters. The words ``spelt`` are taken for unknown."""
         found: list[int] = []
         for token in _TOKEN.findall(text[:LONGEST_TEXT].lower()):
             (self._spell if token in spelt else self._add)(token, found)

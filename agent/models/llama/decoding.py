@@ -63,10 +63,7 @@ class _Entry:
 
 
 class LlamaCpp:
-    """A loaded model; many threads may call it at once. Raises ``Refused`` where it cannot be loaded.
-
-    Its own thread gives conversations free slots, and evaluates one batch for all of them at a time.
-    """
+    """A loaded model, with a thread of its own; many may call it at once. Raises ``Refused`` where it cannot be loaded."""
 
     def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
         self._library = Library(path, context, options)
@@ -84,10 +81,7 @@ class LlamaCpp:
         self._thread.start()
 
     def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
-        """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``.
-
-        Once it is cancelled, the result does not matter.
-        """
+        """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``."""
         prompt = self._library.raw_prompt(request.text) if request.raw else self._library.prompt(request.messages)
         if len(prompt) >= self._library.context_size:
             raise too_long(len(prompt), self._library.context_size)
@@ -97,11 +91,7 @@ class LlamaCpp:
         return work.answer.result()
 
     def score(self, messages: Sequence[Message], texts: Sequence[str], cancelled: threading.Event) -> Scores:
-        """The log-probability (nats) of each text as the next message, while all else waits. Raises ``Refused``.
-
-        Its usage counts the prompt and the tokens of texts that were evaluated: all but the last of each. Once it is
-        cancelled, no batch more is evaluated.
-        """
+        """The log-probability (nats) of each text as the next message, while all else waits. Raises ``Refused``."""
         prompt = self._library.prompt(messages)
         continuations = tuple(self._library.tokens(text, special=False) for text in texts)
         answer: Future[Scores] = Future()
@@ -209,7 +199,6 @@ class LlamaCpp:
         return None
 
     def _drop_cancelled(self) -> None:
-        """End cancelled replies. Their sequences stay cached."""
         for slot in self._slots:
             if (work := slot.work) is not None and work.cancelled.is_set():
                 slot.work = None
@@ -219,7 +208,6 @@ class LlamaCpp:
             _settle(work, Completion("", "cancelled"))
 
     def _admit_waiting(self) -> None:
-        """Give slots to waiting conversations."""
         while self._waiting and (free := self._free()):
             work = self._waiting.pop(0)
             slot = self._taken(free, work.due)
@@ -233,10 +221,7 @@ class LlamaCpp:
         return free if len(self._slots) - len(free) < self._most else []
 
     def _taken(self, free: Sequence[_Slot], prompt: Sequence[int]) -> _Slot:
-        """The slot for ``prompt``, which holds what is cached of it.
-
-        It is the one whose conversation the prompt goes on with, else the one that was used least recently.
-        """
+        """The slot for ``prompt``: the one whose conversation it goes on with, else the one that was used least recently."""
         shared = {slot.sequence: shared_prefix(slot.held, prompt) for slot in free}
         same = [slot for slot in free if 2 * shared[slot.sequence] > len(slot.held)]
         if same:
@@ -299,10 +284,7 @@ class LlamaCpp:
         return Scores(tuple(totals), usage=Usage(len(prompt) + evaluated, 0), timing=Timing(cached=cached))
 
     def _walked(self, slot: _Slot, trie: Sequence[_Node]) -> Iterator[tuple[_Node, Logits]]:
-        """What follows each node, a node at a time, and each where it would stand if its texts were alone.
-
-        So a text's score does not depend on what is scored beside it, nor on the batch of another.
-        """
+        """What follows each node, one at a time and each as if its texts were alone: no score depends on what is beside it."""
         base = len(slot.held)
         try:
             for node in trie:
@@ -338,7 +320,6 @@ class LlamaCpp:
             raise Refused("has no room to score so many texts", "Give it fewer texts at once, or a larger context.")
 
     def _fill(self, slot: _Slot, tokens: Sequence[int], cancelled: threading.Event) -> None:
-        """Let the slot hold ``tokens`` too; after the last one logits are there."""
         for start in range(0, len(tokens), self._library.batch):
             if cancelled.is_set():
                 return

@@ -76,10 +76,7 @@ class Sampler:
 
 
 class Library:
-    """A model with its vocabulary and one context, with ``sequences`` for conversations and some more for scoring.
-
-    Together they hold as many tokens as the conversations that are decoded at once may have.
-    """
+    """A model with its vocabulary and one context, with ``sequences`` for conversations and some more for scoring."""
 
     def __init__(self, path: str, context: int, options: LlamaOptions) -> None:
         lib.llama_log_set(_LOG, None)

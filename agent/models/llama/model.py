@@ -71,7 +71,6 @@ class LlamaModel(Model):
         return replace(await self.capabilities(), chats=chats)
 
     async def _read_header(self) -> Header:
-        """The file's header, read once, whoever asks for it first."""
         self._bind_loop()
         async with self._reading:
             if self._header is None:

@@ -16,10 +16,7 @@ from housequest.worlds.workers import Asking, Handler, Refused, serve
 
 
 def start(first: Any) -> tuple[str, Handler]:
-    """Load the model that ``first`` names: its path, the context of one conversation in tokens, and options.
-
-    Raises ``Refused``.
-    """
+    """Load the model whose path, context and options ``first`` names. Raises ``Refused``."""
     # A debugger's output would follow the last words of compiled code.
     os.environ.setdefault("GGML_NO_BACKTRACE", "1")
     options = LlamaOptions(**first["options"])

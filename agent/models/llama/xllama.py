@@ -78,10 +78,7 @@ class Xllama:
         self.description = f"xllamacpp {version('xllamacpp')}, {names}, {options.said_threads}"
 
     def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
-        """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``.
-
-        Once it is cancelled, the result does not matter.
-        """
+        """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``."""
         reply = StreamedReply(tell or (lambda _: None))
 
         def hear(said: Any) -> bool:
@@ -142,7 +139,6 @@ def _body(call: Request) -> dict[str, object]:
 
 
 def _read(whole: bytes | None) -> Completion:
-    """The completion of a streamed reply. Raises ``Refused``."""
     if whole is None:
         return Completion("", "cancelled")
     error: Any = json.loads(whole).get("error")

@@ -70,10 +70,7 @@ class OpenAIProvider(ModelProvider):
 
 
 def told_destination(endpoint: Endpoint) -> str | None:
-    """The server that is asked and the key that goes along, in words; None for one on this machine.
-
-    Raises ``ConfigurationError`` where it is not to be asked over http.
-    """
+    """The server that is asked and the key that goes along, in words; None for this machine. Raises ``ConfigurationError``."""
     keys = load_keys()
     keys.check_private(endpoint)
     variable = keys.variable(endpoint)

@@ -56,10 +56,7 @@ async def _bound(response: httpx2.Response) -> None:
 
 
 class Clients:
-    """Clients that send ``key`` to one endpoint, each with a pool of connections, made as calls need them; of one event loop.
-
-    The first ones are filled first: a few calls keep to a few connections, which stay open.
-    """
+    """Clients of one event loop that send ``key`` to one endpoint, each with a pool of connections; the first fill first."""
 
     def __init__(self, endpoint: Endpoint, key: str, timeout: float) -> None:
         self._endpoint, self._key, self._timeout = endpoint, key, timeout

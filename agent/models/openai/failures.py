@@ -95,10 +95,7 @@ def lost(error: TimeoutError | NotACompletion | RequestError, timeout: float, *,
 
 
 def refused(status: int, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool) -> Failure:
-    """The failure of an answer whose ``status`` is none of success; ``answered``: another call was.
-
-    ``key`` says what to do about a key that is not taken.
-    """
+    """The failure of a ``status`` that is none of success; ``key`` says what to do about a key that is not taken."""
     said = f" ({refusal.message})" if refusal.message else ""
     what, kind = f"answered {status}{said}", f"status {status}"
     if 300 <= status < 400:
@@ -136,10 +133,7 @@ def _enough_context(refusal: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that a server asks to wait, given as seconds, milliseconds or a date (``now``: seconds since the epoch).
-
-    None where it asks for no wait: no time, less than none, or a date gone by. One's own back-off holds then.
-    """
+    """Seconds that a server asks to wait, in seconds, milliseconds or as a date after ``now``; None where it asks for none."""
     for header, seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             asked = float(headers.get(header, "")) * seconds
@@ -154,10 +148,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def backoff(failures: int, chance: float, asked: float | None = None) -> float:
-    """Seconds to wait after so many failures: doubling, bounded, up to a quarter less by ``chance`` in [0, 1).
-
-    What a server has ``asked`` for is the least: one that asks for milliseconds would use up all attempts at once.
-    """
+    """Seconds to wait after so many failures: doubling, bounded, less by ``chance`` in [0, 1), at least what was ``asked``."""
     return max(min(FIRST_WAIT * 2.0 ** min(failures - 1, 30), LONGEST_BACKOFF) * (1 - chance / 4), asked or 0.0)
 
 

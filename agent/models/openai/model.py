@@ -144,7 +144,6 @@ class OpenAIModel(Model):
         return self._found[part]
 
     async def _probe_holding(self) -> Capabilities:
-        """What its replies can be held to: two calls."""
         held = await self._probe(extra_parameters(Request((), choices=_WORDS)))
         by_schema = held is not None and parse_choice(held.text, _WORDS) is not None
         by_grammar = await self._spells_out(raw=False)
@@ -157,7 +156,6 @@ class OpenAIModel(Model):
         return Capabilities(completions=True, grammar=await self._spells_out(raw=True))
 
     async def _spells_out(self, *, raw: bool) -> bool:
-        """Whether it is held to a grammar."""
         spelt = await self._probe(extra_parameters(Request((), grammar=grammar_of(Choice(_WORDS)))), raw=raw)
         return spelt is not None and spelt.text in _WORDS
 
@@ -198,10 +196,7 @@ class OpenAIModel(Model):
         question: Message = READY,
         raw: bool = False,
     ) -> Completion | None:
-        """The answer to a question with ``wanted`` and a beginning of the reply; None where that was refused.
-
-        What refuses plain text (``raw``) may chat all the same. Raises ``ModelError`` where every other call would fail too.
-        """
+        """The answer to a question with ``wanted``; None where it was refused. Raises ``ModelError`` if all would fail."""
         request = Request(with_beginning([question], said), max_tokens=tokens, raw=raw)
         request = self._with_room(request) if tokens == PROBE_TOKENS else request
         attempts, broke = Attempts(self._calls), 0
@@ -255,11 +250,9 @@ class OpenAIModel(Model):
         return replace(completion, held=completion.held or ("cut" if completion.finish == "length" else "broken"))
 
     def _with_room(self, request: Request) -> Request:
-        """The request with enough tokens for a reasoning model."""
         return replace(request, max_tokens=max(request.max_tokens, self._least_tokens))
 
     async def _request(self, request: Request, more: Mapping[str, Any]) -> Completion:
-        """The answer to ``request`` with ``more`` parameters, by as many attempts as it takes. Raises ``ModelError``."""
         started, made, attempts, call = time.perf_counter(), 0, Attempts(self._calls), Call()
         held: Held | None = None
         try:
@@ -341,10 +334,7 @@ class OpenAIModel(Model):
             limiter.leave(call, verdict, wait)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`.
-
-        What a server's template leaves out of a message, such as spaces at its ends, is not scored.
-        """
+        """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`."""
         if not (await self.capabilities()).scoring:
             return await super().score(messages, continuations)
         started = time.perf_counter()
@@ -443,7 +433,6 @@ def parse_choice(text: str, choices: Sequence[str], *, spelt: bool = False) -> s
 
 
 def _shared(one: Sequence[PromptToken], other: Sequence[PromptToken]) -> int:
-    """How many tokens both begin with, whatever their log-probabilities."""
     return shared_prefix([token.number for token in one], [token.number for token in other])
 
 

@@ -99,10 +99,7 @@ def _refusal_of(value: object) -> Refusal:
 
 
 def read_completion(body: bytes, content_type: str, redactor: Redactor, *, raw: bool = False) -> Completion:
-    """Read a chat completion, without the key; ``timing`` holds only what a cache served. Raises ``NotACompletion``.
-
-    ``raw``: one of plain text, whose choices hold their text themselves.
-    """
+    """Read a chat completion, or one of plain text (``raw``), without the key. Raises ``NotACompletion``."""
     try:
         answer: object = json.loads(body)
         if not is_table(answer):
@@ -160,7 +157,6 @@ def token_choices(choice: object) -> tuple[TokenChoice, ...]:
 
 
 def _likely(entry: object) -> tuple[str, float] | None:
-    """A token and its log-probability."""
     word, logprob = at(entry, "token"), finite(at(entry, "logprob"))
     if not isinstance(word, str) or logprob is None:
         return None
@@ -184,10 +180,7 @@ def _prompt_token(entry: object) -> PromptToken | None:
 
 
 class StreamedReply:
-    """A reply that comes in pieces (server-sent events), put together into the chat completion that it is.
-
-    Takes an answer's bytes as they come and tells ``hear`` what was said so far. Raises ``NotACompletion``.
-    """
+    """A completion that comes in pieces (server-sent events); tells ``hear`` what was said. Raises ``NotACompletion``."""
 
     def __init__(self, hear: Hear) -> None:
         self._hear, self._rest, self._over = hear, b"", False

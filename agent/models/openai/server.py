@@ -90,10 +90,7 @@ class Server:
         return answer
 
     async def room(self, client: AsyncOpenAI, model: str, said: str | Sequence[Mapping[str, Any]]) -> int | None:
-        """Tokens that the context has beside a prompt, a text or the messages of a chat; None where the server does not tell.
-
-        It counts by its own tokenizer: vLLM's and llama.cpp's can be asked.
-        """
+        """Tokens that the context has beside a prompt, by the server's own tokenizer; None where it cannot be asked."""
         plain = isinstance(said, str)
         # vLLM counts a text or a conversation, and says how much its model reads.
         prompt = {"prompt": said} if plain else {"messages": said, "add_generation_prompt": True}
