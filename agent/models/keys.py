@@ -1,16 +1,8 @@
-"""Which key goes to which host.
+"""Which key goes to which host: only to the one it belongs to.
 
-A key goes only to the host it belongs to. ``OPENAI_API_KEY`` belongs to the official host; another host gets the key whose
-environment variable the user's own configuration names, and without one a placeholder, which is what local servers
-expect::
-
-    # housequest.toml in the user's configuration folder, never one that came with a cloned folder
-    [endpoints."models.example.org:443"]
-    key_env = "EXAMPLE_KEY"
-    concurrency = 16                  # calls at once, where the endpoint's own word for it is not to be waited for
-
-A key goes over https only, where nobody on the way can read it; to this machine also over http, and to ``http://HOST:PORT``
-if the table's name says so.
+``OPENAI_API_KEY`` belongs to the official host. Another one gets the key whose environment variable the user's configuration
+names by ``key_env``, and without one a placeholder, which is what local servers expect. A key goes over https alone, where
+nobody on the way can read it; to this machine also over http, and to ``http://HOST:PORT`` if the table's name says so.
 """
 
 from __future__ import annotations

@@ -1,19 +1,8 @@
 """A model with replies from a file: deterministic and offline, for tests, demonstrations and reproducing a bug.
 
-The file is YAML::
-
-    rules:                            # the first rule that fits answers
-      - role: You plan for someone    # text in the system message; without it any role
-        match: Write the plan         # text in the last user message; without it any message
-        reply: |
-          Thought: easy.
-          Plan:
-          1. find a mug
-      - role: You act
-        replies: ["Action: look", "Action: inventory"]
-    replies: ["Action: look"]         # where no rule fits: one after the other
-    default: "Action: inventory"      # where those have run out
-    images: true                      # messages may have pictures, which no rule looks at
+The file is YAML. Its ``rules`` are tried in turn: one fits where the system message holds its ``role`` and the last message of
+the user its ``match``, and has a ``reply`` or ``replies``. Where none fits, ``replies`` answer one after the other, and then a
+``default``. With ``images: true`` messages may have pictures, which no rule looks at.
 
 The n-th of ``replies`` answers a conversation with n - 1 assistant messages, so that concurrent calls and rewound conversations
 get the same replies.
@@ -23,7 +12,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -132,86 +121,82 @@ def read_script(file: Path) -> bytes:
 
 def load_script(file: Path, *, name: str) -> ScriptedModel:
     """Read a script. Raises ``ConfigurationError`` naming the file, and the line where one is to blame."""
-    rules, images = _Reader(file).read()
-    return ScriptedModel(rules, name=name, images=images)
+    read = _Reader(file)
+    top = read.fields(_composed(file), ("rules", "replies", "default", "images"))
+    rules = [read.rule(node) for node in read.items(top["rules"])] if "rules" in top else []
+    if "replies" in top:
+        rules.append(ReplyRule(replies=read.texts(top["replies"])))
+    if "default" in top:
+        rules.append(ReplyRule(reply=read.text(top["default"])))
+    if not rules:
+        raise ConfigurationError(f"{file} says nothing; give it rules, replies or a default.")
+    images = read.text(top["images"]) if "images" in top else "false"
+    if images not in ("true", "false"):
+        raise read.error(top["images"], f"images is true or false, not {shown(images, 40)}")
+    return ScriptedModel(rules, name=name, images=images == "true")
 
 
+def _composed(file: Path) -> _Node:
+    """The nodes of a script rather than its values: they know their lines, scalars stay text, and aliases are not expanded."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+    content = read_script(file)
+    yaml: Any = YAML(typ="safe", pure=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an anchor that is set twice: as YAML has it, the last one counts
+            root: _Node | None = yaml.compose(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ConfigurationError(f"{file} is not UTF-8 text, so it is not a script of replies.") from None
+    except MarkedYAMLError as error:
+        marked: Any = error
+        line = "" if marked.problem_mark is None else f", line {marked.problem_mark.line + 1}"
+        raise ConfigurationError(f"{file}{line} is not YAML: {marked.problem}."[:400]) from None
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise ConfigurationError(f"{file} is not YAML: {shown(str(error))}.") from None
+    if root is None:
+        raise ConfigurationError(f"{file} is empty; give it rules, replies or a default.")
+    return root
+
+
+@dataclass(frozen=True)
 class _Reader:
-    # Nodes rather than values: they know their lines, scalars stay text ("yes" stays "yes"), and aliases are not expanded.
+    file: Path
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def read(self) -> tuple[list[ReplyRule], bool]:
-        """The rules, and whether images are taken."""
-        top = self._fields(self._root(), ("rules", "replies", "default", "images"))
-        rules = [self._rule(node) for node in self._items(top["rules"])] if "rules" in top else []
-        if "replies" in top:
-            rules.append(ReplyRule(replies=self._texts(top["replies"])))
-        if "default" in top:
-            rules.append(ReplyRule(reply=self._text(top["default"])))
-        if not rules:
-            raise ConfigurationError(f"{self._file} says nothing; give it rules, replies or a default.")
-        images = self._text(top["images"]) if "images" in top else "false"
-        if images not in ("true", "false"):
-            raise self._error(top["images"], f"images is true or false, not {shown(images, 40)}")
-        return rules, images == "true"
-
-    def _root(self) -> _Node:
-        from ruamel.yaml import YAML
-        from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
-        content = read_script(self._file)
-        yaml: Any = YAML(typ="safe", pure=True)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of an anchor that is set twice: as YAML has it, the last one counts
-                root: _Node | None = yaml.compose(content.decode("utf-8-sig"))
-        except UnicodeDecodeError:
-            raise ConfigurationError(f"{self._file} is not UTF-8 text, so it is not a script of replies.") from None
-        except MarkedYAMLError as error:
-            marked: Any = error
-            line = "" if marked.problem_mark is None else f", line {marked.problem_mark.line + 1}"
-            raise ConfigurationError(f"{self._file}{line} is not YAML: {marked.problem}."[:400]) from None
-        except (YAMLError, ValueError, RecursionError) as error:
-            raise ConfigurationError(f"{self._file} is not YAML: {shown(str(error))}.") from None
-        if root is None:
-            raise ConfigurationError(f"{self._file} is empty; give it rules, replies or a default.")
-        return root
-
-    def _rule(self, node: _Node) -> ReplyRule:
-        fields = self._fields(node, ("role", "match", "reply", "replies"))
+    def rule(self, node: _Node) -> ReplyRule:
+        fields = self.fields(node, ("role", "match", "reply", "replies"))
         if ("reply" in fields) == ("replies" in fields):
-            raise self._error(node, "a rule has either a reply or replies")
-        texts = {key: self._text(value) for key, value in fields.items() if key != "replies"}
-        return ReplyRule(**texts, replies=self._texts(fields["replies"]) if "replies" in fields else ())
+            raise self.error(node, "a rule has either a reply or replies")
+        texts = {key: self.text(value) for key, value in fields.items() if key != "replies"}
+        return ReplyRule(**texts, replies=self.texts(fields["replies"]) if "replies" in fields else ())
 
-    def _fields(self, node: _Node, known: tuple[str, ...]) -> dict[str, _Node]:
+    def fields(self, node: _Node, known: tuple[str, ...]) -> dict[str, _Node]:
         if node.id != "mapping":
-            raise self._error(node, f"here must be a mapping with {', '.join(known)}")
+            raise self.error(node, f"here must be a mapping with {', '.join(known)}")
         fields: dict[str, _Node] = {}
         for key_node, value in cast("list[tuple[_Node, _Node]]", node.value):
-            key = self._text(key_node)
+            key = self.text(key_node)
             if key not in known:
                 suggestion = nearest(key, known) or f" Known: {', '.join(known)}"
-                raise self._error(key_node, f"there is no setting {shown(key, 40)}.{suggestion}")
+                raise self.error(key_node, f"there is no setting {shown(key, 40)}.{suggestion}")
             if key in fields:
-                raise self._error(key_node, f"{key} is there twice")
+                raise self.error(key_node, f"{key} is there twice")
             fields[key] = value
         return fields
 
-    def _items(self, node: _Node) -> Iterator[_Node]:
+    def items(self, node: _Node) -> list[_Node]:
         if node.id != "sequence":
-            raise self._error(node, "here must be a list")
-        yield from cast("list[_Node]", node.value)
+            raise self.error(node, "here must be a list")
+        return node.value
 
-    def _texts(self, node: _Node) -> tuple[str, ...]:
-        return tuple(self._text(item) for item in self._items(node))
+    def texts(self, node: _Node) -> tuple[str, ...]:
+        return tuple(map(self.text, self.items(node)))
 
-    def _text(self, node: _Node) -> str:
+    def text(self, node: _Node) -> str:
         if node.id != "scalar" or node.tag == "tag:yaml.org,2002:null":
-            raise self._error(node, "here must be text")
+            raise self.error(node, "here must be text")
         return encodable(str(node.value))
 
-    def _error(self, node: _Node, what: str) -> ConfigurationError:
-        return ConfigurationError(f"{self._file}, line {node.start_mark.line + 1}: {what}{'' if what.endswith('?') else '.'}")
+    def error(self, node: _Node, what: str) -> ConfigurationError:
+        return ConfigurationError(f"{self.file}, line {node.start_mark.line + 1}: {what}{'' if what.endswith('?') else '.'}")

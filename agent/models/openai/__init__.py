@@ -52,9 +52,7 @@ class OpenAIProvider(ModelProvider):
     def make(self, rest: str, *, name: str, options: CallOptions) -> Model:
         from housequest.agent.models.openai.model import OpenAIModel
 
-        served = read_openai_name(rest)
-        effort, least = served.options.reasoning_effort, served.options.max_completion_tokens or 0
-        return OpenAIModel(served.model, served.endpoint, options, name=name, reasoning_effort=effort, least_tokens=least)
+        return OpenAIModel(read_openai_name(rest), options, name=name)
 
     def portable(self, rest: str) -> str:
         parsed = read_openai_name(rest)

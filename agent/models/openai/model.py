@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, PromptToken, Request, Scores
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.keys import Endpoint
+from housequest.agent.models.openai import EndpointName
 from housequest.agent.models.openai.failures import LONGEST_WAIT, OVERFLOW, Attempts, Failure
 from housequest.agent.models.openai.replies import HEAR, PROMPT_TOKENS, at, read_completion
 from housequest.agent.models.openai.requests import (
@@ -90,26 +90,15 @@ class OpenAIModel(Model):
     """A model behind an OpenAI-compatible endpoint.
 
     Further attempts are made after 408, 409, 429, 5xx, an empty body and dropped connections, and `SLOW_RETRIES` after one that
-    ran out of time; a 429 for a call that was sent before the `RateLimiter` lowered its limit is not counted. Each reply may
-    have ``least_tokens``, thoughts included. Raises ``ConfigurationError`` when the key of the endpoint is missing.
+    ran out of time; a 429 for a call that was sent before the `RateLimiter` lowered its limit is not counted. Raises
+    ``ConfigurationError`` when the key of the endpoint is missing.
     """
 
-    def __init__(
-        self,
-        model: str,
-        endpoint: Endpoint,
-        calls: CallOptions,
-        *,
-        name: str,
-        reasoning_effort: str | None = None,
-        least_tokens: int = 0,
-    ) -> None:
+    def __init__(self, served: EndpointName, calls: CallOptions, *, name: str) -> None:
         self.name = name
-        self._model = model
-        self._server = Server(endpoint, calls)
-        self._calls = calls
-        self._least_tokens = least_tokens
-        self._dialect = Dialect(official=endpoint.official, reasoning_effort=reasoning_effort)
+        self._model, self._calls, self._server = served.model, calls, Server(served.endpoint, calls)
+        self._least_tokens = served.options.max_completion_tokens or 0
+        self._dialect = Dialect(official=served.endpoint.official, reasoning_effort=served.options.reasoning_effort)
         self._clients: Clients | None = None
         self._opening = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
