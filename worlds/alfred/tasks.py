@@ -14,11 +14,11 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import astuple, dataclass
+from functools import wraps
 from math import isfinite
-from os import stat_result
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -92,6 +92,29 @@ class Demonstration:
     instructions: tuple[Instruction, ...]
 
 
+def annotated(make: Callable[[Path, Any], T]) -> Callable[[Path], T]:
+    """What reads a ``traj_data.json``, which is untrusted, by what makes something of its content. It raises ``GameError``
+    naming the file and what is wrong with it."""
+
+    @wraps(make)
+    def read(path: Path) -> T:
+        name = shown(str(path), 400)
+        try:
+            if path.stat().st_size > MAX_TRAJECTORY:
+                raise GameError(f"{name} is too large for annotations; at most {MAX_TRAJECTORY:,} bytes are read.")
+            return make(path, json.loads(read_file(path)))
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            detail = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {shown(str(error))}"
+            raise GameError(f"{name} holds no ALFRED annotations ({detail}). Fetch it again.") from error
+
+    return read
+
+
+def trajectory_files(folder: Path) -> list[Path]:
+    """The annotations of a split, sorted by trial."""
+    return sorted(folder.glob(f"*/*/{TRAJECTORY_FILE}"), key=lambda path: path.parts[-3:-1])
+
+
 def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...]:
     """Every demonstration of ``split``, sorted by id. ``data`` holds ``json_2.1.1``. Raises ``TaskNotFound`` for an unknown
     split and ``GameError`` for a damaged file."""
@@ -100,7 +123,7 @@ def read_split(split: str, data: Path | None = None) -> tuple[Demonstration, ...
     if split not in there:
         known = f"there are {', '.join(there)}" if there else f"{shown(str(root), 400)} has none"
         raise TaskNotFound(f"There is no split {shown(split)} with annotations; {known}.{nearest(split, there)} {GET_DATA}")
-    return tuple(read_demonstration(path) for path in _files(root / split))
+    return tuple(read_demonstration(path) for path in trajectory_files(root / split))
 
 
 def splits(data: Path | None = None) -> tuple[str, ...]:
@@ -112,24 +135,9 @@ def splits(data: Path | None = None) -> tuple[str, ...]:
         return ()
 
 
-def read_demonstration(path: Path) -> Demonstration:
-    """Read a ``traj_data.json``. Raises ``GameError`` naming the file and what is wrong with it."""
-    return read_annotated(path, _demonstration)
-
-
-def read_annotated(path: Path, make: Callable[[Path, Any], T]) -> T:
-    """What ``make`` reads of the content of a ``traj_data.json``, which is untrusted. Raises ``GameError`` naming the file and
-    what is wrong with it."""
-    try:
-        if path.stat().st_size > MAX_TRAJECTORY:
-            raise GameError(f"{shown(str(path), 400)} is too large for annotations; at most {MAX_TRAJECTORY:,} bytes are read.")
-        return make(path, json.loads(read_file(path)))
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        detail = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {shown(str(error))}"
-        raise GameError(f"{shown(str(path), 400)} holds no ALFRED annotations ({detail}). Fetch it again.") from error
-
-
-def _demonstration(path: Path, content: Any) -> Demonstration:
+@annotated
+def read_demonstration(path: Path, content: Any) -> Demonstration:
+    """A trajectory without its frames."""
     steps = cast("list[Any]", content["plan"]["high_pddl"])
     if len(steps) > LONGEST_PLAN:
         raise PlanError(f"{len(steps)} subgoals are too many")
@@ -250,13 +258,9 @@ class Trajectory:
     actions: tuple[LowAction, ...]
 
 
-def read_trajectory(path: Path) -> Trajectory:
-    """Read a ``traj_data.json``. Raises ``GameError`` naming the file and what is wrong with it."""
-    return read_annotated(path, _trajectory)
-
-
-def _trajectory(path: Path, content: Any) -> Trajectory:
-    del path
+@annotated
+def read_trajectory(_: Path, content: Any) -> Trajectory:
+    """A task as annotated."""
     scene: Any = content["scene"]
     first: Any = scene["init_action"]
     actions = cast("list[Any]", content["plan"]["low_actions"])
@@ -265,30 +269,26 @@ def _trajectory(path: Path, content: Any) -> Trajectory:
         raise ValueError(f"it has {len(actions)} low-level actions and {len(poses)} things")
     toggles = cast("list[Any]", scene["object_toggles"] or [])[:_MOST_POSES]
     x, y, z = (_number(first[axis]) for axis in "xyz")
+    made: list[LowAction] = []
+    for action in (one["api_action"] for one in actions):
+        if (name := action["action"]) not in (*MOVES, *INTERACTIONS):
+            raise ValueError(f"no low-level action {name!r}")
+        target = "receptacleObjectId" if name == "PutObject" else "objectId"
+        made.append(LowAction(name, None if name in MOVES else _text(action[target])))
     return Trajectory(
         goal=goal_of(content),
         floor_plan=_text(scene["floor_plan"]),
         start=Pose(x, z, _number(first["rotation"], _MOST_DEGREES) % 360, _number(first["horizon"], _MOST_DEGREES)),
         height=y,
-        things=tuple(_thing(pose["objectName"], pose["position"]) for pose in poses),
+        # "KeyChain_2197d4a8": what follows the kind differs from build to build.
+        things=tuple(
+            (_text(pose["objectName"]).partition("_")[0], Point(*(_number(pose["position"][axis]) for axis in "xyz")))
+            for pose in poses
+        ),
         on=frozenset(_text(toggle["objectType"]) for toggle in toggles if toggle["isOn"] is True),
         dirty=scene["dirty_and_empty"] is True,
-        actions=tuple(_action(action["api_action"]) for action in actions),
+        actions=tuple(made),
     )
-
-
-def _thing(name: Any, at: Any) -> tuple[str, Point]:
-    # "KeyChain_2197d4a8": what follows the kind differs from build to build.
-    return _text(name).partition("_")[0], Point(*(_number(at[axis]) for axis in "xyz"))
-
-
-def _action(action: Any) -> LowAction:
-    name = action["action"]
-    if name in MOVES:
-        return LowAction(name)
-    if name not in INTERACTIONS:
-        raise ValueError(f"no low-level action {name!r}")
-    return LowAction(name, _text(action["receptacleObjectId" if name == "PutObject" else "objectId"]))
 
 
 def _number(value: Any, most: float = FAR) -> float:
@@ -319,30 +319,24 @@ def listed(folder: Path, *, steps: bool = False) -> tuple[ListedTrajectory, ...]
     ``GameError`` naming a damaged file."""
     key = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()
     file = cache_folder() / "alfred" / f"{key[:24]}{'-steps' if steps else ''}.json"
-    known = _load(file)
-    found = [_listed(path, path.stat(), known, steps=steps) for path in _files(folder)]
+    known, found = _load(file), list[ListedTrajectory]()
+
+    @annotated
+    def wanted(_: Path, content: Any) -> tuple[str, tuple[str, ...]]:
+        told = instructions_of(content, steps=steps)
+        sentences = tuple(joined_sentences((one.goal, *one.steps)) if steps and one.goal else one.goal for one in told)
+        return goal_of(content).type, sentences
+
+    for path in trajectory_files(folder):
+        trial, status = "/".join(path.parts[-3:-1]), path.stat()
+        at, before = (status.st_size, status.st_mtime_ns), known.get(trial)
+        if before is None or (before.size, before.changed) != at:
+            before = ListedTrajectory(trial, *at, *wanted(path))
+        found.append(before)
     if found != list(known.values()):
         with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
             atomic_write(file, json.dumps({"version": _VERSION, "trajectories": [astuple(one) for one in found]}).encode())
     return tuple(found)
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(folder.glob(f"*/*/{TRAJECTORY_FILE}"), key=lambda path: path.parts[-3:-1])
-
-
-def _listed(path: Path, status: stat_result, known: Mapping[str, ListedTrajectory], *, steps: bool) -> ListedTrajectory:
-    trial = "/".join(path.parts[-3:-1])
-    before = known.get(trial)
-    if before is not None and (before.size, before.changed) == (status.st_size, status.st_mtime_ns):
-        return before
-
-    def make(_: Path, content: Any) -> ListedTrajectory:
-        told = instructions_of(content, steps=steps)
-        sentences = tuple(joined_sentences((one.goal, *one.steps)) if steps and one.goal else one.goal for one in told)
-        return ListedTrajectory(trial, status.st_size, status.st_mtime_ns, goal_of(content).type, sentences)
-
-    return read_annotated(path, make)
 
 
 def _load(file: Path) -> dict[str, ListedTrajectory]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from housequest.worlds.alfred.env import MANUAL, AlfredEnv, Episode, SkillEnv, demonstrated, demonstrated_skills, opening
 from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
-from housequest.worlds.alfred.scenes import games_on, scene_at
+from housequest.worlds.alfred.scenes import games_on, scene_at, scene_of
 from housequest.worlds.alfred.scoring import MEAN_CONDITIONS, METRICS, UNWEIGHTED, AlfredGoal
 from housequest.worlds.alfred.tasks import ListedTrajectory, listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld.engine.game import parse_game
@@ -26,7 +26,8 @@ from housequest.worlds.alfworld.games import (
     TRAJECTORY_FILE,
     read_reference,
 )
-from housequest.worlds.base import CommandKey, Env, Policy, Task, World
+from housequest.worlds.alfworld.houses.house import GeneratedTasks
+from housequest.worlds.base import Annotated, CommandKey, Env, Observation, Policy, Task, World
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, GameError, TaskNotFound, Unsupported, nearest, shown
 from housequest.worlds.household.goals import TYPES, named_skills
@@ -37,47 +38,7 @@ from housequest.worlds.tasks import GoalSource, parse_goal_source
 if TYPE_CHECKING:
     from housequest.worlds.alfred.simulator.base import Scene, Simulator
     from housequest.worlds.alfworld.world import AlfworldWorld
-    from housequest.worlds.base import Annotated, Metric
     from housequest.worlds.rooms.room import Room, Situation
-from housequest.worlds.base import Observation
-
-Demonstrations = Callable[[str], tuple[str, ...]]
-"""The commands of the annotated demonstration of the task that has this opening; none if it is not known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Playing:
-    """The expert's memory: the opening of its task, how many commands were played, and whether all were the annotated ones."""
-
-    opening: str
-    played: int = 0
-    alone: bool = True
-
-
-class AlfredExpert:
-    """Plays the annotated low-level actions. Hidden knowledge: it is for people and benches, and no agent sees it. It gives up
-    where somebody else has acted, since people's actions lead nowhere from another place."""
-
-    def __init__(self, demonstrations: Demonstrations) -> None:
-        self._demonstrations = demonstrations
-
-    def begin(self, goal: str, observation: Observation) -> Playing:  # noqa: ARG002 (the opening has it)
-        return Playing(observation.text)
-
-    def observe(self, memory: Playing, command: str, observation: Observation) -> Playing:  # noqa: ARG002 (what failed is gone on from)
-        commands = self._demonstrations(memory.opening)
-        expected = commands[memory.played] if memory.played < len(commands) else None
-        return replace(memory, played=memory.played + 1, alone=memory.alone and command.strip() == expected)
-
-    def decide(self, memory: Playing) -> tuple[str | None, str, Playing]:
-        commands = self._demonstrations(memory.opening)
-        if not commands:
-            return None, "nobody showed how this task is done", memory
-        if not memory.alone:
-            return None, "somebody else has acted, and the demonstration does not go on from here", memory
-        if memory.played >= len(commands):
-            return None, "the demonstration is over", memory
-        return commands[memory.played], f"action {memory.played + 1} of {len(commands)} of the demonstration", memory
 
 
 _NAME = "alfred"
@@ -157,15 +118,14 @@ class AlfredWorld(World):
                 f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is not ALFRED's data. {GET_DATA}"
             )
         self._failures = failures
-        self.metrics = _of_simulator(METRICS, self._version)
+        metrics = METRICS
         if skills == "oracle":
             self.skills = tuple(named_skills())
-            self.metrics, self.max_turns, self.manual = (
-                _of_simulator((*UNWEIGHTED, MEAN_CONDITIONS), self._version),
-                TURNS_OF_SKILLS,
-                "\n".join(self.skills),
-            )
-            self.keys = ()
+            self.max_turns, self.manual, self.keys = TURNS_OF_SKILLS, "\n".join(self.skills), ()
+            metrics = (*UNWEIGHTED, MEAN_CONDITIONS)
+        first, *rest = metrics
+        about = f"{first.about} All figures are of {self._version}; none of ALFRED's or of a paper's stands beside them."
+        self.metrics = replace(first, about=about), *rest
         self._listed: dict[str, tuple[Task, ...]] = {}
         self._opened: dict[str, Task] = {}
         self._read = lru_cache(_TRAJECTORIES_KEPT)(read_trajectory)
@@ -197,7 +157,7 @@ class AlfredWorld(World):
 
     def tasks(self, split: str) -> Sequence[Task]:
         if split in (EXAMPLE, GENERATED):
-            return _Houses(self._houses.tasks(split))
+            return _Houses() if split == GENERATED else [replace(task, world=_NAME) for task in self._houses.tasks(split)]
         if split not in self._listed:
             if split not in self.splits():
                 there = ", ".join(self.splits())
@@ -212,7 +172,7 @@ class AlfredWorld(World):
         place = read_reference(reference)
         split = place[0] if place else reference.partition("/")[0]
         if split in (EXAMPLE, GENERATED):
-            return _ours(self._houses.task(reference))
+            return replace(self._houses.task(reference), world=_NAME)
         tasks = self.tasks(split)
         if place and 1 <= place[1] <= len(tasks):
             return tasks[place[1] - 1]
@@ -235,7 +195,6 @@ class AlfredWorld(World):
         return self.open(task)
 
     def annotated(self, task: Task) -> Annotated | None:
-        from housequest.worlds.base import Annotated
 
         if task.split in (EXAMPLE, GENERATED):
             return None
@@ -269,15 +228,18 @@ class AlfredWorld(World):
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over engine, ids, goals and annotations of the split's tasks, and the games that furnish its rooms."""
         if split in (EXAMPLE, GENERATED):
-            return _digest((self.engine, self._houses.fingerprint(split)))
-        lines = (f"{task.id} {task.goal} {_content(task)}" for task in self.tasks(split))
-        return _digest((self.engine, *lines, *self._furnishing(split)))
-
-    def _furnishing(self, split: str) -> Iterator[str]:
-        folder = self._data / LAYOUT / split
-        for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in self.tasks(split)}):
-            for game in games_on(folder, f"FloorPlan{number}"):
-                yield f"{game.relative_to(folder.parent).as_posix()} {game.stat().st_size}"
+            lines = [self._houses.fingerprint(split)]
+        else:
+            tasks, folder = self.tasks(split), self._data / LAYOUT / split
+            try:
+                lines = [f"{task.id} {task.goal} {hashlib.sha256(read_file(_source(task))).hexdigest()}" for task in tasks]
+            except OSError as error:
+                raise GameError(f"{shown(str(error.filename), 400)} cannot be read: {error.strerror}.") from error
+            # With sizes, what says where furniture stands in the rooms of a split.
+            for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in tasks}):
+                games = games_on(folder, f"FloorPlan{number}")
+                lines += [f"{game.relative_to(folder.parent).as_posix()} {game.stat().st_size}" for game in games]
+        return hashlib.sha256("\n".join((self.engine, *lines)).encode("utf-8", "surrogatepass")).hexdigest()
 
     @cached_property
     def _houses(self) -> AlfworldWorld:
@@ -298,10 +260,18 @@ class AlfredWorld(World):
             yield Task(id, _NAME, split, 0, trajectory.type, sentence, self._goals.wording(annotator), source)
 
     def _episode(self, task: Task) -> Episode:
-        if task.split in (EXAMPLE, GENERATED):
-            return _of_house(self._houses, task)
-        trajectory = self._read(_source(task))
-        return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
+        if task.split not in (EXAMPLE, GENERATED):
+            trajectory = self._read(_source(task))
+            return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
+        from housequest.worlds.alfworld.text import HOUSEHOLD
+
+        # Nobody showed how this is done.
+        problem, sentence = self._houses.source(self._houses.task(task.id))
+        goal = HOUSEHOLD.read_goal(sentence)
+        if goal is None:
+            raise GameError(f"The goal {shown(sentence)} of {shown(task.id)} is not one of ALFRED's.")
+        scene = scene_of(problem, parse_game(problem, sentence, task.id))
+        return Episode(scene, AlfredGoal(goal.type, goal.object, receptacle=goal.receptacle, lamp=goal.lamp))
 
     def _commands(self, task: Task) -> tuple[str, ...]:
         if self.skills:
@@ -314,62 +284,52 @@ class AlfredWorld(World):
         return () if task is None else self._shown(task)
 
 
+@dataclass(frozen=True, slots=True)
+class Playing:
+    """The expert's memory: the annotated commands, how many were played, and whether all that were played are among them."""
+
+    commands: tuple[str, ...]
+    played: int = 0
+    alone: bool = True
+
+
+class AlfredExpert:
+    """Plays the annotated low-level actions. Hidden knowledge: it is for people and benches, and no agent sees it. It gives up
+    where somebody else has acted, since people's actions lead nowhere from another place."""
+
+    def __init__(self, demonstration: Callable[[str], tuple[str, ...]]) -> None:
+        """``demonstration`` has the commands for the task that has this opening; none if it is not known."""
+        self._demonstration = demonstration
+
+    def begin(self, goal: str, observation: Observation) -> Playing:  # noqa: ARG002 (the opening has it)
+        return Playing(self._demonstration(observation.text))
+
+    def observe(self, memory: Playing, command: str, observation: Observation) -> Playing:  # noqa: ARG002 (what failed is gone on from)
+        alone = memory.alone and command.strip() in memory.commands[memory.played : memory.played + 1]
+        return replace(memory, played=memory.played + 1, alone=alone)
+
+    def decide(self, memory: Playing) -> tuple[str | None, str, Playing]:
+        commands, played = memory.commands, memory.played
+        if not commands:
+            return None, "nobody showed how this task is done", memory
+        if not memory.alone:
+            return None, "somebody else has acted, and the demonstration does not go on from here", memory
+        if played >= len(commands):
+            return None, "the demonstration is over", memory
+        return commands[played], f"action {played + 1} of {len(commands)} of the demonstration", memory
+
+
+class _Houses(GeneratedTasks):
+    """Made-up houses of ALFWorld as this world's."""
+
+    def made(self, seed: int) -> Task:
+        return replace(super().made(seed), world=_NAME)
+
+
 def _source(task: Task) -> Path:
     if task.source is None:
         raise GameError(f"The task {shown(task.id)} does not say where its annotations are; take it from `World.task`.")
     return task.source
-
-
-def _content(task: Task) -> str:
-    try:
-        return hashlib.sha256(read_file(_source(task))).hexdigest()
-    except OSError as error:
-        raise GameError(f"{shown(str(task.source), 400)} cannot be read: {error.strerror}.") from error
-
-
-def _digest(lines: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _of_house(houses: AlfworldWorld, task: Task) -> Episode:
-    """What a house without a trajectory asks for; nobody showed how it is done."""
-    from housequest.worlds.alfred.scenes import scene_of
-    from housequest.worlds.alfworld.text import HOUSEHOLD
-
-    known = houses.task(task.id)
-    problem, sentence = houses.source(known)
-    goal = HOUSEHOLD.read_goal(sentence)
-    if goal is None:
-        raise GameError(f"The goal {shown(sentence)} of {shown(task.id)} is not one of ALFRED's.")
-    game = parse_game(problem, sentence, task.id)
-    return Episode(scene_of(problem, game), AlfredGoal(goal.type, goal.object, receptacle=goal.receptacle, lamp=goal.lamp))
-
-
-def _ours(task: Task) -> Task:
-    return replace(task, world=_NAME)
-
-
-class _Houses(Sequence[Task]):
-    def __init__(self, tasks: Sequence[Task]) -> None:
-        self._tasks = tasks
-
-    def __len__(self) -> int:
-        return len(self._tasks)
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Task, ...]: ...
-    def __getitem__(self, index: int | slice) -> Task | tuple[Task, ...]:
-        found = self._tasks[index]
-        return _ours(found) if isinstance(found, Task) else tuple(map(_ours, found))
-
-
-def _of_simulator(metrics: tuple[Metric, ...], version: str) -> tuple[Metric, ...]:
-    """These metrics, of which the first says where they are measured."""
-    first, *rest = metrics
-    about = f"{first.about} All figures are of {version}; none of ALFRED's or of a paper's stands beside them."
-    return replace(first, about=about), *rest
 
 
 def _simulators(engine: str, player: str | None) -> tuple[Callable[[], Simulator], str]:
