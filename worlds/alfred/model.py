@@ -1,4 +1,8 @@
-"""ALFRED's rooms and high-level actions as a symbolic model: what is where, when an action is possible, and what it does.
+"""High-level plans in ALFRED's terms, and its rooms and high-level actions as a symbolic model that executes them: what is
+where, when an action is possible, and what it does.
+
+Plans are written one step a line: ``PutObject apple fridge``. A model's reply is untrusted: `read_plan` takes any text in
+linear time, `read_loosely` looks for a plan among other words.
 
 Preconditions and effects are those of ALFRED's planning domain (Shridhar et al. 2020, section 3.2), with opening and closing
 left implicit, as in its annotated plans. A subgoal names kinds, so it can mean several things: all readings are followed at
@@ -242,12 +246,21 @@ Cause = Literal[
 ]
 READINGS = 200
 """How many states are followed at once. Annotated plans need a handful; the limit bounds the cost of a hostile plan."""
-_TREATMENTS: dict[str, tuple[str, str, Property, Property | None]] = {
-    "CleanObject": ("sinkbasin", "cleanable", "clean", None),
-    "HeatObject": ("microwave", "heatable", "hot", "cold"),
-    "CoolObject": ("fridge", "coolable", "cold", "hot"),
+_TREATMENTS: dict[str, tuple[str, Property, Property | None]] = {
+    "CleanObject": ("sinkbasin", "clean", None),
+    "HeatObject": ("microwave", "hot", "cold"),
+    "CoolObject": ("fridge", "cold", "hot"),
 }
-"""The appliance, what the thing must allow, the property it gains and the one it loses."""
+"""The appliance, the property that the thing gains and the one that it loses."""
+_NEEDED = {
+    "PickupObject": "pickupable",
+    "SliceObject": "sliceable",
+    "ToggleObject": "toggleable",
+    "CleanObject": "cleanable",
+    "HeatObject": "heatable",
+    "CoolObject": "coolable",
+}
+"""What the thing must allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,80 +303,51 @@ def execute(plan: Plan, scene: Scene) -> Execution:
 
 
 def _apply(subgoal: PlanStep, state: RoomState, scene: Scene) -> list[RoomState] | Cause:
-    kind = subgoal.thing
-    if not known(kind) or (subgoal.receptacle is not None and not known(subgoal.receptacle)):
+    action, kind, receptacle = subgoal.action, subgoal.thing, subgoal.receptacle or ""
+    held, index = state.in_hand, -1 if state.held is None else state.held
+    if not known(kind) or (receptacle and not known(receptacle)):
         return "unknown name"
-    match subgoal.action:
+    if action == "PickupObject" and held is not None:
+        return "hand full"
+    if action == "SliceObject" and (held is None or held.kind not in KNIVES):
+        return "no knife in hand"
+    if (action == "PutObject" or action in _TREATMENTS) and (held is None or held.kind != kind):
+        return "not in hand"
+    if action in _NEEDED and not able(kind, _NEEDED[action]):
+        return "not possible with it"
+    match action:
         case "GotoLocation":
             if kind in scene.receptacles:
                 return [replace(state, at=kind)]
             found = [state.base(index) for index in _distinct(kind, state)]
             return [replace(state, at=state.things[base].place or base) for base in found] or "not in this room"
-        case "PickupObject":
-            if state.held is not None:
-                return "hand full"
-            if not able(kind, "pickupable"):
-                return "not possible with it"
-            reached = _near(kind, state)
-            taken = [replace(near.having(index, place=None, inside=None), held=index) for index, near in reached]
-            return taken or _missing(kind, state)
-        case "PutObject":
-            return _put(kind, subgoal.receptacle or "", state, scene)
-        case "SliceObject":
-            return _slice(kind, state)
-        case "ToggleObject":
-            if not able(kind, "toggleable"):
-                return "not possible with it"
-            reached = _near(kind, state)
-            switched = [near.having(index, marks=near.things[index].marks ^ {"on"}) for index, near in reached]
-            return switched or _missing(kind, state)
+        case "PutObject" if not accepts(receptacle, kind):
+            return "does not go there"
+        case "PutObject" if receptacle in scene.receptacles:
+            there = _standing(receptacle, state)
+            return "not here" if there is None else [replace(there.having(index, place=receptacle), held=None)]
+        case "CleanObject" | "HeatObject" | "CoolObject":
+            appliance, gains, loses = _TREATMENTS[action]
+            marks = ((held.marks if held else frozenset[Property]()) - {loses}) | {gains}
+            there = _standing(appliance, state)
+            return "not at the appliance" if there is None else [there.having(index, marks=marks)]
         case _:
-            return _treat(kind, state, *_TREATMENTS[subgoal.action])
-
-
-def _put(kind: str, receptacle: str, state: RoomState, scene: Scene) -> list[RoomState] | Cause:
-    held, index = state.in_hand, state.held
-    if held is None or index is None or held.kind != kind:
-        return "not in hand"
-    if not accepts(receptacle, kind):
-        return "does not go there"
-    if receptacle in scene.receptacles:
-        there = _standing(receptacle, state)
-        return "not here" if there is None else [replace(there.having(index, place=receptacle), held=None)]
-    reached = _near(receptacle, state)
-    return [replace(near.having(index, inside=outer), held=None) for outer, near in reached] or _missing(receptacle, state)
-
-
-def _slice(kind: str, state: RoomState) -> list[RoomState] | Cause:
-    held = state.in_hand
-    if held is None or held.kind not in KNIVES:
-        return "no knife in hand"
-    if not able(kind, "sliceable"):
-        return "not possible with it"
+            sought = receptacle if action == "PutObject" else kind
     after: list[RoomState] = []
-    for index, near in _near(kind, state, whole=True):
-        # Two slices, since no goal asks for more.
-        sliced = near.having(index, marks=near.things[index].marks | {"sliced"})
-        after.append(replace(sliced, things=(*sliced.things, sliced.things[index])))
-    return after or _missing(kind, state)
-
-
-def _treat(
-    kind: str, state: RoomState, appliance: str, needs: str, gains: Property, loses: Property | None
-) -> list[RoomState] | Cause:
-    held, index = state.in_hand, state.held
-    if held is None or index is None or held.kind != kind:
-        return "not in hand"
-    if not able(kind, needs):
-        return "not possible with it"
-    there = _standing(appliance, state)
-    if there is None:
-        return "not at the appliance"
-    return [there.having(index, marks=(held.marks - {loses}) | {gains})]
-
-
-def _missing(kind: str, state: RoomState) -> Cause:
-    return "not here" if any(thing.kind == kind for thing in state.things) else "not in this room"
+    for number, near in _near(sought, state, whole=action == "SliceObject"):
+        thing = near.things[number]
+        match action:
+            case "PickupObject":
+                after.append(replace(near.having(number, place=None, inside=None), held=number))
+            case "PutObject":
+                after.append(replace(near.having(index, inside=number), held=None))
+            case "ToggleObject":
+                after.append(near.having(number, marks=thing.marks ^ {"on"}))
+            case _:
+                # Two slices, since no goal asks for more.
+                cut = near.having(number, marks=thing.marks | {"sliced"})
+                after.append(replace(cut, things=(*cut.things, cut.things[number])))
+    return after or ("not here" if any(thing.kind == sought for thing in state.things) else "not in this room")
 
 
 def _distinct(kind: str, state: RoomState) -> Iterator[int]:

@@ -4,6 +4,9 @@
 
 Its scenes are the tasks of a world by their references (``example:1``), and ``FloorPlanN`` for the first task in each of
 AI2-THOR's rooms that is installed. Behind ``player`` stand ``--world NAME`` and other tasks to offer.
+
+The protocol has two named pipes, whose paths stand in the environment. The client sends actions as JSON; the player answers
+with metadata as MessagePack, and with images: fields of a type, a length and a body, up to an end of the message.
 """
 
 from __future__ import annotations
@@ -39,6 +42,10 @@ LONGEST = 64_000_000
 _HEADER = struct.Struct("!BI")
 
 
+Answer = tuple[dict[str, Any], list[tuple[int, bytes]]]
+"""Metadata, and images by their type."""
+
+
 def read_action(pipe: IO[bytes]) -> dict[str, Any] | None:
     """The next action; None once the client has closed the pipe. Raises ``ValueError`` for what is no action."""
     action: dict[str, Any] | None = None
@@ -71,35 +78,25 @@ def write_answer(pipe: IO[bytes], metadata: Mapping[str, Any], images: Iterable[
 
 def packed(value: object) -> bytes:
     """``value`` as MessagePack: None, truth values, numbers, text, lists, tuples and mappings."""
-    parts: list[bytes] = []
-    _pack(value, parts)
-    return b"".join(parts)
-
-
-def _pack(value: object, parts: list[bytes]) -> None:
     match value:
         case None:
-            parts.append(b"\xc0")
+            return b"\xc0"
         case bool():
-            parts.append(b"\xc3" if value else b"\xc2")
+            return b"\xc3" if value else b"\xc2"
         case int():
-            parts.append(bytes((value,)) if 0 <= value < 128 else b"\xd3" + struct.pack("!q", value))
+            return bytes((value,)) if 0 <= value < 128 else b"\xd3" + struct.pack("!q", value)
         case float():
-            parts.append(b"\xcb" + struct.pack("!d", value))
+            return b"\xcb" + struct.pack("!d", value)
         case str():
             body = value.encode("utf-8", "surrogatepass")
-            parts.append(b"\xdb" + struct.pack("!I", len(body)) + body)
+            return b"\xdb" + struct.pack("!I", len(body)) + body
         case list() | tuple():
             items = cast("list[object] | tuple[object, ...]", value)
-            parts.append(b"\xdd" + struct.pack("!I", len(items)))
-            for item in items:
-                _pack(item, parts)
+            return b"\xdd" + struct.pack("!I", len(items)) + b"".join(map(packed, items))
         case Mapping():
             pairs = cast("Mapping[object, object]", value)
-            parts.append(b"\xdf" + struct.pack("!I", len(pairs)))
-            for key, item in pairs.items():
-                _pack(key, parts)
-                _pack(item, parts)
+            content = b"".join(packed(part) for pair in pairs.items() for part in pair)
+            return b"\xdf" + struct.pack("!I", len(pairs)) + content
         case _:
             raise TypeError(f"{type(value).__name__} cannot be packed")
 
@@ -110,7 +107,6 @@ FIELD_OF_VIEW = 90.0
 FAR = 20.0
 """Depth in metres is no greater than this."""
 _PLAN = re.compile(r"-(\d+)/[^/]*$")
-_NAMES = re.compile(r"FloorPlan(\d+)(?:_physics)?")
 _OURS = ("action", "sequenceId", "renderImage", "agentId")
 
 
@@ -129,11 +125,11 @@ class Player:
         self._name, self._scene = name, scene_in(self._world, self._tasks[name])
         self._event = self._boxes.begin(self._scene)
 
-    def first(self) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
+    def first(self) -> Answer:
         """What is sent before any action came."""
         return self._answer(self._event, 0, "")
 
-    def answer(self, action: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
+    def answer(self, action: Mapping[str, Any]) -> Answer:
         """The metadata and the images after an action."""
         name, number = str(action.get("action")), int(action.get("sequenceId", 0))
         arguments = {key: value for key, value in action.items() if key not in _OURS}
@@ -173,19 +169,10 @@ class Player:
     def _same(self, action: str, *, ok: bool = True, message: str = "", returned: object = None) -> Event:
         return replace(self._event, action=action, ok=ok, message=message, returned=returned)
 
-    def _answer(
-        self, event: Event, number: int, code: str, *, draw: bool = True
-    ) -> tuple[dict[str, Any], list[tuple[int, bytes]]]:
+    def _answer(self, event: Event, number: int, code: str, *, draw: bool = True) -> Answer:
         colours = colours_of(event.objects) if IDS in self._images or CLASSES in self._images else {}
-        agent = written(
-            event,
-            scene=self._name,
-            size=self._size,
-            field=self._field,
-            eye=self._scene.eye,
-            walls=self._scene.room.walls,
-            colours=colours,
-        )
+        view: dict[str, Any] = {"scene": self._name, "size": self._size, "field": self._field, "eye": self._scene.eye}
+        agent = written(event, **view, walls=self._scene.room.walls, colours=colours)
         agent["errorCode"] = code
         images = list(_images(event.frame(self._size, self._field), self._images, colours)) if draw else []
         return {"agents": [agent], "thirdPartyCameras": [], "activeAgentId": 0, "sequenceId": number}, images

@@ -198,15 +198,13 @@ _CLOSE = 0.3
 
 
 def scene_at(path: Path, trajectory: Trajectory) -> Scene:
-    """The scene of the ``trajectory`` in the file ``path``. Raises ``GameError`` if neither it nor any other of its floor plan
-    in its data has a game beside it."""
-    others = games_on(path.parents[2], trajectory.floor_plan)
-    beside = path.with_name(GAME)
-    if not beside.is_file() and not others:
-        raise GameError(
-            f"{path}: there is no game of {trajectory.floor_plan} beside it or elsewhere in its data, so its room is not known."
-        )
-    base = base_scene(beside if beside.is_file() else others[0])
+    """The scene of the ``trajectory`` in the file ``path``. Raises ``GameError`` if neither it nor another of its floor plan in
+    its data has a game beside it."""
+    others, beside, plan = games_on(path.parents[2], trajectory.floor_plan), path.with_name(GAME), trajectory.floor_plan
+    games = [beside] if beside.is_file() else others[:1]
+    if not games:
+        raise GameError(f"{path}: there is no game of {plan} beside it or elsewhere in its data, so its room is not known.")
+    base = base_scene(games[0])
     return arranged(base, trajectory, [base, *map(base_scene, others)])
 
 
@@ -334,11 +332,9 @@ def _hung(one: Fixture, id: str) -> Fixture:
 def _lowered(one: Fixture, things: Sequence[Box]) -> Fixture:
     """A piece of furniture with its top at the highest of what lies over it, where that is lower."""
     box, surface = one.box, one.kind.surface
-    if one.kind.form not in _SOLID or one.kind.stands == "wall":
-        return one
     highest = max((thing.y0 for thing in things if box.over(thing.centre.x, thing.centre.z)), default=box.y1)
-    top = box.y0 + surface * (box.y1 - box.y0)
-    if not box.y0 + _LEAST < highest < top - _SUNK:
+    lower = box.y0 + _LEAST < highest < box.y0 + surface * (box.y1 - box.y0) - _SUNK
+    if not lower or one.kind.form not in _SOLID or one.kind.stands == "wall":
         return one
     return replace(one, box=box._replace(y1=box.y0 + (highest - box.y0) / surface))
 
