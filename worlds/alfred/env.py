@@ -18,18 +18,7 @@ from typing import cast
 
 from housequest.worlds.alfred.model import TREATMENTS, Plan
 from housequest.worlds.alfred.scoring import AlfredGoal, conditions
-from housequest.worlds.alfred.simulator.base import (
-    ENCLOSING,
-    KNIVES,
-    SIZE,
-    SLICES,
-    Event,
-    Scene,
-    SimulatedObject,
-    Simulator,
-    kind_in,
-    whole,
-)
+from housequest.worlds.alfred.simulator import base
 from housequest.worlds.alfred.tasks import INTERACTIONS, MOVES, LowAction
 from housequest.worlds.base import Observation, Reach, Step, Task
 from housequest.worlds.errors import OrderError, Unsupported
@@ -62,7 +51,7 @@ def read_command(text: str) -> LowAction | None:
     return LowAction(name, found[2] and found[2].lower())
 
 
-def possible(event: Event) -> Iterator[LowAction]:
+def possible(event: base.Event) -> Iterator[LowAction]:
     """Actions that may be possible after ``event``, by what can be seen; whether they are is found out by trying."""
     for name in MOVES:
         yield LowAction(name)
@@ -73,7 +62,7 @@ def possible(event: Event) -> Iterator[LowAction]:
                 yield LowAction(name, one.name)
 
 
-def interactions(one: SimulatedObject, held: str | None) -> Iterator[str]:
+def interactions(one: base.SimulatedObject, held: str | None) -> Iterator[str]:
     """The actions that one might try on an object with the hand as it is."""
     if one.pickupable and held is None:
         yield "PickupObject"
@@ -83,18 +72,18 @@ def interactions(one: SimulatedObject, held: str | None) -> Iterator[str]:
         yield "CloseObject" if one.open else "OpenObject"
     if one.toggleable:
         yield "ToggleObjectOff" if one.on else "ToggleObjectOn"
-    if one.sliceable and held is not None and kind_in(held) in KNIVES:
+    if one.sliceable and held is not None and base.kind_in(held) in base.KNIVES:
         yield "SliceObject"
 
 
 def without_ids(message: str, name_of: Callable[[str], str | None]) -> str:
     """A simulator's message with names in place of ids; what has no name is called by its kind."""
     plain = message.removeprefix("NullReferenceException: ")
-    named = _ID.sub(lambda found: name_of(found[0]) or kind_in(found[0]).lower(), plain)
+    named = _ID.sub(lambda found: name_of(found[0]) or base.kind_in(found[0]).lower(), plain)
     return named if named.endswith((".", "!", "?")) else f"{named}."
 
 
-def demonstrated(actions: Sequence[LowAction], scene: Scene) -> tuple[str, ...]:
+def demonstrated(actions: Sequence[LowAction], scene: base.Scene) -> tuple[str, ...]:
     """The commands of a demonstration, whose targets are ids, in its scene."""
     names = {**{id: name for name, id in scene.ids.items()}, **{one.id: one.name for one in scene.things}}
     sliced: dict[str, int] = {}
@@ -103,12 +92,12 @@ def demonstrated(actions: Sequence[LowAction], scene: Scene) -> tuple[str, ...]:
         target = action.target
         if target is not None and target not in names and (same := _same(target, names)):
             names[target] = names[same]
-        if action.name == "SliceObject" and target is not None and kind_in(target) in SLICES:
-            kind, number = SLICES[kind_in(target)]
+        if action.name == "SliceObject" and target is not None and base.kind_in(target) in base.SLICES:
+            kind, number = base.SLICES[base.kind_in(target)]
             first = sliced.get(kind, 0) + 1
             names |= {f"{target}|{kind}_{piece}": f"{kind.lower()} {first + piece - 1}" for piece in range(1, number + 1)}
             sliced[kind] = first + number - 1
-        known = None if target is None else names.get(target, f"{kind_in(target).lower()} 0")
+        known = None if target is None else names.get(target, f"{base.kind_in(target).lower()} 0")
         commands.append(str(LowAction(action.name, known)))
     return tuple(commands)
 
@@ -139,7 +128,7 @@ _NO_ACTION = f"This is no action. There are: {', '.join(' '.join(form.split()) f
 class Episode:
     """What a task is, hidden from who plays it: where it begins, what it asks for, and what people did to get there."""
 
-    scene: Scene
+    scene: base.Scene
     goal: AlfredGoal
     actions: tuple[LowAction, ...] = ()
 
@@ -160,13 +149,13 @@ class AlfredEnv:
     """One running task. Not thread-safe. What is in sight is not told in text: `frame` shows it. A text that is no action is
     refused and does nothing; an action that the simulator refuses counts as failed, and so many failures end the episode."""
 
-    def __init__(self, task: Task, episode: Episode, simulate: Callable[[], Simulator], failures: int) -> None:
+    def __init__(self, task: Task, episode: Episode, simulate: Callable[[], base.Simulator], failures: int) -> None:
         """``failures`` is after how many failed actions the episode ends, 0 for no limit."""
         self.task = task
         self.episode = episode
         self._simulate, self._limit = simulate, failures
-        self._simulator: Simulator | None = None
-        self._event: Event | None = None
+        self._simulator: base.Simulator | None = None
+        self._event: base.Event | None = None
         self._failed = 0
 
     def reset(self) -> Step:
@@ -199,7 +188,7 @@ class AlfredEnv:
     def goal_conditions(self) -> tuple[int, int]:
         return conditions(self.episode.goal, self._now)
 
-    def frame(self, size: tuple[int, int] = SIZE) -> Frame:
+    def frame(self, size: tuple[int, int] = base.SIZE) -> Frame:
         """What ALFRED's camera sees, 60 degrees from top to bottom; things have the names that commands take."""
         event = self._now
         frame = event.frame(size)
@@ -256,16 +245,16 @@ class AlfredEnv:
         self._simulator = self._event = None
 
     @property
-    def _now(self) -> Event:
+    def _now(self) -> base.Event:
         """What there is, by the last action. Raises ``OrderError`` before the first reset."""
         return self._running()[0]
 
-    def _running(self) -> tuple[Event, Simulator]:
+    def _running(self) -> tuple[base.Event, base.Simulator]:
         if self._event is None or self._simulator is None:
             raise OrderError("This env was used before its first reset; call reset() first.")
         return self._event, self._simulator
 
-    def _act(self, simulator: Simulator, action: LowAction) -> Event | None:
+    def _act(self, simulator: base.Simulator, action: LowAction) -> base.Event | None:
         if action.name in ("LookUp", "LookDown"):
             return simulator.act(action.name, degrees=TILT)
         if action.name in MOVES:
@@ -382,10 +371,10 @@ class SkillEnv(AlfredEnv):
         failure = f"Picking up {word} failed" if verb == "pick up" else f"{verb.capitalize()} action failed"
         return None if self._do(_ACTIONS[verb], one) else failure
 
-    def _put_down(self, skill: NamedSkill, held: SimulatedObject | None) -> str | None:
+    def _put_down(self, skill: NamedSkill, held: base.SimulatedObject | None) -> str | None:
         if held is None:
             return "Robot is not holding any object"
-        if whole(held.kind).lower() != skill.kind:
+        if base.whole(held.kind).lower() != skill.kind:
             return f"Robot is currently holding {_word(held)}"
         event, simulator = self._running()
         place = event.object(self._found) if self._found else None
@@ -397,33 +386,33 @@ class SkillEnv(AlfredEnv):
         where = "the floor" if place is None else _word(place)
         return "put down failed" if self._event.ok else f"Putting the object on {where} failed"
 
-    def _held(self) -> SimulatedObject | None:
+    def _held(self) -> base.SimulatedObject | None:
         return self._now.object(self._now.held) if self._now.held else None
 
-    def _do(self, action: str, one: SimulatedObject) -> bool:
+    def _do(self, action: str, one: base.SimulatedObject) -> bool:
         _, simulator = self._running()
         self._event = simulator.act(action, objectId=one.id)
         return self._event.ok
 
-    def _nearest(self, skill: NamedSkill) -> SimulatedObject | None:
+    def _nearest(self, skill: NamedSkill) -> base.SimulatedObject | None:
         """The thing that a skill means: the nearest, but those in closed receptacles and those out of sight last."""
         event = self._now
         seen = event.visible()
-        kinds = (one for one in event.objects if whole(one.kind).lower() == skill.kind and one.id != event.held)
+        kinds = (one for one in event.objects if base.whole(one.kind).lower() == skill.kind and one.id != event.held)
         alike = [one for one in kinds if skill.verb != "slice" or not one.sliced]
 
-        def cost(one: SimulatedObject) -> float:
+        def cost(one: base.SimulatedObject) -> float:
             shut = _FARTHEST if self._shut_around(one) else 0.0
             occupied = _OCCUPIED if one.kind == "StoveBurner" and one.contents else 0.0
             return one.distance + shut + occupied + (0.0 if one.id in seen else _UNSEEN) + (_SLICE if one.sliced else 0.0)
 
         return min(alike, key=lambda one: (cost(one), one.id), default=None)
 
-    def _shut_around(self, one: SimulatedObject) -> SimulatedObject | None:
+    def _shut_around(self, one: base.SimulatedObject) -> base.SimulatedObject | None:
         around = (self._now.object(id) for id in one.parents)
         return next((other for other in around if other and other.openable and not other.open), None)
 
-    def _approach(self, one: SimulatedObject) -> bool:
+    def _approach(self, one: base.SimulatedObject) -> bool:
         """Teleport to where the thing is seen, or what hides it; else as near as possible. Whether one got anywhere."""
         sought = self._shut_around(one) or one
         first = None
@@ -436,12 +425,12 @@ class SkillEnv(AlfredEnv):
         self._teleport(first, sought.position)
         return True
 
-    def _stands(self, one: SimulatedObject) -> Iterator[tuple[float, float]]:
+    def _stands(self, one: base.SimulatedObject) -> Iterator[tuple[float, float]]:
         """Teleport to one place after the other from which one might see a thing, the nearest first."""
         _, simulator = self._running()
         cells = cast("Sequence[Mapping[str, float]]", simulator.act("GetReachablePositions").returned)
         fixture = self.episode.scene.room.fixture(one.name)
-        front = AHEAD[fixture.front] if fixture is not None and one.kind in ENCLOSING else None
+        front = AHEAD[fixture.front] if fixture is not None and one.kind in base.ENCLOSING else None
 
         def order(at: tuple[float, float]) -> tuple[bool, float, tuple[float, float]]:
             dx, dz = at[0] - one.position.x, at[1] - one.position.z
@@ -484,5 +473,5 @@ def demonstrated_skills(plan: Plan) -> tuple[str, ...]:
     return tuple(map(str, skills))
 
 
-def _word(one: SimulatedObject) -> str:
-    return spoken(whole(one.kind).lower())
+def _word(one: base.SimulatedObject) -> str:
+    return spoken(base.whole(one.kind).lower())

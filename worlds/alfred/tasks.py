@@ -22,19 +22,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from housequest.worlds.alfred.model import (
-    LONGEST_PLAN,
-    NOTHING,
-    Plan,
-    PlanError,
-    PlanStep,
-    Scene,
-    Thing,
-    able,
-    plan_step,
-    receptacles_of,
-    room_of,
-)
+from housequest.worlds.alfred import model
 from housequest.worlds.alfred.scoring import TASK_TYPES, AlfredGoal
 from housequest.worlds.alfworld.games import GET_DATA, LAYOUT, MAX_TRAJECTORY, TRAJECTORY_FILE, splits_of
 from housequest.worlds.errors import GameError, TaskNotFound, nearest, shown
@@ -87,8 +75,8 @@ class Demonstration:
     split: str
     type: str
     goal: AlfredGoal
-    plan: Plan
-    scene: Scene
+    plan: model.Plan
+    scene: model.Scene
     instructions: tuple[Instruction, ...]
 
 
@@ -139,8 +127,8 @@ def splits(data: Path | None = None) -> tuple[str, ...]:
 def read_demonstration(path: Path, content: Any) -> Demonstration:
     """A trajectory without its frames."""
     steps = cast("list[Any]", content["plan"]["high_pddl"])
-    if len(steps) > LONGEST_PLAN:
-        raise PlanError(f"{len(steps)} subgoals are too many")
+    if len(steps) > model.LONGEST_PLAN:
+        raise model.PlanError(f"{len(steps)} subgoals are too many")
     goal = goal_of(content)
     return Demonstration(
         id="/".join(path.parts[-4:-1]),
@@ -173,35 +161,35 @@ def instructions_of(content: Any, *, steps: bool = True) -> tuple[Instruction, .
         Instruction(
             annotator,
             plain_sentence(_word(one["task_desc"])),
-            tuple(plain_sentence(_word(step)) for step in one["high_descs"][: LONGEST_PLAN if steps else 0]),
+            tuple(plain_sentence(_word(step)) for step in one["high_descs"][: model.LONGEST_PLAN if steps else 0]),
         )
         for annotator, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1)
     )
 
 
-def _plan(actions: list[Any]) -> Plan:
-    plan: list[PlanStep] = []
+def _plan(actions: list[Any]) -> model.Plan:
+    plan: list[model.PlanStep] = []
     for action in actions:
         names: list[Any] = action["args"]
-        if action["action"] != NOTHING:
+        if action["action"] != model.NOTHING:
             # Some treatments name nothing; they treat what was picked up last.
             held = next((one.thing for one in reversed(plan) if one.action == "PickupObject"), "")
-            plan.append(plan_step(_word(action["action"]), [_kind(name or held) for name in names]))
+            plan.append(model.plan_step(_word(action["action"]), [_kind(name or held) for name in names]))
     return tuple(plan)
 
 
-def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> Scene:
+def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> model.Scene:
     # Count the kinds by name ("KeyChain_2197d4a8"), then place those that the plan touched.
     poses = cast("list[Any]", scene["object_poses"])[:_MOST_POSES]
     counted = Counter(_kind(_word(pose["objectName"]).partition("_")[0]) for pose in poses)
     touched = _touched(actions)
     counted.subtract(Counter(thing.kind for thing in touched))
-    rest = [Thing(kind) for kind in sorted(counted) if able(kind, "pickupable") for _ in range(counted[kind])]
-    lamps = [Thing(goal.lamp)] if goal.lamp and all(thing.kind != goal.lamp for thing in touched) else []
-    return Scene(receptacles_of(room_of(int(scene["scene_num"]))), (*touched, *rest, *lamps))
+    rest = [model.Thing(kind) for kind in sorted(counted) if model.able(kind, "pickupable") for _ in range(counted[kind])]
+    lamps = [model.Thing(goal.lamp)] if goal.lamp and all(thing.kind != goal.lamp for thing in touched) else []
+    return model.Scene(model.receptacles_of(model.room_of(int(scene["scene_num"]))), (*touched, *rest, *lamps))
 
 
-def _touched(actions: list[Any]) -> list[Thing]:
+def _touched(actions: list[Any]) -> list[model.Thing]:
     """What the plan picks up, slices or turns on, each with its place when it was first touched."""
     places: dict[str, str | None] = {}
     for action in actions:
@@ -213,7 +201,7 @@ def _touched(actions: list[Any]) -> list[Thing]:
         on = action.get("coordinateReceptacleObjectId") if name == "PickupObject" else None
         if places.get(thing) is None:
             places[thing] = _kind(on[0]) if on else None
-    return [Thing(_kind(thing.partition("|")[0]), place) for thing, place in places.items()]
+    return [model.Thing(_kind(thing.partition("|")[0]), place) for thing, place in places.items()]
 
 
 def _word(value: Any) -> str:

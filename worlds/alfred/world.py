@@ -15,17 +15,8 @@ from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.scenes import games_on, scene_at, scene_of
 from housequest.worlds.alfred.scoring import MEAN_CONDITIONS, METRICS, UNWEIGHTED, AlfredGoal
 from housequest.worlds.alfred.tasks import ListedTrajectory, listed, read_demonstration, read_trajectory, splits
+from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.engine.game import parse_game
-from housequest.worlds.alfworld.games import (
-    EVALUATED,
-    EXAMPLE,
-    GENERATED,
-    GET_DATA,
-    LAYOUT,
-    TRAINING,
-    TRAJECTORY_FILE,
-    read_reference,
-)
 from housequest.worlds.alfworld.houses.house import GeneratedTasks
 from housequest.worlds.base import Annotated, CommandKey, Env, Observation, Policy, Task, World
 from housequest.worlds.env import Wrapper
@@ -83,9 +74,9 @@ class AlfredWorld(World):
         "pick_and_place_with_movable_recep": "stack",
     }
     published_splits = PUBLISHED
-    endless_splits = (GENERATED,)
-    first_task = f"{EXAMPLE}:1"
-    get_data = GET_DATA
+    endless_splits = (games.GENERATED,)
+    first_task = f"{games.EXAMPLE}:1"
+    get_data = games.GET_DATA
     pictured = True
     keys = (
         CommandKey("shift+up", "MoveAhead", "Forward"),
@@ -113,9 +104,9 @@ class AlfredWorld(World):
             )
         self._every = goals == EVERY
         self._data = alfworld_data() if data is None else Path(data)
-        if data is not None and not self._data.joinpath(LAYOUT).is_dir():
+        if data is not None and not self._data.joinpath(games.LAYOUT).is_dir():
             raise ConfigurationError(
-                f"{shown(str(data), 400)} holds no folder {LAYOUT}, so it is not ALFRED's data. {GET_DATA}"
+                f"{shown(str(data), 400)} holds no folder {games.LAYOUT}, so it is not ALFRED's data. {games.GET_DATA}"
             )
         self._failures = failures
         metrics = METRICS
@@ -142,36 +133,36 @@ class AlfredWorld(World):
 
     @property
     def default_split(self) -> str:
-        return EVALUATED
+        return games.EVALUATED
 
     @property
     def example_split(self) -> str:
-        return EXAMPLE
+        return games.EXAMPLE
 
     @property
     def training_split(self) -> str:
-        return TRAINING
+        return games.TRAINING
 
     def splits(self) -> Sequence[str]:
-        return (*splits(self._data), EXAMPLE)
+        return (*splits(self._data), games.EXAMPLE)
 
     def tasks(self, split: str) -> Sequence[Task]:
-        if split in (EXAMPLE, GENERATED):
-            return _Houses() if split == GENERATED else [replace(task, world=_NAME) for task in self._houses.tasks(split)]
+        if split in (games.EXAMPLE, games.GENERATED):
+            return _Houses() if split == games.GENERATED else [replace(task, world=_NAME) for task in self._houses.tasks(split)]
         if split not in self._listed:
             if split not in self.splits():
                 there = ", ".join(self.splits())
-                hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, GENERATED))
-                raise TaskNotFound(f"There is no split {shown(split)}; there are: {there}.{hint} {GET_DATA}")
-            there = listed(self._data / LAYOUT / split, steps=self._goals.steps)
+                hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, games.GENERATED))
+                raise TaskNotFound(f"There is no split {shown(split)}; there are: {there}.{hint} {games.GET_DATA}")
+            there = listed(self._data / games.LAYOUT / split, steps=self._goals.steps)
             found = (task for trajectory in there for task in self._tasks_of(split, trajectory))
             self._listed[split] = tuple(replace(task, number=number) for number, task in enumerate(found, start=1))
         return self._listed[split]
 
     def task(self, reference: str) -> Task:
-        place = read_reference(reference)
+        place = games.read_reference(reference)
         split = place[0] if place else reference.partition("/")[0]
-        if split in (EXAMPLE, GENERATED):
+        if split in (games.EXAMPLE, games.GENERATED):
             return replace(self._houses.task(reference), world=_NAME)
         tasks = self.tasks(split)
         if place and 1 <= place[1] <= len(tasks):
@@ -196,13 +187,13 @@ class AlfredWorld(World):
 
     def annotated(self, task: Task) -> Annotated | None:
 
-        if task.split in (EXAMPLE, GENERATED):
+        if task.split in (games.EXAMPLE, games.GENERATED):
             return None
         trajectory = self._read(_source(task))
         return Annotated(len(self._shown(task) if self.skills else trajectory.actions), trajectory.goal.total)
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
-        if task.split in (EXAMPLE, GENERATED):
+        if task.split in (games.EXAMPLE, games.GENERATED):
             return None
         plan = read_demonstration(_source(task)).plan
         return tuple(tuple(str(step).split()) for step in plan)
@@ -227,18 +218,18 @@ class AlfredWorld(World):
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256 over engine, ids, goals and annotations of the split's tasks, and the games that furnish its rooms."""
-        if split in (EXAMPLE, GENERATED):
+        if split in (games.EXAMPLE, games.GENERATED):
             lines = [self._houses.fingerprint(split)]
         else:
-            tasks, folder = self.tasks(split), self._data / LAYOUT / split
+            tasks, folder = self.tasks(split), self._data / games.LAYOUT / split
             try:
                 lines = [f"{task.id} {task.goal} {hashlib.sha256(read_file(_source(task))).hexdigest()}" for task in tasks]
             except OSError as error:
                 raise GameError(f"{shown(str(error.filename), 400)} cannot be read: {error.strerror}.") from error
             # With sizes, what says where furniture stands in the rooms of a split.
             for number in sorted({task.id.split("/")[1].rpartition("-")[2] for task in tasks}):
-                games = games_on(folder, f"FloorPlan{number}")
-                lines += [f"{game.relative_to(folder.parent).as_posix()} {game.stat().st_size}" for game in games]
+                there = games_on(folder, f"FloorPlan{number}")
+                lines += [f"{game.relative_to(folder.parent).as_posix()} {game.stat().st_size}" for game in there]
         return hashlib.sha256("\n".join((self.engine, *lines)).encode("utf-8", "surrogatepass")).hexdigest()
 
     @cached_property
@@ -256,11 +247,11 @@ class AlfredWorld(World):
         wanted = told if self._every else [chosen] if chosen else told[:1]
         for annotator, sentence in wanted:
             id = f"{trial}/{annotator}" if self._every else trial
-            source = self._data / LAYOUT / trial / TRAJECTORY_FILE
+            source = self._data / games.LAYOUT / trial / games.TRAJECTORY_FILE
             yield Task(id, _NAME, split, 0, trajectory.type, sentence, self._goals.wording(annotator), source)
 
     def _episode(self, task: Task) -> Episode:
-        if task.split not in (EXAMPLE, GENERATED):
+        if task.split not in (games.EXAMPLE, games.GENERATED):
             trajectory = self._read(_source(task))
             return Episode(scene_at(_source(task), trajectory), trajectory.goal, trajectory.actions)
         from housequest.worlds.alfworld.text import HOUSEHOLD
@@ -275,7 +266,11 @@ class AlfredWorld(World):
 
     def _commands(self, task: Task) -> tuple[str, ...]:
         if self.skills:
-            return () if task.split in (EXAMPLE, GENERATED) else demonstrated_skills(read_demonstration(_source(task)).plan)
+            return (
+                ()
+                if task.split in (games.EXAMPLE, games.GENERATED)
+                else demonstrated_skills(read_demonstration(_source(task)).plan)
+            )
         episode = self._begun(task)
         return demonstrated(episode.actions, episode.scene)
 

@@ -32,17 +32,7 @@ from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.engine.planner import Solution, plan
 from housequest.worlds.alfworld.games import FILE
 from housequest.worlds.base import Step, Task
-from housequest.worlds.dropin.core import (
-    CommandError,
-    EnvInfos,
-    Environment,
-    Filter,
-    GameState,
-    Limit,
-    Wrapper,
-    answer,
-    rendered,
-)
+from housequest.worlds.dropin import core
 from housequest.worlds.errors import ConfigurationError, GameError, OrderError, Unsupported, nearest, shown
 from housequest.worlds.paths import read_file
 
@@ -51,14 +41,14 @@ _OLDER = b"put {o} in/on {r}"
 _UNTOLD = ("facts", "win_facts", "fail_facts", "game", "command_templates")
 
 
-class PddlEnv(Environment):
+class PddlEnv(core.Environment):
     """One game at a time. Without alfworld's demangler, things have the names of the file, as in textworld.
 
     A file that is no game of ALFWorld's present grammar raises ``GameError`` when it is loaded; to request ``facts``, which are
     hidden state, raises ``Unsupported``.
     """
 
-    def __init__(self, request_infos: EnvInfos | None = None) -> None:
+    def __init__(self, request_infos: core.EnvInfos | None = None) -> None:
         super().__init__(request_infos)
         self.walkthrough: list[str] | None = None
         self._source: str | Mapping[str, Any] = {}
@@ -85,7 +75,7 @@ class PddlEnv(Environment):
         if chance is not None:
             self._game = renumbered(self._game, chance)
 
-    def reset(self) -> GameState:
+    def reset(self) -> core.GameState:
         if self._game is None:
             raise OrderError("No game was loaded; call load(path) first.")
         if not self._demangled:
@@ -96,11 +86,11 @@ class PddlEnv(Environment):
         self.state = self._told(self._play, self._play.reset())
         return self.state
 
-    def step(self, command: str) -> tuple[GameState, int, bool]:
+    def step(self, command: str) -> tuple[core.GameState, int, bool]:
         if self._play is None:
             raise OrderError("This game is not being played; call reset() first.")
         if not isinstance(command, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise CommandError(f"A command is text, not {shown(command)}.")
+            raise core.CommandError(f"A command is text, not {shown(command)}.")
         step = self._play.step(command)
         self._moves += step.observation.accepted
         self.state = state = self._told(self._play, step)
@@ -111,13 +101,13 @@ class PddlEnv(Environment):
     def copy(self) -> PddlEnv:
         other = PddlEnv(self.request_infos)
         other.__dict__.update(self.__dict__)
-        other.state = GameState(self.state)
+        other.state = core.GameState(self.state)
         other._play = None if self._play is None else self._play.copy()
         return other
 
-    def _told(self, play: NativeEnv, step: Step) -> GameState:
+    def _told(self, play: NativeEnv, step: Step) -> core.GameState:
         text, asked = step.observation.text, self.request_infos
-        state = GameState(feedback=text, raw=text, won=step.won, lost=False, last_action=None)
+        state = core.GameState(feedback=text, raw=text, won=step.won, lost=False, last_action=None)
         state["admissible_commands"] = list(play.admissible_commands())
         if asked.moves:  # type: ignore[attr-defined]
             state["moves"] = self._moves
@@ -129,7 +119,7 @@ class PddlEnv(Environment):
         return state
 
 
-def start(path: str, request_infos: EnvInfos | None = None, wrappers: Sequence[Callable[[Any], Any]] = ()) -> Any:
+def start(path: str, request_infos: core.EnvInfos | None = None, wrappers: Sequence[Callable[[Any], Any]] = ()) -> Any:
     """The game in the file at ``path``, loaded. Raises ``FileNotFoundError`` and what `PddlEnv` raises."""
     if not Path(path).is_file():
         raise FileNotFoundError(errno.ENOENT, "There is no such game", os.fspath(path))
@@ -225,7 +215,7 @@ class UselessNumber(ConfigurationError, ValueError):
     """A seed or a batch size that no batch can have."""
 
 
-class SyncBatchEnv(Environment):
+class SyncBatchEnv(core.Environment):
     """One environment for each of several games; a game that is over stays as it is, or with ``auto_reset`` starts again."""
 
     def __init__(self, env_fns: Sequence[Callable[[], Any]], auto_reset: bool = False) -> None:
@@ -257,7 +247,7 @@ class SyncBatchEnv(Environment):
         if not self.last:
             raise OrderError("These games are not being played; call reset() first.")
         if not isinstance(cast("object", actions), list | tuple) or len(actions) != self.batch_size:
-            raise CommandError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(actions)}.")
+            raise core.CommandError(f"Give a list of {self.batch_size} commands, one for each game, not {shown(actions)}.")
         for slot, (env, last, action) in enumerate(zip(self.envs, self.last, actions, strict=True)):
             if last is None or not last[2]:
                 self.last[slot] = env.step(action)
@@ -285,7 +275,7 @@ class BatchEnv:
     def __init__(
         self,
         gamefiles: Sequence[str],
-        request_infos: EnvInfos | None = None,
+        request_infos: core.EnvInfos | None = None,
         batch_size: int = 1,
         asynchronous: bool = True,
         auto_reset: bool = False,
@@ -299,7 +289,7 @@ class BatchEnv:
             raise UselessNumber(f"A batch of {batch_size} games plays nothing; give at least 1.")
         self.gamefiles = gamefiles
         self.batch_size = batch_size
-        self.request_infos = request_infos or EnvInfos()
+        self.request_infos = request_infos or core.EnvInfos()
         self.last_commands: Sequence[str | None] = [None] * batch_size
         self.obs: tuple[str, ...] = ()
         one = partial(_slot, self.request_infos, max_episode_steps or 0, tuple(wrappers))
@@ -335,7 +325,7 @@ class BatchEnv:
     def render(self, mode: str = "human") -> Any:
         """Print the last commands with their answers, or return them with ``mode`` "text" or "ansi"."""
         pairs = zip(self.obs, self.last_commands, strict=True)
-        return rendered([answer(text, command, coloured=mode != "text") for text, command in pairs], mode)
+        return core.rendered([core.answer(text, command, coloured=mode != "text") for text, command in pairs], mode)
 
     def close(self) -> None:
         """Drop the games; it can be called again."""
@@ -367,7 +357,7 @@ registry: dict[str, dict[str, Any]] = {}
 
 def register_games(
     gamefiles: Sequence[str],
-    request_infos: EnvInfos | None = None,
+    request_infos: core.EnvInfos | None = None,
     batch_size: int | None = None,
     auto_reset: bool = False,
     max_episode_steps: int = 50,
@@ -399,13 +389,13 @@ def make(id: str) -> Any:
     return registry[id]["entry_point"](**registry[id]["kwargs"])
 
 
-def _slot(infos: EnvInfos, limit: int, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
+def _slot(infos: core.EnvInfos, limit: int, wrappers: Sequence[Callable[[Any], Any]]) -> Any:
     """The environment of a slot; each has its own copy of a wrapper that was given as an instance."""
     env: Any = PddlEnv(infos)
     if limit:
-        env = Limit(env, limit)
-    for wrapper in (*wrappers, Filter):
-        env = (copy(wrapper) if isinstance(wrapper, Wrapper) else wrapper)(env)
+        env = core.Limit(env, limit)
+    for wrapper in (*wrappers, core.Filter):
+        env = (copy(wrapper) if isinstance(wrapper, core.Wrapper) else wrapper)(env)
     return env
 
 

@@ -16,21 +16,9 @@ from typing import Literal, cast
 
 from housequest.worlds.base import Observation, Step, Task
 from housequest.worlds.env import StateEnv
+from housequest.worlds.graphs import text
 from housequest.worlds.graphs.goals import GraphGoal, met, spoken
 from housequest.worlds.graphs.graph import Action, Apartment, Graph, Verb, after, problem
-from housequest.worlds.graphs.text import (
-    NO_COMMAND,
-    examinable,
-    read_command,
-    shown_by,
-    told_done,
-    told_held,
-    told_opening,
-    told_room,
-    told_thing,
-    visible,
-    written,
-)
 from housequest.worlds.household.goals import skill_words
 
 
@@ -44,15 +32,15 @@ class Moment:
 
 def begun(graph: Graph) -> Moment:
     """The moment at which a task begins; the rooms are known."""
-    return Moment(graph, visible(graph) | frozenset(graph.apartment.rooms))
+    return Moment(graph, text.visible(graph) | frozenset(graph.apartment.rooms))
 
 
 def advance(moment: Moment, action: Action) -> Moment:
     """The moment after an action that is possible."""
     graph, seen = after(moment.graph, action), moment.seen
     if action.verb in ("walk to", "open"):
-        seen |= visible(graph)
-    return Moment(graph, seen | shown_by(graph, action.thing) if action.verb == "open" else seen)
+        seen |= text.visible(graph)
+    return Moment(graph, seen | text.shown_by(graph, action.thing) if action.verb == "open" else seen)
 
 
 class GraphEnv(StateEnv[Moment]):
@@ -68,9 +56,9 @@ class GraphEnv(StateEnv[Moment]):
         return Step(Observation(f"{self._opening(self._state)}\n\nYour task is to: {self.task.goal}"))
 
     def step(self, command: str) -> Step:
-        moment, read = self.state, read_command(command)
+        moment, read = self.state, text.read_command(command)
         if read is None:
-            return self._answer(NO_COMMAND, accepted=False)
+            return self._answer(text.NO_COMMAND, accepted=False)
         graph, (verb, *names) = moment.graph, read
         ids = [graph.apartment.named.get(name) for name in names]
         if unseen := next((name for name, id in zip(names, ids, strict=True) if id not in moment.seen), None):
@@ -79,36 +67,36 @@ class GraphEnv(StateEnv[Moment]):
         known = cast("list[int]", ids)
         match verb:
             case "look":
-                return self._answer(told_room(graph))
+                return self._answer(text.told_room(graph))
             case "inventory":
-                return self._answer(told_held(graph))
-            case "examine" if not examinable(graph, frozenset(known)):
+                return self._answer(text.told_held(graph))
+            case "examine" if not text.examinable(graph, frozenset(known)):
                 return self._answer(f"You are not close to the {names[0]}; go to it first.", accepted=False)
             case "examine":
-                return self._answer(told_thing(graph, known[0]))
+                return self._answer(text.told_thing(graph, known[0]))
             case _:
                 return self._act(moment, Action(cast("Verb", verb), *known))
 
     def admissible_commands(self) -> tuple[str, ...]:
-        graph, near = self.state.graph, examinable(self.state.graph, self.state.seen)
-        acts = (written(graph, action) for action in possible(self.state, near))
+        graph, near = self.state.graph, text.examinable(self.state.graph, self.state.seen)
+        acts = (text.written(graph, action) for action in possible(self.state, near))
         return tuple(sorted(("look", "inventory", *(f"examine {graph.apartment.names[id]}" for id in near), *acts)))
 
     def goal_conditions(self) -> tuple[int, int]:
         return met(self.goal, self.state.graph)
 
     def _opening(self, moment: Moment) -> str:
-        return told_opening(moment.graph)
+        return text.told_opening(moment.graph)
 
     def _act(self, moment: Moment, action: Action) -> Step:
         if (wrong := problem(moment.graph, action)) is not None:
             return self._answer(f"{wrong}.", accepted=False)
         self._state = advance(moment, action)
-        return self._answer(told_done(moment.graph, action, self._state.graph))
+        return self._answer(text.told_done(moment.graph, action, self._state.graph))
 
-    def _answer(self, text: str, *, accepted: bool = True) -> Step:
+    def _answer(self, told: str, *, accepted: bool = True) -> Step:
         reached, total = self.goal_conditions()
-        return Step(Observation(text, accepted), won=reached == total, terminated=reached == total)
+        return Step(Observation(told, accepted), won=reached == total, terminated=reached == total)
 
 
 _USES: Mapping[str, tuple[Verb, ...]] = {
@@ -201,14 +189,14 @@ class SkillEnv(GraphEnv):
 
     def admissible_commands(self) -> tuple[str, ...]:
         graph = self.state.graph
-        actions = ((text, self._action(graph, *skill)) for text, skill in self._skills.items())
-        return tuple(sorted(text for text, one in actions if not isinstance(one, str) and problem(graph, one) is None))
+        actions = ((words, self._action(graph, *skill)) for words, skill in self._skills.items())
+        return tuple(sorted(words for words, one in actions if not isinstance(one, str) and problem(graph, one) is None))
 
     def _opening(self, moment: Moment) -> str:
         apartment, called = moment.graph.apartment, _called(moment.graph.apartment)
         lists = {word: ", ".join(called[kind] for kind in _kinds(apartment, verbs[0])) for word, verbs in _LISTS.items()}
         known = " ".join(f"{word}: {names}." for word, names in lists.items() if names)
-        return f"{told_opening(moment.graph)} You know where everything is. {known}"
+        return f"{text.told_opening(moment.graph)} You know where everything is. {known}"
 
     @cached_property
     def _skills(self) -> Mapping[str, tuple[SkillVerb, str]]:

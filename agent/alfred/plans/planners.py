@@ -25,23 +25,7 @@ from housequest.agent.models.embeddings import Embedder, EmbeddingIndex
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, load_prompt
 from housequest.agent.skills.skill import Skill, Verb
 from housequest.knowledge.choosing import Bm25, at_random, best, stratified
-from housequest.worlds.alfred.model import (
-    ARGUMENTS,
-    LONGEST_PLAN,
-    ActionName,
-    Cause,
-    Execution,
-    Plan,
-    PlanError,
-    PlanStep,
-    Scene,
-    able,
-    execute,
-    plan_text,
-    read_loosely,
-    read_plan,
-    receptacles_of,
-)
+from housequest.worlds.alfred import model as alfred
 from housequest.worlds.alfred.tasks import Demonstration, Instruction
 from housequest.worlds.alfworld.text import HOUSEHOLD, load_counts
 from housequest.worlds.options import Scalar, option
@@ -158,16 +142,16 @@ PLANNERS: dict[str, PlannerSort] = {
 """The planners by name. ``llm-planner`` is ``in-context`` with its paper's bias and re-planning."""
 
 
-def _read(text: str) -> Plan:
-    with suppress(PlanError):
-        return read_plan(text)
+def _read(text: str) -> alfred.Plan:
+    with suppress(alfred.PlanError):
+        return alfred.read_plan(text)
     try:
-        return read_loosely(text)
-    except PlanError as error:
+        return alfred.read_loosely(text)
+    except alfred.PlanError as error:
         raise ReplyError(f"{error} Write one step a line, as in 'PutObject apple fridge'.") from error
 
 
-ALFRED_PLAN: Role[Plan] = Role("alfred_plan", _read, stop=("\nTask:",))
+ALFRED_PLAN: Role[alfred.Plan] = Role("alfred_plan", _read, stop=("\nTask:",))
 """Writes a whole ALFRED plan for an instruction (LLM-Planner, section 4.2, static setting)."""
 
 
@@ -179,10 +163,10 @@ class PlanProposal:
     asked again; None where it is not.
     """
 
-    plan: Plan | None
+    plan: alfred.Plan | None
     reason: str = ""
     calls: tuple[events.ModelCall, ...] = ()
-    executed: Plan | None = None
+    executed: alfred.Plan | None = None
     revisions: int = 0
 
 
@@ -241,7 +225,9 @@ class Asking:
 
         return await ask(role, self._model, (Message("system", system),), question, listen, self._sampling)
 
-    def proposal(self, plan: Plan | None, reason: str = "", executed: Plan | None = None, revisions: int = 0) -> PlanProposal:
+    def proposal(
+        self, plan: alfred.Plan | None, reason: str = "", executed: alfred.Plan | None = None, revisions: int = 0
+    ) -> PlanProposal:
         """A proposal with the calls so far."""
         return PlanProposal(plan, reason, tuple(self._calls), executed, revisions)
 
@@ -258,15 +244,15 @@ class InContextPlanner(PromptingPlanner):
         biased = own.bias and (await self.model.capabilities()).bias
         held = {thing.kind for thing in scene.things} | scene.receptacles
         # Names stand behind a space, which many vocabularies make part of a token.
-        favoured = (*ARGUMENTS, *(f" {name}" for name in sorted(held)))
+        favoured = (*alfred.ARGUMENTS, *(f" {name}" for name in sorted(held)))
         bias = tuple((text, own.bias) for text in favoured) if biased else ()
         asking, shots = self.asking(bias), await self.shots(task)
         answer = await asking.ask(ALFRED_PLAN, instructions(), question(own, shots, task.instruction))
-        first: Plan | None = answer.value
+        first: alfred.Plan | None = answer.value
         if first is None or not own.replanning:
             return asking.proposal(first, answer.reason)
         plan, told, revisions = first, frozenset[str](), 0
-        while (outcome := execute(plan, scene)).refusal is not None:
+        while (outcome := alfred.execute(plan, scene)).refusal is not None:
             # Going where it stands already is no progress.
             done = tuple(step for step, _ in groupby(plan[: outcome.refusal.step - 1]))
             again = question(own, shots, task.instruction, _grounding(done, outcome, scene, feedback=own.feedback))
@@ -315,11 +301,13 @@ def question(settings: PlannerSettings, shots: Sequence[PlanTask], instruction: 
             return prompt.render("task", goal=one.goal)
         return prompt.render("instructions", goal=one.goal, steps=" ".join(one.steps))
 
-    shown = [f"{told(one.instruction)}\n{prompt.render('plan', plan=plan_text(one.demonstration.plan))}" for one in shots]
+    shown = [
+        f"{told(one.instruction)}\n{prompt.render('plan', plan=alfred.plan_text(one.demonstration.plan))}" for one in shots
+    ]
     return "\n\n".join([*shown, "\n".join(filter(None, (told(instruction), known, prompt.render("ask"))))])
 
 
-def _grounding(done: Plan, outcome: Execution, scene: Scene, *, feedback: bool) -> str:
+def _grounding(done: alfred.Plan, outcome: alfred.Execution, scene: alfred.Scene, *, feedback: bool) -> str:
     """What the re-planner is told: the completed subgoals and what was seen; with ``feedback``, what is held and failed."""
     been = {step.thing for step in done if step.action == "GotoLocation"}
     seen = {thing.kind for thing in scene.things if thing.place in been} | scene.receptacles
@@ -332,21 +320,21 @@ def _grounding(done: Plan, outcome: Execution, scene: Scene, *, feedback: bool) 
     return "\n".join([*lines, told.render("ask")])
 
 
-_NOT_FOUND: dict[Cause, str] = {"not here": "not found", "not in this room": "not found"}
+_NOT_FOUND: dict[alfred.Cause, str] = {"not here": "not found", "not in this room": "not found"}
 """A robot that does not find a thing cannot know whether the room has one."""
 
 
 @cache
 def instructions() -> str:
     """The system message: actions, what a robot can do, and how things are named."""
-    kinds = [kind for kind in load_counts().can if able(kind, "pickupable") or able(kind, "toggleable")]
+    kinds = [kind for kind in load_counts().can if alfred.able(kind, "pickupable") or alfred.able(kind, "toggleable")]
     return load_prompt(PACKAGE, "alfred_plan").render(
-        "system", objects=", ".join(sorted(kinds)), places=", ".join(sorted(receptacles_of(None)))
+        "system", objects=", ".join(sorted(kinds)), places=", ".join(sorted(alfred.receptacles_of(None)))
     )
 
 
 _LOTA = "housequest.agent.agents.lota"
-_VERBS: dict[ActionName, Verb] = {
+_VERBS: dict[alfred.ActionName, Verb] = {
     "GotoLocation": "find",
     "PickupObject": "pick",
     "PutObject": "put",
@@ -356,7 +344,7 @@ _VERBS: dict[ActionName, Verb] = {
     "CoolObject": "cool",
     "ToggleObject": "use",
 }
-_ACTIONS: dict[Verb, ActionName] = {verb: action for action, verb in _VERBS.items()}
+_ACTIONS: dict[Verb, alfred.ActionName] = {verb: action for action, verb in _VERBS.items()}
 """What a skill means in a plan; opening and closing are implied there."""
 _VERB = "|".join(VERBS)
 _SKILL = re.compile(rf"(?:robot\s*:)?\s*(?:\d{{1,3}}\s*[.):])?\s*(?P<verb>{_VERB})\s+(?P<name>.+)", re.IGNORECASE)
@@ -368,7 +356,7 @@ _LONGEST_NAME = 40
 _MOST_ITEMS = 200
 
 
-def skills_of(plan: Plan) -> str:
+def skills_of(plan: alfred.Plan) -> str:
     """A plan as the list of skills that LoTa's examples show; a thing is put where the robot went last."""
     skills: list[str] = []
     at: str | None = None
@@ -380,9 +368,9 @@ def skills_of(plan: Plan) -> str:
     return " ".join(f"{number}. {skill}," for number, skill in enumerate(skills, 1)) + f" {len(skills) + 1}. {DONE}."
 
 
-def read_skills(text: str) -> Plan:
+def read_skills(text: str) -> alfred.Plan:
     """Read a list of skills as a plan, up to "done"; what does not begin as a skill is left out. Raises ``ReplyError``."""
-    plan: list[PlanStep] = []
+    plan: list[alfred.PlanStep] = []
     at = ""
     for item in BETWEEN.split(text, _MOST_ITEMS)[:_MOST_ITEMS]:
         said = item.strip()[:200]
@@ -402,15 +390,15 @@ def read_skills(text: str) -> Plan:
         if action == "GotoLocation":
             at = name
         # Before it went anywhere, what is put down goes nowhere: to a place of its own name.
-        plan.append(PlanStep(action, name, (place or at or name) if action == "PutObject" else None))
+        plan.append(alfred.PlanStep(action, name, (place or at or name) if action == "PutObject" else None))
     if not plan:
         raise ReplyError("there is no skill of the list in it.")
-    if len(plan) > LONGEST_PLAN:
-        raise ReplyError(f"a list of {len(plan)} skills does not end; at most {LONGEST_PLAN} are read.")
+    if len(plan) > alfred.LONGEST_PLAN:
+        raise ReplyError(f"a list of {len(plan)} skills does not end; at most {alfred.LONGEST_PLAN} are read.")
     return tuple(plan)
 
 
-SKILL_LIST: Role[Plan] = Role("skill_list", read_skills, stop=("\nHuman:",))
+SKILL_LIST: Role[alfred.Plan] = Role("skill_list", read_skills, stop=("\nHuman:",))
 
 
 class LotaPlanner(PromptingPlanner):

@@ -8,32 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from statistics import fmean
 
+from housequest.agent.alfred.plans import work
 from housequest.agent.alfred.plans.planners import PLANNERS
-from housequest.agent.alfred.plans.work import (
-    PlanManifest,
-    PlanResult,
-    PlanRun,
-    make_run,
-    read_manifest,
-    read_rows,
-    verify_plans,
-)
 from housequest.agent.evaluation.analysis.arms import arms_card
 from housequest.agent.evaluation.analysis.failures import counted, told
 from housequest.agent.evaluation.analysis.run import shared_card
 from housequest.agent.evaluation.analysis.statistics import clustered
 from housequest.agent.evaluation.parts import RunFamily
-from housequest.agent.evaluation.render.table import (
-    Column,
-    Report,
-    Section,
-    Table,
-    ends,
-    named_lines,
-    percent,
-    percents,
-    wrapped,
-)
+from housequest.agent.evaluation.render import table
 from housequest.agent.evaluation.runs.spec import selection_text
 from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.worlds.alfred import PLANS
@@ -42,7 +24,7 @@ from housequest.worlds.alfred.tasks import read_split
 from housequest.worlds.errors import ConfigurationError
 
 
-def plan_card(manifest: PlanManifest) -> dict[str, str]:
+def plan_card(manifest: work.PlanManifest) -> dict[str, str]:
     """Under what conditions plans were made, by name; where two runs differ in one, a line differs."""
     config, own = manifest.configuration, manifest.configuration.settings
     takes, asked = PLANNERS[config.agent].takes if config.agent in PLANNERS else frozenset[str](), config.model is not None
@@ -70,7 +52,7 @@ def plan_card(manifest: PlanManifest) -> dict[str, str]:
 class Share:
     """How many of some plans have what the ``field`` of their result says, and what share that is; None of no plans."""
 
-    def __init__(self, rows: Sequence[PlanResult], field: str) -> None:
+    def __init__(self, rows: Sequence[work.PlanResult], field: str) -> None:
         found: dict[str, list[bool]] = {}
         for row in rows:
             found.setdefault(row.task.partition("#")[0], []).append(getattr(row, field))
@@ -100,7 +82,7 @@ class PlanFigures:
     replanned: bool
 
     @classmethod
-    def of(cls, rows: Sequence[PlanResult], *, replanned: bool = False) -> PlanFigures:
+    def of(cls, rows: Sequence[work.PlanResult], *, replanned: bool = False) -> PlanFigures:
         """The figures of ``rows``."""
         named = ("exact", "reaches", "wherever", "executed_exact", "executed_reaches")
         exact, reaches, wherever, executed, carried = (Share(rows, name) for name in named)
@@ -113,19 +95,21 @@ class PlanFigures:
         named = {"exact": self.exact, "goal_reaching": self.reaches, "wherever": self.wherever}
         if self.replanned:
             named |= {"executed_exact": self.executed, "executed_goal_reaching": self.executed_reaches}
-        shares = {name: {"count": one.count, "share": one.value, "interval": ends(one.interval)} for name, one in named.items()}
+        shares = {
+            name: {"count": one.count, "share": one.value, "interval": table.ends(one.interval)} for name, one in named.items()
+        }
         more = {"revisions": self.revisions} if self.replanned else {}
         return {"instructions": self.total, **shares, "goal_conditions": self.conditions, **more}
 
 
-def _groups(rows: Sequence[PlanResult], *, replanned: bool) -> dict[str, PlanFigures]:
+def _groups(rows: Sequence[work.PlanResult], *, replanned: bool) -> dict[str, PlanFigures]:
     """The rows of a table: each task type, each plan length, then all."""
     chosen = {name: [row for row in rows if name in (row.type, row.level)] for name in (*TASK_TYPES, *LEVELS)}
     groups = {name: some for name, some in chosen.items() if some} | {"all": rows}
     return {name: PlanFigures.of(some, replanned=replanned) for name, some in groups.items()}
 
 
-def failures(rows: Sequence[PlanResult]) -> dict[str, int]:
+def failures(rows: Sequence[work.PlanResult]) -> dict[str, int]:
     """Why plans missed their goal, most frequent first: no plan, the refusal's cause, or the conditions left unmet."""
     kinds = {"error": "model failed", "unreadable": "unreadable reply"}
     unmet = "conditions left unmet"
@@ -135,11 +119,11 @@ def failures(rows: Sequence[PlanResult]) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class PlansReport(Report):
+class PlansReport(table.Report):
     """The report of a run over ALFRED's instructions; shares lie in [0, 1]."""
 
-    manifest: PlanManifest
-    rows: Sequence[PlanResult]
+    manifest: work.PlanManifest
+    rows: Sequence[work.PlanResult]
 
     def data(self) -> dict[str, object]:
         manifest, rows, config = self.manifest, self.rows, self.manifest.configuration
@@ -164,14 +148,14 @@ class PlansReport(Report):
             "tokens": {"prompt": self._sum("prompt_tokens"), "completion": self._sum("completion_tokens")},
         }
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[table.Section]:
         manifest, rows, again = self.manifest, self.rows, self.manifest.configuration.settings.replanning
         every = _groups(rows, replanned=again)
-        yield named_lines({**plan_card(manifest), "seed": str(manifest.configuration.seed)}.items(), CARD_WIDTH)
+        yield table.named_lines({**plan_card(manifest), "seed": str(manifest.configuration.seed)}.items(), CARD_WIDTH)
         if found := failures(rows):
             causes = (f"  {name:<34}{count:>6}" for name, count in found.items())
             yield [f"Why plans did not reach their goal ({sum(found.values())}):", *causes]
-            yield wrapped(told(counted(row.lota_class for row in rows)))
+            yield table.wrapped(told(counted(row.lota_class for row in rows)))
         figures = every["all"]
         if rows:
             shares = {
@@ -179,22 +163,26 @@ class PlansReport(Report):
                 "goal-reaching": figures.reaches,
                 "goal-reaching wherever": figures.wherever,
             }
-            cells = ((name, f"{one.count}", percent(one.value), percents(one.interval)) for name, one in shares.items())
-            yield Table((f"over {figures.total} plans", "count", "share", "95 % interval"), tuple(cells))
+            cells = (
+                (name, f"{one.count}", table.percent(one.value), table.percents(one.interval)) for name, one in shares.items()
+            )
+            yield table.Table((f"over {figures.total} plans", "count", "share", "95 % interval"), tuple(cells))
         names = ("plans", "exact", "reaching", "wherever", "conditions", *(("carried out",) if again else ()))
-        yield [*Table.of("", [_COLUMNS[name] for name in names], every.items()).text(), *wrapped(MEASURES)]
+        yield [*table.Table.of("", [_COLUMNS[name] for name in names], every.items()).text(), *table.wrapped(MEASURES)]
         if again:
-            yield wrapped(
-                f"Asked again where a subgoal was refused ({figures.revisions:,} times): exact between "
-                f"{percent(figures.exact.value)} (the plans as first written) and {percent(figures.executed.value)} (what was "
-                f"carried out: LLM-Planner, section 5.2); {percent(figures.executed_reaches.value)} of what was carried out "
-                "reaches the goal."
+            first, carried, reaches = (
+                table.percent(one.value) for one in (figures.exact, figures.executed, figures.executed_reaches)
+            )
+            yield table.wrapped(
+                f"Asked again where a subgoal was refused ({figures.revisions:,} times): exact between {first} (the plans as "
+                f"first written) and {carried} (what was carried out: LLM-Planner, section 5.2); {reaches} of what was carried "
+                "out reaches the goal."
             )
         selected, calls, read, written = len(manifest.tasks), *map(self._sum, ("calls", "prompt_tokens", "completion_tokens"))
         left = selected - len(rows)
         unfinished = f"Not finished: {left} of {selected} instructions, which are not in the figures."
         spent = f"{calls:,} calls of the model, {read:,} tokens read, {written:,} written."
-        yield [*(wrapped(unfinished) if left else ()), *(wrapped(spent) if calls else ())]
+        yield [*(table.wrapped(unfinished) if left else ()), *(table.wrapped(spent) if calls else ())]
 
     def _sum(self, field: str) -> int:
         return sum(getattr(row, field) for row in self.rows)
@@ -202,15 +190,15 @@ class PlansReport(Report):
 
 CARD_WIDTH = 12
 """Columns of the names on a card."""
-_EVERY: tuple[Column[PlanFigures], ...] = (
-    Column("plans", lambda figures: figures.total),
-    Column("exact", lambda figures: figures.exact.value, percent),
-    Column("interval", lambda figures: figures.exact.interval, percents),
-    Column("reaching", lambda figures: figures.reaches.value, percent),
-    Column("wherever", lambda figures: figures.wherever.value, percent),
-    Column("conditions", lambda figures: figures.conditions, percent),
-    Column("carried out", lambda figures: figures.executed_reaches.value, percent),
-    Column("carried", lambda figures: figures.executed.value if figures.replanned else None, percent),
+_EVERY: tuple[table.Column[PlanFigures], ...] = (
+    table.Column("plans", lambda figures: figures.total),
+    table.Column("exact", lambda figures: figures.exact.value, table.percent),
+    table.Column("interval", lambda figures: figures.exact.interval, table.percents),
+    table.Column("reaching", lambda figures: figures.reaches.value, table.percent),
+    table.Column("wherever", lambda figures: figures.wherever.value, table.percent),
+    table.Column("conditions", lambda figures: figures.conditions, table.percent),
+    table.Column("carried out", lambda figures: figures.executed_reaches.value, table.percent),
+    table.Column("carried", lambda figures: figures.executed.value if figures.replanned else None, table.percent),
 )
 _COLUMNS = {one.heading: one for one in _EVERY}
 MEASURES = (
@@ -223,7 +211,7 @@ MEASURES = (
 class PlanArm(ConfiguredArm):
     """One arm with one seed, whose plans can be asked for."""
 
-    run: PlanRun
+    run: work.PlanRun
 
 
 def plan_arms(arms: Iterable[ConfiguredArm]) -> tuple[PlanArm, ...]:
@@ -232,7 +220,7 @@ def plan_arms(arms: Iterable[ConfiguredArm]) -> tuple[PlanArm, ...]:
     if games := next((each.arm for each in arms if each.configuration.settings.world != PLANS), None):
         raise ConfigurationError(f"The arm {games!r} plays games, and others only plan ({PLANS}); write two sweeps.")
     return tuple(
-        PlanArm(each.arm, each.seed, each.folder, each.configuration, make_run(each.configuration.settings, read=read))
+        PlanArm(each.arm, each.seed, each.folder, each.configuration, work.make_run(each.configuration.settings, read=read))
         for each in arms
     )
 
@@ -254,7 +242,7 @@ def read_plan_arms(folder: SweepFolder) -> tuple[PlanArmFigures, ...]:
     runs, found = folder.contents().runs, list[PlanArmFigures]()
     for arm in dict.fromkeys(each.arm for each in runs):
         places = [folder.run(each.folder).path for each in runs if each.arm == arm]
-        begun = [(read_manifest(place), read_rows(place)) for place in places if (place / "run.json").is_file()]
+        begun = [(work.read_manifest(place), work.read_rows(place)) for place in places if (place / "run.json").is_file()]
         manifests, rows = [manifest for manifest, _ in begun], [row for _, some in begun for row in some]
         found.append(
             PlanArmFigures(
@@ -269,7 +257,7 @@ def read_plan_arms(folder: SweepFolder) -> tuple[PlanArmFigures, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanSweepReport(Report):
+class PlanSweepReport(table.Report):
     """The arms of a sweep over plans, beside each other; shares lie in [0, 1]."""
 
     arms: tuple[PlanArmFigures, ...]
@@ -285,25 +273,25 @@ class PlanSweepReport(Report):
         ]
         return {"card": shared_card([each.card for each in self.arms if each.card]), "world": PLANS, "arms": arms}
 
-    def sections(self) -> Iterator[Section]:
+    def sections(self) -> Iterator[table.Section]:
         card = arms_card({each.arm: each.card for each in self.arms if each.card})
         seeds = sorted({seed for each in self.arms for seed in each.seeds})
-        yield named_lines([*card, ("seeds", ", ".join(map(str, seeds)))], CARD_WIDTH)
+        yield table.named_lines([*card, ("seeds", ", ".join(map(str, seeds)))], CARD_WIDTH)
         again = any(each.figures.replanned for each in self.arms)
         names = ("plans", "exact", "interval", "reaching", "wherever", *(("carried",) if again else ()))
         pairs = [(each.arm, each.figures) for each in self.arms]
-        yield replace(Table.of("", [_COLUMNS[name] for name in names], pairs), total=None)
-        yield wrapped(f"{MEASURES} The interval is Wilson's 95 % of exact, over demonstrations.")
+        yield replace(table.Table.of("", [_COLUMNS[name] for name in names], pairs), total=None)
+        yield table.wrapped(f"{MEASURES} The interval is Wilson's 95 % of exact, over demonstrations.")
         if left := sum(each.unfinished for each in self.arms):
-            yield wrapped(f"Not finished: {left} instructions, which are not in the figures.")
+            yield table.wrapped(f"Not finished: {left} instructions, which are not in the figures.")
         if missing := [each.arm for each in self.arms if not each.seeds]:
-            yield wrapped(f"Not begun: {', '.join(missing)}.")
+            yield table.wrapped(f"Not begun: {', '.join(missing)}.")
 
 
 FAMILY = RunFamily(
     about="plans to score",
-    report=lambda folder: PlansReport(read_manifest(folder), read_rows(folder)),
+    report=lambda folder: PlansReport(work.read_manifest(folder), work.read_rows(folder)),
     sweep_report=lambda folder: PlanSweepReport(read_plan_arms(folder)),
-    verify=verify_plans,
+    verify=work.verify_plans,
     commands="housequest.tui.alfred.plans",
 )

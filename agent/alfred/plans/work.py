@@ -27,46 +27,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
-from housequest.agent.alfred.plans.planners import (
-    PACKAGE,
-    PLANNERS,
-    InContextPlanner,
-    LotaPlanner,
-    NearestPlanner,
-    Planner,
-    PlannerSettings,
-    PlanProposal,
-    PlanTask,
-    Pool,
-    SocraticPlanner,
-    drawn,
-    plan_tasks,
-)
+from housequest.agent.alfred.plans import planners
 from housequest.agent.config import Prices, Settings
 from housequest.agent.episodes.record import with_digest
 from housequest.agent.evaluation.analysis.failures import LotaClass
+from housequest.agent.evaluation.runs import budget, files
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_workers, stopped_when_full
-from housequest.agent.evaluation.runs.budget import (
-    LARGEST_LEDGER,
-    BudgetTracker,
-    Ledger,
-    LedgerCall,
-    LedgerModel,
-    MeteredModel,
-    RunHalted,
-)
-from housequest.agent.evaluation.runs.files import (
-    EVAL_REWRITES,
-    LARGEST_MANIFEST,
-    Fault,
-    Frozen,
-    begin_run,
-    differences,
-    faults_of,
-    parsed,
-    parsed_lines,
-    read_bytes,
-)
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import Verification
 from housequest.agent.evaluation.runs.spec import check_one_limit, default_folder, find_types, installed_version
@@ -85,7 +51,7 @@ from housequest.worlds.paths import FORMAT, Format, atomic_write
 TRAIN = "train"
 
 
-class PlanConfig(Frozen):
+class PlanConfig(files.Frozen):
     """The resolved configuration of a run. ``model`` has no host or folder."""
 
     world: Literal["alfred-plans"] = "alfred-plans"
@@ -95,12 +61,12 @@ class PlanConfig(Frozen):
     sample: int | None
     seed: int
     agent: str
-    settings: PlannerSettings
+    settings: planners.PlannerSettings
     model: str | None
     script_sha256: str | None
 
 
-class PlanManifest(Frozen):
+class PlanManifest(files.Frozen):
     """A run's own record of itself. ``of`` is the size of the split; ``tasks`` are ids, ``.../trial#annotator``."""
 
     format: Format = FORMAT
@@ -119,8 +85,8 @@ class PlanRun:
     """A run that can begin. ``timeout`` limits one attempt at a model call, in seconds; ``prices`` are the model's."""
 
     manifest: PlanManifest
-    tasks: tuple[PlanTask, ...]
-    pool: Pool
+    tasks: tuple[planners.PlanTask, ...]
+    pool: planners.Pool
     model: str | None
     timeout: float = 60.0
     prices: Prices | None = None
@@ -142,12 +108,12 @@ def make_run(
 ) -> PlanRun:
     """Resolve every choice that ``settings`` leave open. Raises ``ConfigurationError`` and ``GameError``."""
     agent = settings.agent or "nearest"
-    if agent not in PLANNERS:
-        known = ", ".join(PLANNERS)
+    if agent not in planners.PLANNERS:
+        known = ", ".join(planners.PLANNERS)
         raise ConfigurationError(
-            f"No planner of {PLANS} is named {shown(agent)}; known: {known}.{nearest(agent, tuple(PLANNERS))}"
+            f"No planner of {PLANS} is named {shown(agent)}; known: {known}.{nearest(agent, tuple(planners.PLANNERS))}"
         )
-    needs_model = PLANNERS[agent].needs_model
+    needs_model = planners.PLANNERS[agent].needs_model
     model = settings.model if needs_model else None
     if needs_model and model is None:
         raise ConfigurationError(f"The planner {agent!r} needs a language model; name one with --model.")
@@ -155,7 +121,7 @@ def make_run(
     split, seed = settings.split or "valid_seen", settings.seed or 0
     every = read(split, data)
     source = every if split == TRAIN else read(TRAIN, data)
-    tasks = plan_tasks(every)
+    tasks = planners.plan_tasks(every)
     check_one_limit(settings.limit, settings.sample)
     types = find_types(settings.type, sorted(TASK_TYPES))
     chosen = [task for task in tasks if not types or task.demonstration.type in types][: settings.limit]
@@ -163,7 +129,7 @@ def make_run(
         chosen = [chosen[place] for place in sorted(random.Random(seed).sample(range(len(chosen)), settings.sample))]
     if not chosen:
         raise ConfigurationError("No instruction is left of the split; ask for fewer types.")
-    examples = drawn(plan_tasks(source), own.pool, seed)
+    examples = planners.drawn(planners.plan_tasks(source), own.pool, seed)
     digest = sha256()
     for one in (*every, *(source if split != TRAIN else ())):
         told = [(each.annotator, each.goal, each.steps) for each in one.instructions]
@@ -191,18 +157,18 @@ def make_run(
     )
     prices = settings.prices_of(model) if model else None
     embedder = make_embedder(own.embedder) if own.choose == "embeddings" else None
-    pool = Pool(examples, stepwise=own.steps, embedder=embedder)
+    pool = planners.Pool(examples, stepwise=own.steps, embedder=embedder)
     return PlanRun(manifest, tuple(chosen), pool, model, settings.timeout, prices)
 
 
-def _settings(agent: str, given: Mapping[str, Scalar]) -> PlannerSettings:
-    owner, sort = f"The planner {agent!r}", PLANNERS[agent]
-    for field in fields(PlannerSettings):
-        takers = [name for name, other in PLANNERS.items() if field.name in other.takes]
+def _settings(agent: str, given: Mapping[str, Scalar]) -> planners.PlannerSettings:
+    owner, sort = f"The planner {agent!r}", planners.PLANNERS[agent]
+    for field in fields(planners.PlannerSettings):
+        takers = [name for name, other in planners.PLANNERS.items() if field.name in other.takes]
         if field.name in given and takers and agent not in takers:
             raise ConfigurationError(f"{owner} has no setting {field.name!r}; it is one of {', '.join(takers)}.")
     values = {key: None if (key, value) == ("pool", "all") else value for key, value in {**sort.defaults, **given}.items()}
-    own = read_options(PlannerSettings, values, owner=owner, word="setting")
+    own = read_options(planners.PlannerSettings, values, owner=owner, word="setting")
     if own.choose == "embeddings" and not own.embedder:
         raise ConfigurationError(f"{owner} chooses by embeddings and has no embedding model; give --set embedder=openai:NAME.")
     if own.embedder and own.choose != "embeddings":
@@ -210,8 +176,8 @@ def _settings(agent: str, given: Mapping[str, Scalar]) -> PlannerSettings:
     return own
 
 
-def _prompts(agent: str, own: PlannerSettings) -> dict[str, str]:
-    plans, again = template_hashes(PACKAGE), {"again": template_hashes("housequest.agent.roles")["again"]}
+def _prompts(agent: str, own: planners.PlannerSettings) -> dict[str, str]:
+    plans, again = template_hashes(planners.PACKAGE), {"again": template_hashes("housequest.agent.roles")["again"]}
     match agent:
         case "lota":
             return template_hashes("housequest.agent.agents.lota") | again
@@ -225,7 +191,7 @@ def _prompts(agent: str, own: PlannerSettings) -> dict[str, str]:
 PlanOutcome = Literal["planned", "unreadable", "error"]
 
 
-class PlanResult(Frozen):
+class PlanResult(files.Frozen):
     """The result of one instruction. ``cause`` and ``step`` say where the symbolic model refused the plan.
 
     Where the planner was asked again, ``executed`` is what was carried out of its plans, and the two below are its worth; all
@@ -258,43 +224,43 @@ class PlanResult(Frozen):
 def read_manifest(folder: Path) -> PlanManifest:
     """The manifest of the run in ``folder``. Raises ``ConfigurationError``."""
     file = folder / "run.json"
-    return parsed(PlanManifest, read_bytes(file, LARGEST_MANIFEST), str(file))
+    return files.parsed(PlanManifest, files.read_bytes(file, files.LARGEST_MANIFEST), str(file))
 
 
 def read_rows(folder: Path) -> list[PlanResult]:
     """The results in ``folder`` so far. Raises ``ConfigurationError`` naming a damaged line."""
     file = folder / "results.jsonl"
-    rows = list(parsed_lines(PlanResult, file, way_out=EVAL_REWRITES))
+    rows = list(files.parsed_lines(PlanResult, file, way_out=files.EVAL_REWRITES))
     if len({row.task for row in rows}) < len(rows):
-        raise ConfigurationError(f"{file} is damaged: a task has two lines.{EVAL_REWRITES}")
+        raise ConfigurationError(f"{file} is damaged: a task has two lines.{files.EVAL_REWRITES}")
     return rows
 
 
 def verify_plans(folder: Path) -> Verification:
     """Look at every file of the run in ``folder``."""
     manifest, results, calls = (folder / name for name in ("run.json", "results.jsonl", "calls.jsonl"))
-    if faults := faults_of(PlanManifest, manifest, LARGEST_MANIFEST):
+    if faults := files.faults_of(PlanManifest, manifest, files.LARGEST_MANIFEST):
         return Verification(folder, faults=tuple(faults))
     try:
         finished = len(read_rows(folder))
         faults = []
     except ConfigurationError as error:
-        finished, faults = 0, [Fault(str(results), str(error))]
-    faults += faults_of(LedgerCall, calls, LARGEST_LEDGER, lines=True)
+        finished, faults = 0, [files.Fault(str(results), str(error))]
+    faults += files.faults_of(budget.LedgerCall, calls, budget.LARGEST_LEDGER, lines=True)
     return Verification(folder, len(read_manifest(folder).tasks), finished, tuple(faults))
 
 
 async def score_plans(
-    run: PlanRun, folder: Path, options: RunOptions | None = None, tracker: BudgetTracker | None = None
+    run: PlanRun, folder: Path, options: RunOptions | None = None, tracker: budget.BudgetTracker | None = None
 ) -> list[PlanResult]:
     """Plan and score every instruction of ``run``; returns the results in task order.
 
     If it is cancelled or stopped, answered calls and results so far are kept. Raises ``Stopped`` where the budget, the model or
     a full disk ended the run early, and ``ConfigurationError`` where the folder holds another run.
     """
-    options, tracker = options or RunOptions(), tracker or BudgetTracker()
+    options, tracker = options or RunOptions(), tracker or budget.BudgetTracker()
     with stopped_when_full(folder), RunFolder(folder).locked():
-        begin_run(folder / "run.json", run.manifest, lambda: differences(read_manifest(folder), run.manifest))
+        files.begin_run(folder / "run.json", run.manifest, lambda: files.differences(read_manifest(folder), run.manifest))
         model = make_model(run.model, timeout=run.timeout) if run.model else None
         rows: dict[str, PlanResult] = {}
         waiting = iter(run.tasks)
@@ -303,7 +269,7 @@ async def score_plans(
             while not tracker.over() and (task := next(waiting, None)) is not None:
                 try:
                     rows[task.id] = await _result(planner, task)
-                except RunHalted:
+                except budget.RunHalted:
                     return
                 if options.watcher is not None:
                     errors, cost = sum(row.outcome == "error" for row in rows.values()), tracker.used.money
@@ -312,13 +278,15 @@ async def score_plans(
                 await asyncio.sleep(0)
 
         try:
-            config, planner = run.config, NearestPlanner(run.pool, run.config.settings)
+            config, planner = run.config, planners.NearestPlanner(run.pool, run.config.settings)
             if model is not None:
-                ledger = Ledger(folder / "calls.jsonl")
+                ledger = budget.Ledger(folder / "calls.jsonl")
                 tracker.used += ledger.used(run.prices)
-                metered = MeteredModel(model, tracker, run.prices)
-                remembered = LedgerModel(metered, config.model or "", "alfred_plan", ledger)
-                kind = {"socratic": SocraticPlanner, "lota": LotaPlanner}.get(config.agent, InContextPlanner)
+                metered = budget.MeteredModel(model, tracker, run.prices)
+                remembered = budget.LedgerModel(metered, config.model or "", "alfred_plan", ledger)
+                kind = {"socratic": planners.SocraticPlanner, "lota": planners.LotaPlanner}.get(
+                    config.agent, planners.InContextPlanner
+                )
                 planner = kind(run.pool, config.settings, remembered, config.seed)
             await run_workers([work() for _ in range(options.workers)], tracker.ring())
         finally:
@@ -332,14 +300,14 @@ async def score_plans(
     return ordered
 
 
-async def _result(planner: Planner, task: PlanTask) -> PlanResult:
+async def _result(planner: planners.Planner, task: planners.PlanTask) -> PlanResult:
     one = task.demonstration
     outcome: PlanOutcome = "error"
     try:
         proposal = await planner.plan(task)
         outcome = "unreadable" if proposal.plan is None else "planned"
     except ModelError as error:
-        proposal = PlanProposal(None, error.recorded)
+        proposal = planners.PlanProposal(None, error.recorded)
     # Without a plan the house stays as it is, which can meet a condition already.
     worth = score(proposal.plan or (), one)
     refusal = worth.refusal
@@ -385,7 +353,7 @@ _CAUSES: dict[Cause, LotaClass] = {
 step is missing before it."""
 
 
-def plan_failure(plan: Plan, task: PlanTask, worth: PlanScore) -> LotaClass | None:
+def plan_failure(plan: Plan, task: planners.PlanTask, worth: PlanScore) -> LotaClass | None:
     """The class of a plan that was scored ``worth``; None if it reaches its goal."""
     if worth.reaches:
         return None

@@ -12,23 +12,7 @@ from functools import partial
 from itertools import product
 from typing import Any, Self, cast
 
-from housequest.worlds.alfred.simulator.base import (
-    DIRTYABLE,
-    ENCLOSING,
-    FLOOR,
-    HEIGHT,
-    KNIVES,
-    LOOK,
-    MOVABLE,
-    SLICES,
-    TOGGLEABLE,
-    Event,
-    Lying,
-    Scene,
-    grown,
-    kind_in,
-    nearest,
-)
+from housequest.worlds.alfred.simulator import base
 from housequest.worlds.alfred.simulator.layout import (
     HAND,
     Layout,
@@ -65,16 +49,16 @@ class Boxes:
     name = "boxes"
     version = f"boxes {VERSION}"
 
-    def __init__(self, *, look: float = LOOK) -> None:
+    def __init__(self, *, look: float = base.LOOK) -> None:
         self._look = look
-        self._scene: Scene | None = None
+        self._scene: base.Scene | None = None
         self._state: State | None = None
 
-    def begin(self, scene: Scene, /) -> Event:
+    def begin(self, scene: base.Scene, /) -> base.Event:
         self._scene, self._state = scene, begun(scene)
         return self._event("Initialize")
 
-    def act(self, action: str, /, **arguments: object) -> Event:
+    def act(self, action: str, /, **arguments: object) -> base.Event:
         scene, state = self._now()
         if action not in ACTIONS:
             unknown = f"{action!r} is not an action of AI2-THOR's that the stand-in knows.{hint(action, tuple(ACTIONS))}"
@@ -103,22 +87,22 @@ class Boxes:
     def close(self) -> None:
         self._state = None
 
-    def _now(self) -> tuple[Scene, State]:
+    def _now(self) -> tuple[base.Scene, State]:
         if self._scene is None or self._state is None:
             raise WorldError("boxes: no scene has begun.")
         return self._scene, self._state
 
-    def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> Event:
+    def _event(self, action: str, message: str = "", *, ok: bool = True, returned: object = None) -> base.Event:
         scene, state = self._now()
         view: Any = Sight(scene, state)  # whose cached properties pyright takes for no properties
-        return Event(action, ok, message, state.pose, state.layout.held, view, returned, state.treated)
+        return base.Event(action, ok, message, state.pose, state.layout.held, view, returned, state.treated)
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """An action with its arguments, and the state that it meets."""
 
-    scene: Scene
+    scene: base.Scene
     state: State
     arguments: Mapping[str, object]
 
@@ -178,7 +162,7 @@ def _move(quarters: int, asked: _Asked) -> _Done:
     return replace(asked.state, pose=replace(pose, x=(x + dx * steps) * GRID, z=(z + dz * steps) * GRID))
 
 
-def _barring(scene: Scene, cell: tuple[int, int]) -> str:
+def _barring(scene: base.Scene, cell: tuple[int, int]) -> str:
     x, z = cell[0] * GRID, cell[1] * GRID
     there = (scene.ids[one.name] for one in scene.room.fixtures if any(box.grown(0.01).over(x, z) for box in one.boxes))
     return next(there, "StructureObject")
@@ -191,7 +175,7 @@ def _turn(by: float, asked: _Asked) -> _Done:
 
 def _tilt(by: float, beyond: str, asked: _Asked) -> _Done:
     pose = asked.state.pose
-    pitch = pose.pitch + by * asked.number("degrees", LOOK)
+    pitch = pose.pitch + by * asked.number("degrees", base.LOOK)
     if not HIGHEST - 1e-6 <= pitch <= LOWEST + 1e-6:
         raise _Refused(f"can't look {beyond} the {'max' if by < 0 else 'min'} angle")
     return replace(asked.state, pose=replace(pose, pitch=pitch))
@@ -223,7 +207,7 @@ def _poses(asked: _Asked) -> _Done:
     for (x, z), turn, pitch in product(sorted(asked.scene.room.floor), range(4), (-30.0, 0.0, 30.0, 60.0)):
         pose = Pose(x * GRID, z * GRID, 90.0 * turn, pitch)
         if id in visible(asked.scene, replace(asked.state, pose=pose), [id]):
-            found.append({"x": pose.x, "y": HEIGHT, "z": pose.z, "rotation": pose.yaw, "horizon": pitch, "standing": True})
+            found.append({"x": pose.x, "y": base.HEIGHT, "z": pose.z, "rotation": pose.yaw, "horizon": pitch, "standing": True})
     return asked.state, found
 
 
@@ -243,12 +227,12 @@ def _put(asked: _Asked) -> _Done:
     held = layout.held
     if held is None:
         raise _Refused("Can't place an object if Agent isn't holding anything")
-    kind, target = kind_in(held), kind_in(at)
+    kind, target = base.kind_in(held), base.kind_in(at)
     if at == held or at in layout.within(held):
         raise _Refused(f"{at} is held, so nothing can be placed in it")
-    if (at in layout.thing and target not in MOVABLE) or any(at == scene.ids.get(one.name) for one in scene.room.scenery):
+    if (at in layout.thing and target not in base.MOVABLE) or any(at == scene.ids.get(one.name) for one in scene.room.scenery):
         raise _Refused("This target object is NOT a receptacle!")
-    if target in ENCLOSING and at in scene.openable and at not in layout.open:
+    if target in base.ENCLOSING and at in scene.openable and at not in layout.open:
         raise _Refused("Target openable Receptacle is CLOSED, can't place if target is not open!")
     if kind not in scene.accepts.get(target, frozenset[str]()):
         raise _Refused(f"{kind} is not a valid Object Type to be placed in {target}")
@@ -271,7 +255,7 @@ def _drop(asked: _Asked) -> _Done:
     x, z = pose.x + 0.4 * dx, pose.z + 0.4 * dz
     below = [box.y1 for one in asked.scene.room.fixtures for box in one.boxes if box.over(x, z) and box.y1 < asked.scene.eye]
     point = pivot(layout.thing[held].name, x, max([0.0, *below]), z)
-    at = settled(asked.scene, layout.thing[held], point).at if below else FLOOR
+    at = settled(asked.scene, layout.thing[held], point).at if below else base.FLOOR
     return replace(asked.state, layout=layout.moved(held, at, point))
 
 
@@ -290,9 +274,9 @@ _MARKS: Mapping[str, tuple[str, str, str]] = {
 def _mark(mark: str, wanted: bool, action: str, asked: _Asked) -> _Done:
     """Open or close, switch or dirty something, with what comes of it for what it holds."""
     id, layout = asked.id(), asked.layout
-    kind, found = kind_in(id), getattr(layout, mark)
+    kind, found = base.kind_in(id), getattr(layout, mark)
     unable, *already = _MARKS[mark]
-    able = id in asked.scene.openable if mark == "open" else kind in (TOGGLEABLE if mark == "on" else DIRTYABLE)
+    able = id in asked.scene.openable if mark == "open" else kind in (base.TOGGLEABLE if mark == "on" else base.DIRTYABLE)
     if not able:
         raise _Refused(unable.format(id))
     if (id in found) == wanted:
@@ -314,34 +298,34 @@ def _mark(mark: str, wanted: bool, action: str, asked: _Asked) -> _Done:
             layout = replace(layout, dirty=layout.dirty - inside)
         case _:
             pass
-    treated = grown(asked.state.treated, action, id, layout.contents.get(holder, ()))
+    treated = base.grown(asked.state.treated, action, id, layout.contents.get(holder, ()))
     return replace(asked.state, layout=layout, treated=treated)
 
 
-def basin_of(scene: Scene, faucet: str) -> str | None:
+def basin_of(scene: base.Scene, faucet: str) -> str | None:
     """The id of the basin that is nearest to a faucet, as ALFRED finds it."""
     tap = next((one.box.centre for id, one in fixtures(scene) if id == faucet), None)
     every = {scene.ids[one.name]: one.box.centre for one in scene.room.fixtures}
-    basins = {id: middle for id, middle in every.items() if kind_in(id) == "SinkBasin"}
-    return tap and nearest(tap, basins)
+    basins = {id: middle for id, middle in every.items() if base.kind_in(id) == "SinkBasin"}
+    return tap and base.nearest(tap, basins)
 
 
 def _slice(asked: _Asked) -> _Done:
     id, held, layout = asked.id(), asked.layout.held, asked.layout
-    if kind_in(id) not in SLICES or id not in layout.thing:
+    if base.kind_in(id) not in base.SLICES or id not in layout.thing:
         raise _Refused(f"{id} Does not have the CanBeSliced property!")
-    if held is None or kind_in(held) not in KNIVES:
+    if held is None or base.kind_in(held) not in base.KNIVES:
         raise _Refused("Slice: ObjectInteraction only supported for held object Knife")
     asked.reached(id)
-    whole, (kind, number) = layout.thing[id], SLICES[kind_in(id)]
+    whole, (kind, number) = layout.thing[id], base.SLICES[base.kind_in(id)]
     there, low = sum(one.name.startswith(f"{kind.lower()} ") for one in layout.things), box_at(whole).y0
-    pieces: list[Lying] = []
+    pieces: list[base.Lying] = []
     for piece in range(number):
         # Side by side where it lay, for who stands there.
         name, aside = f"{kind.lower()} {there + piece + 1}", (piece + 0.5 - number / 2) * _SLICE
         x, z = (aside, 0.0) if asked.state.pose.quarter % 2 == 0 else (0.0, aside)
         point = pivot(name, whole.point.x + x, low, whole.point.z + z)
-        pieces.append(Lying(f"{id}|{kind}_{piece + 1}", name, whole.at, point))
+        pieces.append(base.Lying(f"{id}|{kind}_{piece + 1}", name, whole.at, point))
     ids = {one.id for one in pieces}
     sets = {name: getattr(layout, name) for name in ("dirty", "hot", "cold")}
     marks = {name: (found | ids) - {id} if id in found else found for name, found in sets.items()}
@@ -352,13 +336,13 @@ def _all_set(asked: _Asked) -> _Done:
     """ALFRED's way to make a room dirty: SetStateOfAllObjects with ``CanBeDirty``; liquids are not simulated."""
     if asked.arguments.get("StateChange") != "CanBeDirty":
         return asked.state
-    return asked.after(dirty=frozenset(id for id in asked.every() if kind_in(id) in DIRTYABLE))
+    return asked.after(dirty=frozenset(id for id in asked.every() if base.kind_in(id) in base.DIRTYABLE))
 
 
 def _toggles_set(asked: _Asked) -> _Done:
     on = asked.layout.on
     for one in cast("list[Mapping[str, object]]", asked.arguments.get("objectToggles") or []):
-        those = {id for id in asked.every() if kind_in(id) == one["objectType"]}
+        those = {id for id in asked.every() if base.kind_in(id) == one["objectType"]}
         on = on | those if one["isOn"] else on - those
     return asked.after(on=on)
 
@@ -367,7 +351,7 @@ def _poses_set(asked: _Asked) -> _Done:
     """Put things where ``objectPoses`` says, by names or ids; what can be carried off and is not listed is gone."""
     listed = cast("list[Mapping[str, object]]", asked.arguments.get("objectPoses") or [])
     named = {**{one.name: one for one in asked.layout.things}, **asked.layout.thing}
-    placed: dict[str, Lying] = {one.id: one for one in asked.layout.things if not one.pickupable}
+    placed: dict[str, base.Lying] = {one.id: one for one in asked.layout.things if not one.pickupable}
     for pose in listed:
         one = named.get(str(pose["objectName"]))
         if one is None:
@@ -387,7 +371,7 @@ ACTIONS: Mapping[str, Callable[[_Asked], _Done]] = {
     "TeleportFull": _teleport,
     "GetReachablePositions": lambda asked: (
         asked.state,
-        [{"x": x * GRID, "y": HEIGHT, "z": z * GRID} for x, z in sorted(asked.scene.room.floor)],
+        [{"x": x * GRID, "y": base.HEIGHT, "z": z * GRID} for x, z in sorted(asked.scene.room.floor)],
     ),
     "GetInteractablePoses": _poses,
     "PickupObject": _pick_up,

@@ -11,24 +11,7 @@ from itertools import product
 from math import hypot
 from typing import TYPE_CHECKING
 
-from housequest.worlds.alfred.simulator.base import (
-    DIRTYABLE,
-    ENCLOSING,
-    FIELD,
-    FLOOR,
-    LAMPS,
-    MOVABLE,
-    NOTHING_TREATED,
-    SIZE,
-    SLICES,
-    TOGGLEABLE,
-    VISIBLE,
-    Lying,
-    Scene,
-    SimulatedObject,
-    Treated,
-    kind_in,
-)
+from housequest.worlds.alfred.simulator import base
 from housequest.worlds.rooms import stage
 from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
 from housequest.worlds.rooms.room import AHEAD, Box, Fixture, Holder, Point, Pose, Room, Situation, kind_of
@@ -47,7 +30,7 @@ HAND = "hand"
 class Layout:
     """All that can change in a scene but where the agent stands. Sets are of ids; ``hot`` and ``cold`` are temperatures."""
 
-    things: tuple[Lying, ...]
+    things: tuple[base.Lying, ...]
     open: frozenset[str]
     on: frozenset[str]
     dirty: frozenset[str]
@@ -55,7 +38,7 @@ class Layout:
     cold: frozenset[str] = frozenset()
 
     @cached_property
-    def thing(self) -> Mapping[str, Lying]:
+    def thing(self) -> Mapping[str, base.Lying]:
         """What lies there by its id."""
         return {one.id: one for one in self.things}
 
@@ -105,13 +88,13 @@ class State:
 
     pose: Pose
     layout: Layout
-    treated: Treated = NOTHING_TREATED
+    treated: base.Treated = base.NOTHING_TREATED
 
 
-def begun(scene: Scene) -> State:
+def begun(scene: base.Scene) -> State:
     """The state in which an episode begins: things stand before machines that have no inside, and within rims of basins."""
     fixtures = {scene.ids[one.name]: one for one in scene.room.fixtures}
-    things: list[Lying] = []
+    things: list[base.Lying] = []
     for one in scene.things:
         at, point = fixtures.get(one.at), one.point
         if at is not None and at.kind.form == "basin":
@@ -136,14 +119,14 @@ def before(machine: Fixture, name: str) -> Point:
     return stage.pivot(name, middle.x + dx * out, machine.box.y0, middle.z + dz * out)
 
 
-def fixtures(scene: Scene) -> Iterator[tuple[str, Fixture]]:
+def fixtures(scene: base.Scene) -> Iterator[tuple[str, Fixture]]:
     """The id of each fixture and piece of scenery that is an object."""
     for one in (*scene.room.fixtures, *scene.room.scenery):
         if (id := scene.ids.get(one.name)) is not None:
             yield id, one
 
 
-def box_at(one: Lying) -> Box:
+def box_at(one: base.Lying) -> Box:
     """The box of a thing where it lies."""
     return stage.box_at(one.name, one.point)
 
@@ -153,24 +136,31 @@ def apart(pose: Pose, box: Box) -> float:
     return hypot(max(0.0, box.x0 - pose.x, pose.x - box.x1), max(0.0, box.z0 - pose.z, pose.z - box.z1))
 
 
-def listed(scene: Scene, state: State) -> tuple[SimulatedObject, ...]:
+def listed(scene: base.Scene, state: State) -> tuple[base.SimulatedObject, ...]:
     """All objects, by their ids."""
-    receptacles, found = {scene.ids[one.name] for one in scene.room.fixtures}, list[SimulatedObject]()
+    receptacles, found = {scene.ids[one.name] for one in scene.room.fixtures}, list[base.SimulatedObject]()
     for id, one in fixtures(scene):
         # Of a counter, the piece that is nearest to the agent.
         box = min(one.boxes, key=lambda box: apart(state.pose, box))
         found.append(_object(scene, state, id, one.name, one.box.centre, box, id in receptacles))
     for thing in state.layout.things:
-        movable = kind_in(thing.id) in MOVABLE
+        movable = base.kind_in(thing.id) in base.MOVABLE
         found.append(_object(scene, state, thing.id, thing.name, thing.point, box_at(thing), movable, thing))
     return tuple(sorted(found, key=lambda one: one.id))
 
 
 def _object(
-    scene: Scene, state: State, id: str, name: str, point: Point, box: Box, receptacle: bool, thing: Lying | None = None
-) -> SimulatedObject:
-    layout, kind = state.layout, kind_in(id)
-    return SimulatedObject(
+    scene: base.Scene,
+    state: State,
+    id: str,
+    name: str,
+    point: Point,
+    box: Box,
+    receptacle: bool,
+    thing: base.Lying | None = None,
+) -> base.SimulatedObject:
+    layout, kind = state.layout, base.kind_in(id)
+    return base.SimulatedObject(
         id,
         kind,
         name,
@@ -180,15 +170,15 @@ def _object(
         pickupable=thing is not None and thing.pickupable,
         receptacle=receptacle,
         openable=id in scene.openable,
-        toggleable=kind in TOGGLEABLE,
-        sliceable=kind in SLICES,
-        dirtyable=kind in DIRTYABLE,
+        toggleable=kind in base.TOGGLEABLE,
+        sliceable=kind in base.SLICES,
+        dirtyable=kind in base.DIRTYABLE,
         open=id in layout.open,
         on=id in layout.on,
         sliced=id.count("|") > 3 and thing is not None,
         dirty=id in layout.dirty,
         temperature="Hot" if id in layout.hot else "Cold" if id in layout.cold else "RoomTemp",
-        parents=tuple(at for at in layout.around(id) if at not in (HAND, FLOOR)),
+        parents=tuple(at for at in layout.around(id) if at not in (HAND, base.FLOOR)),
         contents=layout.contents.get(id, ()),
     )
 
@@ -203,15 +193,15 @@ _SHELF = 0.12
 _PILES = ("cupboard", "drawer", "basin")
 
 
-def holder(scene: Scene, kind: str, point: Point) -> str:
+def holder(scene: base.Scene, kind: str, point: Point) -> str:
     """The id of the receptacle that holds what lies at ``point``: the nearest that takes its kind, else that of the floor."""
 
     def cost(one: Fixture) -> float:
-        takes = kind in scene.accepts.get(kind_in(scene.ids[one.name]), frozenset[str]())
+        takes = kind in scene.accepts.get(base.kind_in(scene.ids[one.name]), frozenset[str]())
         return min(_away(one, box, point) for box in one.boxes) + (0.0 if takes else 0.3)
 
     best = min(scene.room.fixtures, key=cost, default=None)
-    return FLOOR if best is None or cost(best) == float("inf") else scene.ids[best.name]
+    return base.FLOOR if best is None or cost(best) == float("inf") else scene.ids[best.name]
 
 
 def _away(one: Fixture, box: Box, point: Point) -> float:
@@ -226,12 +216,12 @@ def _away(one: Fixture, box: Box, point: Point) -> float:
     return upright + 2 * beside + 0.02 * min(3.0, (box.x1 - box.x0) * (box.z1 - box.z0))
 
 
-def settled(scene: Scene, one: Lying, point: Point) -> Lying:
+def settled(scene: base.Scene, one: base.Lying, point: Point) -> base.Lying:
     """A thing that was put at a point, with the receptacle that is there."""
-    return replace(one, point=point, at=holder(scene, kind_in(one.id), point))
+    return replace(one, point=point, at=holder(scene, base.kind_in(one.id), point))
 
 
-def spots(scene: Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[tuple[Point, Point]]:
+def spots(scene: base.Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[tuple[Point, Point]]:
     """Where a thing of this name can be put in a receptacle, the nearest to the agent's eyes first. Each is the point of the
     thing and the middle of it as it is drawn, which in a drawer that is open is farther out."""
     kind, thing = kind_of(name), stage.box_of(kind_of(name))
@@ -262,7 +252,7 @@ def spots(scene: Scene, layout: Layout, pose: Pose, name: str, at: str) -> list[
     return found[:_MOST]
 
 
-def _surfaces(scene: Scene, layout: Layout, fixture: Fixture | None, at: str) -> Iterator[tuple[Box, float]]:
+def _surfaces(scene: base.Scene, layout: Layout, fixture: Fixture | None, at: str) -> Iterator[tuple[Box, float]]:
     if fixture is None:
         outer = layout.thing.get(at)
         yield from () if outer is None else ((box_at(outer), box_at(outer).y1),)
@@ -285,7 +275,7 @@ def _steps(low: float, high: float, size: float) -> Sequence[float]:
     return [low + (high - low) * step / number for step in range(number + 1)] if high > low else [(low + high) / 2]
 
 
-def deepest(scene: Scene, at: str, points: Sequence[Point]) -> Point:
+def deepest(scene: base.Scene, at: str, points: Sequence[Point]) -> Point:
     """The first of ``points`` in a receptacle; in a basin the one farthest back, since its front hides what lies behind it."""
     fixture = _fixture(scene, at)
     if fixture is None or fixture.kind.form != "basin":
@@ -294,7 +284,7 @@ def deepest(scene: Scene, at: str, points: Sequence[Point]) -> Point:
     return min(points, key=lambda point: dx * point.x + dz * point.z)
 
 
-def _fixture(scene: Scene, id: str) -> Fixture | None:
+def _fixture(scene: base.Scene, id: str) -> Fixture | None:
     return next((one for one in scene.room.fixtures if scene.ids[one.name] == id), None)
 
 
@@ -312,11 +302,11 @@ _LAYOUTS = 64
 class Sight:
     """A `View` of a state; what is listed is listed once."""
 
-    scene: Scene
+    scene: base.Scene
     state: State
 
     @cached_property
-    def objects(self) -> tuple[SimulatedObject, ...]:
+    def objects(self) -> tuple[base.SimulatedObject, ...]:
         return listed(self.scene, self.state)
 
     @cached_property
@@ -328,16 +318,16 @@ class Sight:
         return render(_drawn(self.scene, self.state.layout)[0], _camera(self.scene, self.state.pose, field), size)
 
 
-def visible(scene: Scene, state: State, ids: Iterable[str] | None = None) -> frozenset[str]:
+def visible(scene: base.Scene, state: State, ids: Iterable[str] | None = None) -> frozenset[str]:
     """Which of the objects, or of these ``ids``, one sees in ALFRED's picture near enough to act on; what is held counts."""
     (parts, boxes, owners), pose = _drawn(scene, state.layout), state.pose
     held = frozenset(state.layout.within(HAND))
     wanted = owners.keys() if ids is None else set(ids)
-    near = {id: owners[id] for id in wanted if any(apart(pose, parts[part].box) <= VISIBLE for part in owners.get(id, ()))}
+    near = {id: owners[id] for id in wanted if any(apart(pose, parts[part].box) <= base.VISIBLE for part in owners.get(id, ()))}
     return frozenset(_shown(boxes, _camera(scene, pose), near)) | (held if ids is None else held & wanted)
 
 
-def unhidden(scene: Scene, state: State, points: Sequence[Point]) -> list[bool]:
+def unhidden(scene: base.Scene, state: State, points: Sequence[Point]) -> list[bool]:
     """For each point, whether it is in ALFRED's picture and nothing is before it."""
     import numpy as np
 
@@ -345,13 +335,13 @@ def unhidden(scene: Scene, state: State, points: Sequence[Point]) -> list[bool]:
     rays = np.array(points, np.float64).reshape(-1, 3) - np.array(camera.eye)
     u, v, depth = ((rays * np.array(axis)).sum(axis=1) for axis in camera.axes())
     limit = camera.scale * np.maximum(depth, _NEAR)
-    inside = (depth > _NEAR) & (np.abs(u) <= limit * SIZE[0] / SIZE[1]) & (np.abs(v) <= limit)
+    inside = (depth > _NEAR) & (np.abs(u) <= limit * base.SIZE[0] / base.SIZE[1]) & (np.abs(v) <= limit)
     enters = _crossed(_drawn(scene, state.layout)[1], camera, rays)
     return [bool(one) for one in inside & ~(enters < _REACHED).any(axis=1)]
 
 
 @lru_cache(maxsize=_LAYOUTS)
-def _drawn(scene: Scene, layout: Layout) -> tuple[tuple[Part, ...], NDArray[float64], Mapping[str, list[int]]]:
+def _drawn(scene: base.Scene, layout: Layout) -> tuple[tuple[Part, ...], NDArray[float64], Mapping[str, list[int]]]:
     """The boxes of a layout, those of walls and floor first, also as an array, and the indices of each object's own."""
     import numpy as np
 
@@ -365,26 +355,26 @@ def _drawn(scene: Scene, layout: Layout) -> tuple[tuple[Part, ...], NDArray[floa
     return parts, np.array([part.box for part in parts], np.float64).reshape(-1, 2, 3), owners
 
 
-def _camera(scene: Scene, pose: Pose, degrees: float = FIELD) -> Camera:
+def _camera(scene: base.Scene, pose: Pose, degrees: float = base.FIELD) -> Camera:
     return Camera(Point(pose.x, scene.eye, pose.z), pose.yaw, pose.pitch, field(degrees))
 
 
-def _known(scene: Scene, layout: Layout) -> tuple[Room, Situation]:
+def _known(scene: base.Scene, layout: Layout) -> tuple[Room, Situation]:
     """The room and its situation as `housequest.worlds.rooms` draws them: everything known, each thing at its own point."""
     room = scene.room
     ground = Fixture(_GROUND, room.walls._replace(y0=-0.05, y1=0.0))
     holders: list[Holder] = []
     homes: dict[tuple[str, str], Point] = {}
     for one in (*room.fixtures, ground):
-        id = scene.ids.get(one.name, FLOOR)
+        id = scene.ids.get(one.name, base.FLOOR)
         inside = [layout.thing[thing] for thing in layout.within(id)]
         homes.update({(thing.name, one.name): thing.point for thing in inside})
-        opens = id in scene.openable and kind_in(id) in ENCLOSING
+        opens = id in scene.openable and base.kind_in(id) in base.ENCLOSING
         openness = ("open" if id in layout.open else "closed") if opens else "surface"
         holders.append(Holder(one.name, True, openness, tuple(thing.name for thing in inside)))
-    lit = frozenset(one.name for one in layout.things if one.id in layout.on and kind_in(one.id) in LAMPS)
+    lit = frozenset(one.name for one in layout.things if one.id in layout.on and base.kind_in(one.id) in base.LAMPS)
     situation = Situation(room.start, None, tuple(holders), None, lit)
-    fixtures = (*room.fixtures, ground) if layout.contents.get(FLOOR) else room.fixtures
+    fixtures = (*room.fixtures, ground) if layout.contents.get(base.FLOOR) else room.fixtures
     return replace(room, fixtures=fixtures, homes=homes), situation
 
 
@@ -392,7 +382,7 @@ def _shown(boxes: NDArray[float64], camera: Camera, owners: Mapping[str, list[in
     """Which of the objects have at least ``LEAST`` pixels in ALFRED's picture, by rays through some of its pixels."""
     import numpy as np
 
-    step = 2 * camera.scale / SIZE[1]
+    step = 2 * camera.scale / base.SIZE[1]
     right, up, ahead = (np.array(axis) for axis in camera.axes())
     rays: list[NDArray[float64]] = []
     asked: list[tuple[str, float]] = []
@@ -400,7 +390,7 @@ def _shown(boxes: NDArray[float64], camera: Camera, owners: Mapping[str, list[in
         found = _rectangle(boxes[own], camera)
         if found is not None:
             columns, rows, weight = found
-            us, vs = (columns + 0.5 - SIZE[0] / 2) * step, (SIZE[1] / 2 - rows - 0.5) * step
+            us, vs = (columns + 0.5 - base.SIZE[0] / 2) * step, (base.SIZE[1] / 2 - rows - 0.5) * step
             rays.append((ahead + us[None, :, None] * right + vs[:, None, None] * up).reshape(-1, 3))
             asked.append((id, weight))
     if not rays:
@@ -418,7 +408,7 @@ def _rectangle(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float64
     u, v, depth = ((corners * np.array(axis)).sum(axis=-1).ravel() for axis in camera.axes())
     if (depth <= _NEAR).all():
         return None
-    width, height = SIZE
+    width, height = base.SIZE
     step = 2 * camera.scale / height
     if (depth <= _NEAR).any():
         left, right, top, bottom = 0.0, float(width), 0.0, float(height)

@@ -20,20 +20,7 @@ from dataclasses import dataclass, replace
 from time import sleep
 from typing import Any, NoReturn, Self, cast
 
-from housequest.worlds.alfred.simulator.base import (
-    FIELD,
-    LOOK,
-    NOTHING_TREATED,
-    SIZE,
-    Event,
-    Scene,
-    SimulatedObject,
-    Treated,
-    closest,
-    grown,
-    kind_in,
-    nearest,
-)
+from housequest.worlds.alfred.simulator import base
 from housequest.worlds.alfred.simulator.metadata import read_objects, read_pose
 from housequest.worlds.errors import Unsupported, WorldError, shown
 from housequest.worlds.rooms.render import Frame, Size
@@ -56,7 +43,7 @@ _IMAGES = {"rgb": 3, "depth": 4, "ids": 3}
 class _Said:
     """What AI2-THOR said of an action: a `View` of its metadata and images."""
 
-    objects: tuple[SimulatedObject, ...]
+    objects: tuple[base.SimulatedObject, ...]
     visible: frozenset[str]
     images: Mapping[str, bytes]
     colours: Mapping[tuple[int, int, int], str]
@@ -104,15 +91,15 @@ class Thor:
         self,
         player: str | None = None,
         *,
-        size: Size = SIZE,
-        field: float = FIELD,
+        size: Size = base.SIZE,
+        field: float = base.FIELD,
         starting: float = STARTING,
         seconds: float = SECONDS,
     ) -> None:
         self._player, self._size, self._field = player, size, field
         self._starting, self._seconds = starting, seconds
         self._worker: Worker | None = None
-        self._last: Event | None = None
+        self._last: base.Event | None = None
         self._version: str | None = None
 
     @property
@@ -120,7 +107,7 @@ class Thor:
         """Which client and build; known once a scene has begun."""
         return self._version or "ai2thor"
 
-    def begin(self, scene: Scene, /) -> Event:
+    def begin(self, scene: base.Scene, /) -> base.Event:
         """Load the scene's floor plan, and put things, lamps and the agent where they are in it. Raises ``Unsupported`` for a
         made-up house, and ``WorldError`` where AI2-THOR fails."""
         if not scene.floor_plan:
@@ -134,21 +121,23 @@ class Thor:
             done = self._ask({"action": action, **arguments}, action)
             if not done.ok:
                 raise WorldError(f"thor: {scene.floor_plan} cannot be set up: {action}: {shown(done.message)}")
-        self._last = replace(self._now(), action="Initialize", message="", returned=None, treated=NOTHING_TREATED)
+        self._last = replace(self._now(), action="Initialize", message="", returned=None, treated=base.NOTHING_TREATED)
         return self._last
 
-    def act(self, action: str, /, **arguments: object) -> Event:
+    def act(self, action: str, /, **arguments: object) -> base.Event:
         before = self._now()
         if action in ("LookUp", "LookDown"):
-            arguments = {"degrees": LOOK, **arguments}
+            arguments = {"degrees": base.LOOK, **arguments}
         ids = {one.id for one in before.objects}
         meant = {
-            key: closest(ids, value) or value if key in ("objectId", "receptacleObjectId") and isinstance(value, str) else value
+            key: base.closest(ids, value) or value
+            if key in ("objectId", "receptacleObjectId") and isinstance(value, str)
+            else value
             for key, value in arguments.items()
         }
         event = self._ask({"action": action, **meant}, action)
         if event.ok and isinstance(id := meant.get("objectId"), str):
-            event = self._last = replace(event, treated=grown(before.treated, action, id, _inside(event, action, id)))
+            event = self._last = replace(event, treated=base.grown(before.treated, action, id, _inside(event, action, id)))
         return event
 
     def copy(self) -> Self:
@@ -162,7 +151,7 @@ class Thor:
                 os.killpg(self._worker.pid, signal.SIGKILL)
         self._worker, self._last = None, None
 
-    def _now(self) -> Event:
+    def _now(self) -> base.Event:
         if self._last is None:
             raise WorldError("thor: no scene has begun.")
         return self._last
@@ -174,16 +163,16 @@ class Thor:
         try:
             said: Any = worker.ready().result(self._starting)
             self._version = str(said["version"])
-            self._last = self._event("Initialize", said["first"], NOTHING_TREATED)
+            self._last = self._event("Initialize", said["first"], base.NOTHING_TREATED)
         except BaseException as error:
             self.close()
             raise _failed(error, self._starting) from error
 
-    def _ask(self, request: Mapping[str, object], action: str) -> Event:
+    def _ask(self, request: Mapping[str, object], action: str) -> base.Event:
         worker = self._worker
         if worker is None:
             raise WorldError("thor: its process has ended.")
-        before = self._last.treated if self._last else NOTHING_TREATED
+        before = self._last.treated if self._last else base.NOTHING_TREATED
         try:
             self._last = self._event(action, worker.call(request, self._seconds, self._starting), before)
         except Refused as refused:
@@ -193,7 +182,7 @@ class Thor:
             raise _failed(error, self._seconds) from error
         return self._last
 
-    def _event(self, action: str, said: Any, treated: Treated) -> Event:
+    def _event(self, action: str, said: Any, treated: base.Treated) -> base.Event:
         metadata: Any = said["metadata"]
         objects, seen = read_objects(metadata)
         pose, held = read_pose(metadata)
@@ -202,7 +191,7 @@ class Thor:
         colours: Any = {tuple(int(part) for part in one["color"]): str(one["name"]) for one in painted}
         view = _Said(objects, seen, images, colours, self._size, self._field)
         ok, message = metadata["lastActionSuccess"] is True, str(metadata["errorMessage"])[:LONGEST_MESSAGE]
-        return Event(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
+        return base.Event(action, ok, message, pose, held, view, metadata["actionReturn"], treated)
 
 
 _WAY_OUT = "Say with --world-option player=PATH which build of AI2-THOR it is to start."
@@ -223,7 +212,7 @@ def _failed(error: BaseException, seconds: float) -> BaseException:
             return error
 
 
-def _restored(now: Event, scene: Scene) -> list[tuple[str, dict[str, object]]]:
+def _restored(now: base.Event, scene: base.Scene) -> list[tuple[str, dict[str, object]]]:
     """The actions that set a scene up: nothing is moved that is there already."""
     actions: list[tuple[str, dict[str, object]]] = []
     wanted = [one for one in scene.things if one.pickupable]
@@ -233,9 +222,13 @@ def _restored(now: Event, scene: Scene) -> list[tuple[str, dict[str, object]]]:
         for one in there.values():
             left.setdefault(one.kind, []).append(one.name)
         poses = [
-            {"objectName": left[kind_in(one.id)].pop(0), "position": one.point._asdict(), "rotation": {"x": 0, "y": 0, "z": 0}}
+            {
+                "objectName": left[base.kind_in(one.id)].pop(0),
+                "position": one.point._asdict(),
+                "rotation": {"x": 0, "y": 0, "z": 0},
+            }
             for one in wanted
-            if left.get(kind_in(one.id))
+            if left.get(base.kind_in(one.id))
         ]
         actions.append(("SetObjectPoses", {"objectPoses": poses}))
     lamps = {one.kind: one.id in scene.on for one in now.objects if one.toggleable and one.on != (one.id in scene.on)}
@@ -252,12 +245,12 @@ def _restored(now: Event, scene: Scene) -> list[tuple[str, dict[str, object]]]:
     return actions
 
 
-def _inside(event: Event, action: str, id: str) -> tuple[str, ...]:
+def _inside(event: base.Event, action: str, id: str) -> tuple[str, ...]:
     """What the appliance holds that an action treats: a faucet's is the nearest sink's."""
     holder: str | None = id
-    if action == "ToggleObjectOn" and kind_in(id) == "Faucet":
+    if action == "ToggleObjectOn" and base.kind_in(id) == "Faucet":
         tap = event.object(id)
-        holder = tap and nearest(tap.position, {one.id: one.position for one in event.objects if one.kind == "SinkBasin"})
+        holder = tap and base.nearest(tap.position, {one.id: one.position for one in event.objects if one.kind == "SinkBasin"})
     found = holder and event.object(holder)
     return found.contents if found else ()
 
