@@ -7,18 +7,106 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import cast
 
-from housequest.agent.explorer.chunks import Chunk
-from housequest.agent.explorer.report import BadCheck, DroppedRule
+from housequest.agent.episodes.events import Started, Stepped
+from housequest.agent.episodes.moments import episode_files
+from housequest.agent.episodes.record import read_episode
+from housequest.agent.explorer.plan import BadCheck, DroppedRule
 from housequest.agent.models.forms import Choice, Either, Form, Listed, Name, Words
-from housequest.agent.roles.base import ReplyError, Role
+from housequest.agent.roles.base import ReplyError, Role, clean, load_prompt
 from housequest.knowledge.checks import Check, parse_check
-from housequest.knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule
+from housequest.knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule, RuleKind
 from housequest.worlds.errors import KnowledgeError, shown
+
+LONGEST_OPENING = 4_000
+LONGEST_OBSERVATION = 1_500
+CHARACTERS = 4
+"""Characters counted as one token: a rough estimate for English in any model's vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedStep:
+    """An executed command and its answer; ``origin`` is run/task/step."""
+
+    origin: str
+    command: str
+    observation: str
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSteps:
+    """An episode as an action-observation sequence (OPEx, section 3), without outcome and task id.
+
+    ``curious`` counts the steps chosen at random.
+    """
+
+    opening: str
+    steps: tuple[PlayedStep, ...]
+    curious: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One prompt's ``text``, in which step N, counted from 1, is ``steps[N - 1]``."""
+
+    number: int
+    text: str
+    steps: tuple[PlayedStep, ...]
+
+
+def read_steps(run: Path) -> Iterator[EpisodeSteps]:
+    """Read the episodes of a run's folder, in task order. Raises ``ConfigurationError`` for a damaged record."""
+    for record in episode_files([run]):
+        opening, steps, curious = "", list[PlayedStep](), 0
+        for event in read_episode(record.path):
+            match event.body:
+                case Started() as started:
+                    opening = started.opening
+                case Stepped() as step:
+                    said = f"{step.observation} {step.explanation or ''}".strip()
+                    steps.append(PlayedStep(f"{record.run}/{record.task}/{event.id}", step.command, said))
+                    curious += step.by == "curiosity"
+                case _:
+                    pass
+        yield EpisodeSteps(opening, tuple(steps), curious)
+
+
+def chunks(episodes: Iterable[EpisodeSteps], most_steps: int = 80, most_tokens: int = 6_000) -> Iterator[Chunk]:
+    """Split the steps of ``episodes`` into chunks of limited steps and approximate tokens, with at least one step each.
+
+    A house that goes on is introduced again.
+    """
+    prompt = load_prompt("housequest.agent.explorer", "distiller")
+    number = houses = characters = 0
+    parts, steps = list[str](), list[PlayedStep]()
+    for episode in episodes:
+        introduced = False
+        for place, step in enumerate(episode.steps):
+            more = characters + len(step.observation[:LONGEST_OBSERVATION])
+            if steps and (len(steps) >= most_steps or more > most_tokens * CHARACTERS):
+                number += 1
+                yield Chunk(number, "\n".join(parts), tuple(steps))
+                parts, steps, houses, characters, introduced = [], [], 0, 0, False
+            if not introduced:
+                introduced = True
+                houses += 1
+                again = ", which you have seen the beginning of" if place else ""
+                opening = clean(episode.opening)[:LONGEST_OPENING]
+                house = prompt.render("house", number=str(houses), again=again, opening=opening)
+                parts.append(f"\n{house}" if parts else house)
+                characters += len(house)
+            steps.append(step)
+            command, said = clean(step.command), clean(step.observation)[:LONGEST_OBSERVATION]
+            parts.append(prompt.render("step", number=str(len(steps)), command=command, observation=said))
+            characters += len(parts[-1])
+    if steps:
+        yield Chunk(number + 1, "\n".join(parts), tuple(steps))
+
 
 MOST_RULES = 20
 LONGEST_STATEMENT = 400
@@ -151,18 +239,14 @@ def _text(value: object) -> str:
 
 def distilling_form(steps: int) -> Form:
     """At most `MOST_RULES` rules read from so many steps, or none."""
+    numbers = Choice(tuple(map(str, range(1, steps + 1))))
     rule = Form(
         (
-            "Rule: ",
-            ("rule", Words(LONGEST_STATEMENT)),
-            "\nKind: ",
-            ("kind", Choice(KINDS)),
-            "\nObjects: ",
-            ("objects", Listed(Name(40), MOST_OBJECTS, between=", ")),
-            "\nSteps: ",
-            ("steps", Listed(Choice(tuple(str(number) for number in range(1, steps + 1))), MOST_STEPS, between=", ")),
-            "\nCheck: ",
-            ("check", Words(LONGEST_STATEMENT, sentence=False)),
+            *("Rule: ", ("rule", Words(LONGEST_STATEMENT))),
+            *("\nKind: ", ("kind", Choice(KINDS))),
+            *("\nObjects: ", ("objects", Listed(Name(40), MOST_OBJECTS, between=", "))),
+            *("\nSteps: ", ("steps", Listed(numbers, MOST_STEPS, between=", "))),
+            *("\nCheck: ", ("check", Words(LONGEST_STATEMENT, sentence=False))),
         )
     )
     rules = Listed(rule, MOST_RULES, between="\n\n")
@@ -193,26 +277,16 @@ class Candidates:
     checks: list[BadCheck] = field(default_factory=list[BadCheck])
 
     def add(self, chunk: Chunk, proposals: Proposals, origin: Origin) -> None:
-        """Add the proposals for ``chunk``."""
         for proposal in proposals.rules:
             steps = tuple(chunk.steps[number - 1].origin for number in proposal.steps if 1 <= number <= len(chunk.steps))
-            fault = _fault(proposal.statement, steps)
-            if fault:
-                self.dropped.append(
-                    DroppedRule(statement=_shown(proposal.statement), cause="malformed", why=fault, steps=steps)
-                )
-            else:
-                rule = Rule(
-                    id=_named(proposal.statement),
-                    statement=proposal.statement,
-                    kind=next((kind for kind in KINDS if kind == proposal.kind), None),
-                    objects=proposal.objects,
-                    status="candidate",
-                    origin=origin,
-                    check=self._check(proposal),
-                    evidence=Evidence(witnesses=named_steps(steps)),
-                )
-                self.candidates.append(CandidateRule(rule, steps))
+            said = proposal.statement
+            if fault := _fault(said, steps):
+                self.dropped.append(DroppedRule(statement=_shown(said), cause="malformed", why=fault, steps=steps))
+                continue
+            kind: RuleKind | None = next((kind for kind in KINDS if kind == proposal.kind), None)
+            check, found = self._check(proposal), Evidence(witnesses=named_steps(steps))
+            rule = Rule(_named(said), said, kind, status="candidate", objects=proposal.objects, origin=origin, check=check)
+            self.candidates.append(CandidateRule(replace(rule, evidence=found), steps))
         if proposals.beyond:
             what = f"({proposals.beyond} more rules of one reply)"
             why = f"a reply to chunk {chunk.number} has more than {MOST_RULES} rules; the others are not read"
@@ -239,7 +313,6 @@ def named_steps(steps: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fault(statement: str, steps: Sequence[str]) -> str:
-    """Why ``statement`` cannot be a rule; empty if it can."""
     if not any(character.isalpha() for character in statement):
         return "it is not a statement in words"
     if len(statement) > LONGEST_STATEMENT:

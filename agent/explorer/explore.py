@@ -19,12 +19,28 @@ from housequest.agent.evaluation.runs.files import file_of
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import slug
 from housequest.agent.evaluation.runs.usage import Spending
-from housequest.agent.explorer.chunks import Chunk, EpisodeSteps, chunks, read_steps
-from housequest.agent.explorer.distiller import DISTILLER, MOST_RULES, CandidateRule, Candidates, distilling_form
-from housequest.agent.explorer.filtering import FilterResult, filter_rules
-from housequest.agent.explorer.judges import LearningModel, ModelJudge
-from housequest.agent.explorer.plan import Exploration, ExplorationFolder, LearningRoom, refuse_evaluation_split
-from housequest.agent.explorer.report import Acceptance, ExplorationReport, FoundRule, PlayTotals
+from housequest.agent.explorer.distiller import (
+    DISTILLER,
+    MOST_RULES,
+    CandidateRule,
+    Candidates,
+    Chunk,
+    EpisodeSteps,
+    chunks,
+    distilling_form,
+    read_steps,
+)
+from housequest.agent.explorer.filtering import FilterResult, LearningModel, ModelJudge, filter_rules
+from housequest.agent.explorer.plan import (
+    Acceptance,
+    Exploration,
+    ExplorationFolder,
+    ExplorationReport,
+    FoundRule,
+    LearningRoom,
+    PlayTotals,
+    refuse_evaluation_split,
+)
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import load_prompt
 from housequest.knowledge.mining import mine
@@ -55,7 +71,6 @@ class ExploreTarget:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the other runs."""
         return tuple(slug(path.resolve().name) for path in self.besides)
 
 
@@ -94,8 +109,6 @@ async def explore(
 
 @dataclass
 class _Learning:
-    """Learns from a finished run."""
-
     exploration: Exploration
     place: ExplorationFolder
     target: ExploreTarget
@@ -104,7 +117,6 @@ class _Learning:
     watcher: Watcher | None
 
     async def report(self, summary: Summary) -> ExplorationReport:
-        """Learn, write the book and report."""
         episodes = list(read_steps(self.place.path))
         run = slug(self.place.path.resolve().name)
         asker = self._asker()
@@ -122,6 +134,8 @@ class _Learning:
         finally:
             if asker:
                 await asker.model.aclose()
+        rules = [judged(each, self.target.accept) for each in filtered.kept]
+        book = add_to_book(self.target.into, rules, origin, self.exploration.run.config.world)
         used = asker.ledger.used() if asker else Spending()
         return ExplorationReport(
             accept=self.target.accept,
@@ -137,7 +151,7 @@ class _Learning:
             ),
             chunks=len(parts),
             proposed=len(gathered.candidates) + len(gathered.dropped),
-            found=self._written(filtered.kept, origin),
+            found=tuple(FoundRule.of(book.rule(each.rule.id), each.disputes) for each in filtered.kept),
             dropped=(*gathered.dropped, *filtered.dropped),
             checks=tuple(gathered.checks),
             lost=tuple(asker.lost) if asker else (),
@@ -160,9 +174,9 @@ class _Learning:
         tokens = learning.chunk_tokens
         if room is not None:
             tokens, asker.longest = room.chunk_tokens, room.reply_tokens
-        if self.options.say is not None and (tokens < learning.chunk_tokens or asker.longest < learning.reply_tokens):
+        if tokens < learning.chunk_tokens or asker.longest < learning.reply_tokens:
             fits = f"Chunks have about {tokens:,} tokens and replies at most {asker.longest:,}"
-            self.options.say(f"{fits}: the model's context has room for no more.")
+            self._say(f"{fits}: the model's context has room for no more.")
         return list(chunks(episodes, learning.chunk_steps, tokens))
 
     async def _fitting(self, episodes: Sequence[EpisodeSteps], asker: LearningModel) -> LearningRoom | None:
@@ -187,13 +201,11 @@ class _Learning:
             tokens = tokens * 3 // 4
 
     def _instructions(self) -> str:
-        """The distiller's, in this world."""
         world = self.exploration.run.setup.world
         prompt = load_prompt("housequest.agent.explorer", "distiller")
         return prompt.render("system", manual=world.manual, most=str(MOST_RULES), checks="\n".join(self._commands.checks))
 
     def _asker(self) -> LearningModel | None:
-        """The model that distils, with the calls that it answered before; None to count."""
         if self.exploration.model is None:
             return None
         ledger = Ledger(self.place.calls_file)
@@ -207,7 +219,6 @@ class _Learning:
             workers=self.options.workers,
             seed=self.exploration.run.config.seed,
             longest=self.exploration.learning.reply_tokens,
-            form="auto",
         )
 
     @property
@@ -217,11 +228,9 @@ class _Learning:
         return household.commands
 
     async def _distilled(self, parts: Sequence[Chunk], asker: LearningModel, origin: Origin) -> Candidates:
-        """The distiller's proposals for all chunks."""
         prompt = load_prompt("housequest.agent.explorer", "distiller")
         system = self._instructions()
-        if self.options.say is not None:
-            self.options.say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
+        self._say(f"Distilling rules from {len(parts):,} chunk{'s' * (len(parts) != 1)} with {asker.name}.")
 
         def watch(done: int) -> None:
             if self.watcher is not None:
@@ -242,19 +251,13 @@ class _Learning:
         world = self.exploration.run.config.world
         book = library().writable(self.target.into, world)
         others = [rule for rule in book.rules if rule.origin != origin]
-        moments = recorded_moments([self.place.path, *self.target.besides], self._left_out, world=world)
+        folders = [self.place.path, *self.target.besides]
+        moments = recorded_moments(folders, lambda error: self._say(f"Left out: {error}"), world=world)
         return await filter_rules(gathered.candidates, others, moments, judges)
 
-    def _left_out(self, error: ConfigurationError) -> None:
+    def _say(self, text: str) -> None:
         if self.options.say is not None:
-            self.options.say(f"Left out: {error}")
-
-    def _written(self, kept: Sequence[CandidateRule], origin: Origin) -> tuple[FoundRule, ...]:
-        """Write the kept rules, and return them as they are in the book."""
-        rules = [judged(each, self.target.accept) for each in kept]
-        book = add_to_book(self.target.into, rules, origin, self.exploration.run.config.world)
-        stands = {rule.id: rule for rule in book.rules}
-        return tuple(FoundRule.of(stands[each.rule.id], each.disputes) for each in kept)
+            self.options.say(text)
 
 
 def judged(kept: CandidateRule, accept: Acceptance) -> Rule:

@@ -8,15 +8,202 @@ Any other contradiction is left to a person.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Literal, TypeVar, get_args
 
-from housequest.agent.explorer.distiller import CandidateRule, named_steps
-from housequest.agent.explorer.judges import ModelJudge
-from housequest.agent.explorer.report import DropCause, DroppedRule
+from housequest.agent.base import AgentEvent
+from housequest.agent.episodes.events import ParseFailed
+from housequest.agent.evaluation.runs.batch import run_workers
+from housequest.agent.evaluation.runs.budget import BudgetTracker, Ledger, LedgerModel, RunHalted
+from housequest.agent.explorer.distiller import CandidateRule, PlayedStep, named_steps
+from housequest.agent.explorer.plan import DropCause, DroppedRule, FailedCall
+from housequest.agent.models.base import Message, Model, Timing
+from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, Words
+from housequest.agent.roles.base import ReplyError, Role, Sampling, ask, clean, load_prompt, room_beside
+from housequest.agent.roles.reading import json_fields
 from housequest.knowledge.checks import exclude
 from housequest.knowledge.judging import Moment, examine
 from housequest.knowledge.rules import Rule, Standing
+from housequest.worlds.errors import ModelError
+
+T = TypeVar("T")
+
+TOGETHER = 20
+"""Pairs judged in one call."""
+
+SHOWN_STEPS = 3
+LONGEST_STEP = 400
+
+
+@dataclass
+class LearningModel:
+    """Asks ``model`` in the roles of learning, through the ledger; failed calls are kept in ``lost``.
+
+    ``name`` is the model's name without its address, and ``longest`` the most tokens of a reply.
+    """
+
+    model: Model
+    name: str
+    ledger: Ledger
+    budget: BudgetTracker
+    workers: int
+    seed: int
+    longest: int
+    lost: list[FailedCall] = field(default_factory=list[FailedCall])
+
+    @property
+    def _sampling(self) -> Sampling:
+        return Sampling(max_tokens=self.longest, seed=self.seed, form="auto")
+
+    async def room(self, role: Role[T], system: str, text: str) -> int | None:
+        """How many tokens the model's context leaves beside this question; None if it does not tell. Raises ``ModelError``."""
+        return await room_beside(role, self.model, (Message("system", system), Message("user", text)), self._sampling)
+
+    async def ask(
+        self,
+        role: Role[T],
+        system: str,
+        questions: Mapping[str, str],
+        done: Callable[[int], None] | None = None,
+        forms: Mapping[str, Form] | None = None,
+    ) -> list[T | None]:
+        """The parsed replies to ``questions``, which have names for people; ``done`` gets the number answered so far.
+
+        ``forms`` are those of questions whose replies have one of their own. A reply is None if the model failed or what it
+        said stayed unreadable. If the budget runs out, waits for calls already sent, which are paid for, and raises the reason.
+        """
+        remembered = LedgerModel(self.model, self.name, role.name, self.ledger)
+        sampling, before = self._sampling, (Message("system", system),)
+        replies, failed = dict[str, T](), dict[str, FailedCall]()
+        waiting = iter(questions.items())
+
+        async def work() -> None:
+            for what, text in waiting:
+                unread = list[ParseFailed]()  # of all that is heard, since the ledger records the calls
+
+                def hear(body: AgentEvent, timing: Timing | None = None, unread: list[ParseFailed] = unread) -> None:
+                    del timing
+                    unread += [body] if isinstance(body, ParseFailed) else []
+
+                try:
+                    held = role.held_to((forms or {}).get(what, role.form))
+                    answer = await ask(held, remembered, before, text, hear, sampling)
+                except RunHalted:
+                    return
+                except ModelError as error:
+                    # Where a reply filled the context, the error is only what came of it.
+                    why = [f"Its reply could not be read: {one.reason} Asked again, it failed:" for one in unread[-1:]]
+                    failed[what] = FailedCall(what=what, why=" ".join(filter(None, (*why, clean(error.recorded)))), again=True)
+                else:
+                    if answer.value is None:
+                        failed[what] = FailedCall(what=what, why=answer.reason, again=False)
+                    else:
+                        replies[what] = answer.value
+                if done is not None:
+                    done(len(replies) + len(failed))
+
+        await run_workers([work() for _ in range(max(1, min(self.workers, len(questions))))], self.budget.ring())
+        if len(replies) + len(failed) < len(questions):
+            raise self.budget.ended()
+        self.lost += [failed[what] for what in questions if what in failed]
+        return [replies.get(what) for what in questions]
+
+
+@dataclass
+class ModelJudge:
+    """A model that compares rules where words and evidence do not decide.
+
+    ``steps`` are the run's steps by origin; ``say`` gets a message before the calls.
+    """
+
+    asker: LearningModel
+    steps: Mapping[str, PlayedStep]
+    say: Callable[[str], None] | None = None
+
+    async def compare(self, pairs: Sequence[tuple[Rule, Rule]]) -> list[PairLabel]:
+        """How the two rules of each pair relate; a pair without an answer counts as different."""
+        if pairs and self.say is not None:
+            self.say(f"Comparing {len(pairs):,} pairs of rules that look alike.")
+        prompt = load_prompt("housequest.agent.explorer", "judge")
+        parts = [pairs[start : start + TOGETHER] for start in range(0, len(pairs), TOGETHER)]
+        questions, forms = dict[str, str](), dict[str, Form]()
+        for number, part in enumerate(parts, 1):
+            listed = [
+                prompt.render("pair", number=str(place), first=one.statement, second=other.statement)
+                for place, (one, other) in enumerate(part, 1)
+            ]
+            questions[f"judgement {number}"] = prompt.render("pairs", pairs="\n".join(listed), number=str(len(part)))
+            forms[f"judgement {number}"] = judging_form(len(part))
+        answers = await self.asker.ask(JUDGE, prompt.render("system"), questions, forms=forms)
+        unsaid: PairLabel = "different"
+        whole = ((answer or {}, len(part)) for part, answer in zip(parts, answers, strict=True))
+        return [said.get(place, unsaid) for said, number in whole for place in range(1, number + 1)]
+
+    async def decide(self, one: CandidateRule, other: CandidateRule) -> ArbiterVerdict:
+        """Which of two contradicting candidates is right."""
+        prompt = load_prompt("housequest.agent.explorer", "judge")
+        told = self._told("first", one) | self._told("second", other)
+        what = f"the dispute of {one.rule.id} and {other.rule.id}"
+        (answer,) = await self.asker.ask(ARBITER, prompt.render("arbiter"), {what: prompt.render("dispute", **told)})
+        return answer or "unsure"
+
+    def _told(self, which: str, candidate: CandidateRule) -> dict[str, str]:
+        evidence = candidate.rule.evidence
+        found = f"{evidence.supports} for, {evidence.contradicts} against" if evidence else "nothing that decides it"
+        steps = [self.steps[step] for step in candidate.steps[:SHOWN_STEPS] if step in self.steps]
+        texts = (f"> {clean(step.command)}\n{clean(step.observation)[:LONGEST_STEP]}" for step in steps)
+        return {which: candidate.rule.statement, f"{which}_found": found, f"{which}_steps": "\n".join(texts)}
+
+
+PairLabel = Literal["same", "contrary", "different"]
+ArbiterVerdict = Literal["first", "second", "unsure"]
+
+_PAIR = re.compile(
+    r"^[\W_]{0,6}(?:pair\s)?(?P<number>\d{1,4})\W{1,6}(?P<word>same|duplicate|contrary|contradict\w{0,5}|different)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WORDS: Mapping[str, PairLabel] = {"same": "same", "dupl": "same", "cont": "contrary", "diff": "different"}
+_RIGHT: Mapping[str, ArbiterVerdict] = {"a": "first", "b": "second", "unsure": "unsure"}
+_ANSWER = re.compile(
+    r"^[\W_]{0,40}(?:(?:right|answer)[\W_]{0,40})?\b(?P<word>a|b|unsure)\b[\W_]{0,40}$", re.IGNORECASE | re.MULTILINE
+)
+
+
+def _read_pairs(text: str) -> dict[int, PairLabel]:
+    found: dict[int, PairLabel] = {
+        int(key): _WORDS[word.strip().lower()[:4]]
+        for key, word in json_fields(text).items()
+        if key.isascii() and key.isdecimal() and len(key) < 5 and word.strip().lower()[:4] in _WORDS
+    }
+    if not found:
+        found = {int(match["number"]): _WORDS[match["word"].lower()[:4]] for match in _PAIR.finditer(text)}
+    if not found:
+        raise ReplyError("there is no line with a pair's number and its word.")
+    return found
+
+
+def _read_answer(text: str) -> ArbiterVerdict:
+    said = json_fields(text).get("right")
+    found = [said.strip().lower()] if said is not None else [match["word"].lower() for match in _ANSWER.finditer(text)]
+    if not found or found[-1] not in _RIGHT:
+        raise ReplyError('there is no line that begins with "Right:".')
+    return _RIGHT[found[-1]]
+
+
+def judging_form(pairs: int) -> Form:
+    """A line for each of so many pairs."""
+    word = Choice(get_args(PairLabel))
+    others = ((f"\n{number}: ", (str(number), word)) for number in range(2, pairs + 1))
+    return Form(("1: ", ("1", word), *chain.from_iterable(others)))
+
+
+_VERDICT = Form(("Thought: ", (THOUGHT, Words(LONGEST_THOUGHT)), "\nRight: ", ("right", Choice(("A", "B", "unsure")))))
+
+JUDGE: Role[dict[int, PairLabel]] = Role("judge", _read_pairs)
+ARBITER: Role[ArbiterVerdict] = Role("arbiter", _read_answer, form=_VERDICT)
+
 
 _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 2}
 
@@ -36,21 +223,20 @@ async def filter_rules(
 
     Without ``judges``, only rules with equal words count as duplicates.
     """
-    rule_filter = _Filter(book)
-    rule_filter.take(proposed)
-    rule_filter.weigh(moments)
+    rules = _Filter(book)
+    rules.take(proposed)
+    rules.weigh(moments)
     if judges is not None:
-        contrary = await rule_filter.compare(judges)
-        await rule_filter.reconcile(contrary, judges)
-    return rule_filter.result()
+        await rules.reconcile(await rules.compare(judges), judges)
+    return rules.result()
 
 
 class _Filter:
     """The rules of the book followed by the candidates; positions count through both."""
 
     def __init__(self, book: Sequence[Rule]) -> None:
-        self._book = list(book)
-        self._all: list[CandidateRule] = [CandidateRule(rule) for rule in book]
+        self._old = len(book)
+        self._all = list(map(CandidateRule, book))
         self._gone: set[int] = set()
         self._dropped: list[DroppedRule] = []
         self._stands_for: dict[int, int] = {}
@@ -58,8 +244,8 @@ class _Filter:
 
     def take(self, proposed: Sequence[CandidateRule]) -> None:
         """Add candidates; drop those whose words or id are there already."""
-        ids = {rule.id: place for place, rule in enumerate(self._book)}
-        words = {normalized(rule.statement): place for place, rule in reversed(list(enumerate(self._book)))}
+        ids = {each.rule.id: place for place, each in enumerate(self._all)}
+        words = {normalized(each.rule.statement): place for place, each in reversed(list(enumerate(self._all)))}
         for candidate in proposed:
             said = normalized(candidate.rule.statement)
             place = words.get(said, ids.get(candidate.rule.id))
@@ -78,39 +264,33 @@ class _Filter:
     async def compare(self, judges: ModelJudge) -> list[tuple[int, int]]:
         """Merge rules that say the same, and return those that contradict each other."""
         rules = [each.rule for each in self._all]
-        pairs = list(similar_pairs(rules, len(self._book)))
+        pairs = list(similar_pairs(rules, self._old))
         plain = [(one, other) for one, other in pairs if exclude(rules[one].check, rules[other].check)]
         asked = [pair for pair in pairs if pair not in set(plain)]
         said = await judges.compare([(rules[one], rules[other]) for one, other in asked])
-        contrary = {pair for pair, word in zip(asked, said, strict=True) if word == "contrary"}
-        self._unite([pair for pair, word in zip(asked, said, strict=True) if word == "same"])
-        return sorted(contrary.union(plain), key=lambda pair: (pair[1], pair[0]))
-
-    def _unite(self, same: Iterable[tuple[int, int]]) -> None:
+        labelled = list(zip(asked, said, strict=True))
         # All members of a group share one list.
         groups = {place: [place] for place in range(len(self._all))}
-        for one, other in same:
+        for one, other in (pair for pair, word in labelled if word == "same"):
             if groups[one] is not groups[other]:
                 groups[one].extend(groups[other])
-                for place in groups[other]:
-                    groups[place] = groups[one]
-        for place, members in groups.items():
-            group = sorted(members)
-            if place != group[0]:
-                continue
+                groups |= dict.fromkeys(groups[other], groups[one])
+        for group in (sorted(members) for place, members in groups.items() if place == min(members)):
             # A rule of the book wins; among candidates, the one with the best evidence.
-            best = group[0] if group[0] < len(self._book) else min(group, key=lambda each: (-self._weight(each), each))
+            best = group[0] if group[0] < self._old else min(group, key=lambda each: (-self._weight(each), each))
             for other in group:
-                if other != best and other >= len(self._book):
+                if other != best and other >= self._old:
                     self._stands_for[other] = best
                     self._gone.add(other)
                     self._merge(self._all[other], best, "in other words, the model says")
+        contrary = {pair for pair, word in labelled if word == "contrary"}
+        return sorted(contrary.union(plain), key=lambda pair: (pair[1], pair[0]))
 
     def _merge(self, candidate: CandidateRule, place: int, how: str) -> None:
         """Drop ``candidate``, which says the same as the rule at ``place``."""
         present = self._all[place]
         rule = present.rule
-        if place < len(self._book):
+        if place < self._old:
             self._drop(candidate, "known", f"the book has it {how}: {rule.id} ({rule.status})")
             return
         self._drop(candidate, "duplicate", f"{rule.id} says it {how}")
@@ -124,56 +304,42 @@ class _Filter:
         done: set[tuple[int, int]] = set()
         for pair in contrary:
             one, other = sorted(self._stands_for.get(place, place) for place in pair)
-            if one == other or (one, other) in done or {one, other} & self._gone or other < len(self._book):
+            if one == other or (one, other) in done or {one, other} & self._gone or other < self._old:
                 continue
             done.add((one, other))
-            if one < len(self._book):
-                self._against_book(one, other)
+            first, weights = self._all[one].rule, (self._weight(one), self._weight(other))
+            if one < self._old and first.status == "rejected":
+                continue
+            if one < self._old and weights[0] > weights[1]:
+                self._lose(other, f"{first.id}, which is in the book, excludes it and has the evidence")
+            elif one < self._old:
+                self._disputed.append((other, one))
+            elif weights[0] != weights[1]:
+                loser, winner = sorted((one, other), key=self._weight)
+                self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
+            elif (right := await judges.decide(self._all[one], self._all[other])) == "unsure":
+                self._disputed += [(one, other), (other, one)]
             else:
-                await self._between(one, other, judges)
-
-    def _against_book(self, one: int, other: int) -> None:
-        known = self._all[one].rule
-        if known.status == "rejected":
-            return
-        if self._weight(one) > self._weight(other):
-            self._lose(other, f"{known.id}, which is in the book, excludes it and has the evidence")
-        else:
-            self._disputed.append((other, one))
-
-    async def _between(self, one: int, other: int, judges: ModelJudge) -> None:
-        if self._weight(one) != self._weight(other):
-            loser, winner = sorted((one, other), key=self._weight)
-            self._lose(loser, f"{self._all[winner].rule.id} excludes it and has the evidence")
-            return
-        right = await judges.decide(self._all[one], self._all[other])
-        if right == "unsure":
-            self._disputed += [(one, other), (other, one)]
-        else:
-            loser, winner = (other, one) if right == "first" else (one, other)
-            self._lose(loser, f"{self._all[winner].rule.id} excludes it and is right, the model says")
+                loser, winner = (other, one) if right == "first" else (one, other)
+                self._lose(loser, f"{self._all[winner].rule.id} excludes it and is right, the model says")
 
     def _lose(self, loser: int, why: str) -> None:
         self._gone.add(loser)
-        self._drop(self._all[loser], "contradiction", why)
+        evidence = self._all[loser].rule.evidence
+        found = f" ({evidence.supports} for, {evidence.contradicts} against)" if evidence else ""
+        self._drop(self._all[loser], "contradiction", why + found)
 
     def _drop(self, candidate: CandidateRule, cause: DropCause, why: str) -> None:
-        evidence = candidate.rule.evidence
-        found = f" ({evidence.supports} for, {evidence.contradicts} against)" if evidence and cause == "contradiction" else ""
-        dropped = DroppedRule(
-            statement=candidate.rule.statement, cause=cause, why=why + found, steps=named_steps(candidate.steps)
-        )
-        self._dropped.append(dropped)
+        steps = named_steps(candidate.steps)
+        self._dropped.append(DroppedRule(statement=candidate.rule.statement, cause=cause, why=why, steps=steps))
 
     def _weight(self, place: int) -> int:
         return _WEIGHT[self._all[place].rule.standing]
 
     def result(self) -> FilterResult:
-        """The result."""
         kept: list[CandidateRule] = []
-        for place, candidate in enumerate(self._all):
-            if place < len(self._book) or place in self._gone:
-                continue
+        for place in sorted({*range(self._old, len(self._all))} - self._gone):
+            candidate = self._all[place]
             found = candidate.rule.evidence
             evidence = replace(found, witnesses=named_steps(found.witnesses), against=named_steps(found.against))
             rule = replace(candidate.rule, evidence=evidence)

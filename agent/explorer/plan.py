@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,21 +15,122 @@ from housequest.agent.evaluation.runs.budget import LARGEST_LEDGER, LedgerCall
 from housequest.agent.evaluation.runs.files import Fault, begin_run, differences, faults_of, parsed, read_bytes
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.explorer.report import ExplorationReport
 from housequest.agent.models.registry import EXAMPLE, file_digest, parse_model, portable_name
 from housequest.agent.roles.base import template_hashes
 from housequest.knowledge.examples import is_evaluation_split
+from housequest.knowledge.rules import Rule, RuleKind, RuleStatus, Standing
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import FORMAT, Format
+
+M = TypeVar("M", bound=BaseModel)
+
+Acceptance = Literal["filter", "evidence", "person"]
+DropCause = Literal["malformed", "known", "duplicate", "contradiction"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DroppedRule(_Frozen):
+    """A proposed rule that is not in the book, and ``why``. ``steps`` are those it was read from, as run/task/step."""
+
+    statement: str
+    cause: DropCause
+    why: str
+    steps: tuple[str, ...] = ()
+
+
+class BadCheck(_Frozen):
+    """A check that could not be parsed; its rule is kept without it."""
+
+    statement: str
+    check: str
+    why: str
+
+
+class FoundRule(_Frozen):
+    """A rule in the book with its verdict. ``note`` says what a person should look at."""
+
+    id: str
+    statement: str
+    kind: RuleKind | None
+    status: RuleStatus
+    standing: Standing
+    supports: int
+    contradicts: int
+    check: str | None
+    note: str = ""
+
+    @classmethod
+    def of(cls, rule: Rule, disputes: Sequence[str]) -> FoundRule:
+        """The entry for ``rule``, which contradicts the rules with the ids ``disputes``."""
+        overruled = rule.standing == "contradicted" and rule.status != "rejected"
+        note = f"excludes {' and '.join(disputes)}; a person has to decide" if disputes else ""
+        return cls(
+            id=rule.id,
+            statement=rule.statement,
+            kind=rule.kind,
+            status=rule.status,
+            standing=rule.standing,
+            supports=rule.evidence.supports,
+            contradicts=rule.evidence.contradicts,
+            check=str(rule.check) if rule.check else None,
+            note=note or ("the records contradict it" if overruled else ""),
+        )
+
+
+class FailedCall(_Frozen):
+    """A call that failed. ``again``: the same command will retry it."""
+
+    what: str
+    why: str
+    again: bool
+
+
+class PlayTotals(_Frozen):
+    """Totals of the episodes; ``curious`` counts the steps chosen at random."""
+
+    episodes: int
+    won: int
+    errors: int
+    steps: int
+    curious: int
+
+
+class ExplorationReport(_Frozen):
+    """The whole report. ``distiller`` None: rules were counted, without a model.
+
+    ``besides`` names the other runs used for evidence. Each of the ``proposed`` rules is found or dropped. ``calls`` and
+    ``tokens`` are those of learning alone.
+    """
+
+    format: Format = FORMAT
+    accept: Acceptance
+    into: str
+    besides: tuple[str, ...] = ()
+    distiller: str | None
+    played: PlayTotals
+    chunks: int
+    proposed: int
+    found: tuple[FoundRule, ...]
+    dropped: tuple[DroppedRule, ...]
+    checks: tuple[BadCheck, ...] = ()
+    lost: tuple[FailedCall, ...] = ()
+    calls: int = 0
+    tokens: int = 0
+
+    def left(self, *, retry_errors: bool) -> bool:
+        """Whether the same command would retry something."""
+        return any(each.again for each in self.lost) or (retry_errors and self.played.errors > 0)
+
 
 LARGEST = 256 << 20
 NO_MODEL = "none"
 
 
-class LearningConfig(BaseModel):
+class LearningConfig(_Frozen):
     """How rules are learned from the run (``explore.json``). ``distiller`` None: by counting."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Format = FORMAT
     distiller: str | None
@@ -38,13 +141,11 @@ class LearningConfig(BaseModel):
     prompts: dict[str, str]
 
 
-class LearningRoom(BaseModel):
+class LearningRoom(_Frozen):
     """Tokens of a chunk and of a reply that the model's context has room for (``room.json``).
 
     Kept with the first call, so that a resumed exploration makes the same calls: its server may have another context by then.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Format = FORMAT
     chunk_tokens: int
@@ -103,13 +204,14 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
     settings = settings.model_copy(update={"split": split, "limit": None, "sample": options.episodes})
     run = make_run_spec(replace(configuration, settings=settings), curiosity=options.curiosity or None)
     model = options.distiller or settings.model
-    if model == NO_MODEL or (model is not None and _is_builtin(model) and options.distiller is None):
-        model = None
-    if model is not None and _is_builtin(model):
+    brief = model is not None and model != NO_MODEL and parse_model(model).provider.brief
+    if brief and options.distiller is not None:
         raise ConfigurationError(
-            f"--distiller: {shown(model, 60)} plays households and cannot distil rules. Name a chat model, for example "
-            f"{EXAMPLE}, or {NO_MODEL!r} to count alone."
+            f"--distiller: {shown(options.distiller, 60)} plays households and cannot distil rules. Name a chat model, for "
+            f"example {EXAMPLE}, or {NO_MODEL!r} to count alone."
         )
+    if brief or model == NO_MODEL:
+        model = None
     learning = LearningConfig(
         distiller=portable_name(model) if model else None,
         script_sha256=file_digest(model) if model else None,
@@ -119,10 +221,6 @@ def plan_exploration(configuration: Configuration, options: ExploreOptions) -> E
         prompts=template_hashes("housequest.agent.explorer") if model else {},
     )
     return Exploration(run, learning, model, settings.prices_of(model) if model else None)
-
-
-def _is_builtin(model: str) -> bool:
-    return parse_model(model).provider.brief
 
 
 def refuse_evaluation_split(split: str, flag: str) -> None:
@@ -146,17 +244,12 @@ class ExplorationFolder(RunFolder):
 
     def report(self) -> ExplorationReport | None:
         """The report, None before the end. Raises ``ConfigurationError`` if it is damaged."""
-        if not self.report_file.exists():
-            return None
-        way_out = " Delete the file: the same `housequest explore` makes it anew."
-        return parsed(ExplorationReport, read_bytes(self.report_file, LARGEST), str(self.report_file), way_out)
+        return _kept(ExplorationReport, self.report_file, " Delete the file: the same `housequest explore` makes it anew.")
 
     def room(self) -> LearningRoom | None:
         """The sizes that were found to fit, None before. Raises ``ConfigurationError`` if the file is damaged."""
-        if not self.room_file.exists():
-            return None
         way_out = " Delete the file: the sizes are found out anew, and some calls are made again."
-        return parsed(LearningRoom, read_bytes(self.room_file, LARGEST), str(self.room_file), way_out)
+        return _kept(LearningRoom, self.room_file, way_out)
 
     def begin_exploration(self, exploration: Exploration) -> None:
         """Write the configuration, or compare it with the one already there.
@@ -166,9 +259,11 @@ class ExplorationFolder(RunFolder):
         file, learning = self.learning_file, exploration.learning
         with self.locked():
             self.begin(exploration.run.manifest)
-            begin_run(
-                file, learning, lambda: differences(parsed(LearningConfig, read_bytes(file, LARGEST), str(file)), learning)
-            )
+            begin_run(file, learning, lambda: differences(_kept(LearningConfig, file) or learning, learning))
+
+
+def _kept(kind: type[M], file: Path, way_out: str = "") -> M | None:
+    return parsed(kind, read_bytes(file, LARGEST), str(file), way_out) if file.exists() else None
 
 
 def learning_faults(folder: Path) -> list[Fault]:

@@ -20,8 +20,8 @@ from pathlib import Path
 from housequest.agent.models.builtin.model import load_builtin
 from housequest.agent.models.processors import processors
 from housequest.agent.training import corpus
+from housequest.agent.training.corpus import own_samples
 from housequest.agent.training.evaluate import SETS, evaluate_model
-from housequest.agent.training.own import own_samples
 from housequest.agent.training.steps import Steps, print_figures, print_size
 
 

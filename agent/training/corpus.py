@@ -5,11 +5,13 @@ The games are those of ``train`` and made-up houses below seed 1,000,000; those 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
@@ -18,12 +20,17 @@ from typing import Any, Self, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from housequest.agent.agents.reasoner_actor.agent import ACTOR
 from housequest.agent.agents.reasoner_actor.demonstrations import plan_of, planned
-from housequest.agent.models.builtin.network import PIECE, Vocabulary
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.builtin.model import load_builtin
+from housequest.agent.models.builtin.vocabulary import PIECE, Vocabulary
+from housequest.agent.processes import in_processes
 from housequest.agent.roles import brief
-from housequest.agent.training import goal_wordings, wordings
-from housequest.agent.training.demonstrations import TrainingSample, demonstrate, plans, wrong_goal
-from housequest.agent.training.goal_wordings import goal_wording
+from housequest.agent.roles.base import ReplyError
+from housequest.agent.roles.demonstrations import STUCK
+from housequest.agent.training import wordings
+from housequest.agent.training.demonstrations import MISSTEPS, TrainingSample, demonstrate, plans, wrong_goal
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
 from housequest.worlds.alfworld.games import GENERATED, TRAJECTORY_FILE, sentences_of
@@ -48,13 +55,11 @@ class Arrays:
     """A dataclass of arrays, which are kept in one file."""
 
     def save(self, file: Path) -> None:
-        """Write all arrays by their names."""
         arrays: Any = self
         np.savez(file, **{field.name: getattr(self, field.name) for field in fields(arrays)})
 
     @classmethod
     def load(cls, file: Path) -> Self:
-        """Read what was saved."""
         with np.load(file, allow_pickle=False) as content:
             return cls(**content)
 
@@ -76,9 +81,7 @@ def encoded(samples: Iterable[TrainingSample], vocabulary: Vocabulary, seed: int
 
     Some words of what people say are spelt though they are known, so that the model learns to read words by their pieces.
     """
-    tokens: list[int] = []
-    starts: list[int] = [0]
-    replies: list[int] = []
+    tokens, starts, replies = list[int](), [0], list[int]()
     random = Random(f"spelt {seed}")
     for sample in samples:
         said = {word for line in _SAID.findall(sample.prompt) for word in _WORD.findall(line.lower())}
@@ -123,7 +126,6 @@ def train_game(world: AlfworldWorld, task: Task, *, human: bool) -> TrainingGame
 
 
 def people_of_train(data: Path | None) -> Iterator[str]:
-    """What the annotators of ``train`` wrote."""
     for task in AlfworldWorld(data=data).tasks("train"):
         if task.source is not None:
             yield from sentences_of(task.source.with_name(TRAJECTORY_FILE))
@@ -172,7 +174,7 @@ def actor_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iter
 def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> Iterator[TrainingSample]:
     """Each goal in the template's words, in the annotators' and in those of a grammar, ``passes`` times."""
     others: list[tuple[str, str]] = []
-    things, places, drawing = sorted(set(load_counts().objects())), sorted(wordings.SYNONYMS), Random(f"sayings {seed}")
+    things, places, drawing = sorted(set(load_counts().objects())), sorted(wordings.FURNITURE), Random(f"sayings {seed}")
     for _ in range(400):
         thing = drawing.choice(things)
         others.append((thing, wordings.rule(drawing, thing, drawing.sample(places, drawing.randint(1, 3))).text))
@@ -182,7 +184,7 @@ def reasoner_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> I
         places = sorted({one.kind for one in begin(opening).receptacles})
         for _ in range(passes):
             said = random.choice(goal_sentences(game.goal))
-            for sentence in (said, *game.human, goal_wording(random, game.goal, places)):
+            for sentence in (said, *game.human, wordings.goal_wording(random, game.goal, places)):
                 yield plans(game.goal, sentence, opening, random, others)
 
 
@@ -196,7 +198,7 @@ def misread_samples(games: Iterable[TrainingGame], passes: int, seed: int) -> It
         belief = begin(game.env.reset().observation)
         places = sorted({one.kind for one in belief.receptacles})
         for _ in range(passes):
-            written = (*game.human, goal_wording(random, game.goal, places), random.choice(goal_sentences(game.goal)))
+            written = (*game.human, wordings.goal_wording(random, game.goal, places), random.choice(goal_sentences(game.goal)))
             drawn = (wrong_goal(random, game.goal, belief) for _ in range(random.choice((1, 1, 2, 2, 3))))
             others = [one for one in dict.fromkeys(drawn) if one is not None and one != game.goal]
             if others:
@@ -215,8 +217,7 @@ def make_vocabulary(data: Path | None, *, human: bool = True) -> Vocabulary:
     for sentence in people_of_train(data) if human else ():
         seen.update(_WORD.findall(sentence.lower()))
     people = sorted(word for word, times in seen.items() if times > 1)
-    texts = chain(_TEMPLATE_WORDS, wordings.texts(), goal_wordings.texts(), *wordings.SYNONYMS.values())
-    spoken = sorted({word for text in texts for word in _WORD.findall(text.lower())})
+    spoken = sorted({word for text in wordings.texts() for word in _WORD.findall(text.lower())})
     pieces = word_pieces({*spoken, *people}, PIECES)
     return Vocabulary([*LABELS, *map(str, range(100)), *receptacles, *counts.objects(), *spoken, *people, *pieces, *names])
 
@@ -251,24 +252,13 @@ def _merged(parts: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
 
 _SAID = re.compile(r"^(?:Goal|Hint|Rule): (.*)$", re.MULTILINE)
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-_TEMPLATE_WORDS = (
-    "surface open closed empty unseen nothing hot cool clean on in stuck look inventory go to take from move use heat",
-    "with slice examine close find and another too it put the a an first last or some two under look at see by light",
-    "of is not needed down all steps are done but task over every place was searched in vain that led nowhere try",
-    "something else for whether",
-)
 
 
 def composition(vocabulary: Vocabulary) -> tuple[list[int], list[int]]:
     """For each token the word that it is made of (itself where it has no number) and its number, 0 for none."""
-    base: list[int] = []
-    numbers: list[int] = []
-    for id, token in enumerate(vocabulary.tokens):
-        stem, _, digits = token.rpartition(" ")
-        numbered = bool(stem) and digits.isdigit()
-        base.append(vocabulary.id(stem) if numbered else id)
-        numbers.append(int(digits) if numbered else 0)
-    return base, numbers
+    named = [re.fullmatch(r"(.+) (\d+)", token) for token in vocabulary.tokens]
+    base = [vocabulary.id(name[1]) if name else id for id, name in enumerate(named)]
+    return base, [int(name[2]) if name else 0 for name in named]
 
 
 def make_corpus(
@@ -302,5 +292,46 @@ def make_corpus(
 
 
 def load_vocabulary(folder: Path) -> Vocabulary:
-    """The vocabulary of a folder of training data."""
     return Vocabulary(cast("Sequence[str]", json.loads((folder / "vocabulary.json").read_text("utf-8"))))
+
+
+def own_samples(
+    file: Path, data: Path | None, seed: int, games: int | None, first: int, houses: int, processes: int
+) -> Iterator[TrainingSample]:
+    """The model of ``file`` plays ``games`` of ``train`` (None: all), and so many made-up ``houses`` from ``first`` on.
+
+    This is for DAgger (Ross et al., AISTATS 2011): the expert says what it should have done.
+    """
+    tasks = spread(AlfworldWorld(data=data).tasks("train"), games)
+    items = [*(task.reference for task in tasks), *range(first, first + houses)]
+    for samples in in_processes(partial(_Player, file, data, seed), [*enumerate(items)], processes):
+        yield from samples
+
+
+class _Player:
+    def __init__(self, file: Path, data: Path | None, seed: int) -> None:
+        self._seed, self._world = seed, AlfworldWorld(data=data)
+        self._model, self._loop = load_builtin(file), asyncio.new_event_loop()
+
+    def __call__(self, item: tuple[int, str | int]) -> list[TrainingSample]:
+        """What the game with a number among all teaches: a published one by its reference, or a made-up house by its seed."""
+        number, played = item
+        made_up = isinstance(played, int)
+        game = made_up_game(played, self._seed) if made_up else train_game(self._world, self._world.task(played), human=False)
+        if game is None:
+            return []
+        # With fewer missteps than the expert's games, since the model makes its own.
+        random = Random(f"own {self._seed} {number}")
+        return list(demonstrate(game.env, game.goal, random, self._command, missteps=MISSTEPS / 4))
+
+    def close(self) -> None:
+        self._loop.close()
+
+    def _command(self, prompt: str) -> str:
+        """The command that the model gives; ``look`` if its reply cannot be read."""
+        asked = Request((Message("user", prompt),), max_tokens=96)
+        reply = self._loop.run_until_complete(self._model.complete(asked)).text
+        try:
+            return ACTOR.read(reply).command or STUCK
+        except ReplyError:
+            return "look"

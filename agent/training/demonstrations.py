@@ -124,31 +124,20 @@ def plans(
 def wrong_goal(random: Random, goal: Goal, belief: Belief) -> Goal | None:
     """A goal that ``goal`` could be misread as in this house; None if there is none."""
     kinds = sorted({one.kind for one in belief.receptacles})
-    tables = [kind for kind in kinds if kind in _TABLES]
+    tables = wordings.WORDS["tables"].split()
     draw = random.random()
     if draw < 0.5 and goal.receptacle:
-        others = [kind for kind in (tables if goal.receptacle in _TABLES else kinds) if kind != goal.receptacle]
+        alike = [kind for kind in kinds if goal.receptacle not in tables or kind in tables]
+        others = [kind for kind in alike if kind != goal.receptacle]
         return replace(goal, receptacle=random.choice(others)) if others else None
     if draw < 0.85:
-        alike = next((group for group in _ALIKE if goal.object in group), tuple(thing for group in _ALIKE for thing in group))
+        groups = [group.split() for group in wordings.WORDS["alike"]]
+        alike = next((group for group in groups if goal.object in group), [thing for group in groups for thing in group])
         return replace(goal, object=random.choice([thing for thing in alike if thing != goal.object]))
     if goal.lamp or goal.receptacle is None:
         return replace(goal, type="pick_and_place_simple", lamp=None, receptacle=random.choice(kinds)) if kinds else None
     other = random.choice([one for one in TYPES.values() if one not in {"look_at_obj_in_light", goal.type}])
     return replace(goal, type=other, count=2 if other == "pick_two_obj_and_place" else 1)
-
-
-_TABLES = frozenset(("coffeetable", "countertop", "desk", "diningtable", "dresser", "shelf", "sidetable", "tvstand"))
-_ALIKE = tuple(
-    tuple(kinds.split())
-    for kinds in wordings.phrases(
-        "mug cup bowl plate pot pan kettle vase glassbottle winebottle / knife butterknife fork spoon spatula ladle",
-        "apple tomato potato lettuce bread egg / saltshaker peppershaker soapbottle spraybottle winebottle glassbottle",
-        "cloth dishsponge handtowel towel soapbar / pen pencil creditcard keychain watch cellphone cd remotecontrol",
-        "book newspaper laptop box tissuebox statue vase / toiletpaper papertowelroll tissuebox",
-        "candle vase statue houseplant / pillow alarmclock teddybear wateringcan plunger scrubbrush",
-    )
-)
 
 
 def _where(random: Random, goal: Goal, belief: Belief, *, named: bool) -> tuple[str, tuple[str, ...], bool]:

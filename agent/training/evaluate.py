@@ -1,12 +1,14 @@
 """Measures how well a built-in model plays: the figures of its card, from the exported file.
 
-The games are ordinary episodes of the agent reasoner-actor. Nothing that it is measured by is trained on.
+The games are ordinary episodes of the agent reasoner-actor. Nothing that it is measured by is trained on: the hints, goals in
+other words and houses of other habits in ``held_out.toml``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice, takewhile
 from pathlib import Path
@@ -24,9 +26,7 @@ from housequest.agent.episodes.overseer import Overseer, Proceed, Unattended
 from housequest.agent.models.base import Model
 from housequest.agent.setup import read_rules
 from housequest.agent.training.corpus import people_of_train, spread
-from housequest.agent.training.goal_wordings import OBJECTS, plural
-from housequest.agent.training.held_out import GOALS, HABITS, HINTS, LEARNER_HINTS, HintMeaning
-from housequest.agent.training.wordings import SYNONYMS
+from housequest.agent.training.wordings import FURNITURE, OBJECTS, Names, plural
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.worlds.alfworld.engine.native import NativeEnv
@@ -34,20 +34,24 @@ from housequest.worlds.alfworld.houses.house import GeneratedTasks, Habits, coun
 from housequest.worlds.alfworld.text import begin
 from housequest.worlds.alfworld.world import AlfworldWorld
 from housequest.worlds.base import Env, Task, World
-from housequest.worlds.household.belief import kind
-from housequest.worlds.household.goals import TYPES, Goal
+from housequest.worlds.household.belief import Receptacle, kind
+from housequest.worlds.household.goals import TYPES, Goal, GoalForm
 
 SETS = ("seen", "admissible", "houses", "human", "wordings", "hints", "rules")
 """What `evaluate_model` can measure."""
 
-HOUSES = 500
-HABIT_GAMES = 60
-RULE_GAMES = 40
+HOUSES, HABIT_GAMES, RULE_GAMES = 500, 60, 40
 SEARCHING = 5
 """Of the commands up to the first "take", so many must not go where a hint says that there is nothing."""
 
 TOLD = ("none", "learned", "true", "false")
 """No rules; the accepted rules of the book that ships; one true sentence; one false sentence."""
+
+_HELD_OUT = tomllib.loads(Path(__file__).with_name("held_out.toml").read_text("utf-8"))
+HINTS: list[str] = _HELD_OUT["hints"]
+LEARNER_HINTS: dict[str, dict[str, list[str]]] = _HELD_OUT["learners"]
+GOALS: dict[GoalForm, list[str]] = _HELD_OUT["goals"]
+HABITS: dict[str, dict[str, str]] = _HELD_OUT["habits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +89,13 @@ class GameSet:
 
     def measured(self, arm: str, agent: Agent, grants: Collection[str], expert: Sequence[GameResult]) -> dict[str, Any]:
         """The figures of ``agent``, with every lost game, beside those of the `expert`."""
-        began, config = perf_counter(), EpisodeConfig(self.world.engine, frozenset(grants))
-        games = [_play(self.world.open(task), agent, config) for task in self.tasks]
-        figures = summary(f"{self.title}, {arm}" if arm else self.title, games, perf_counter() - began, expert)
-        if self.known is not None:
+        config, title = EpisodeConfig(self.world.engine, frozenset(grants)), f"{self.title}, {arm}" if arm else self.title
+        games, figures = _measured(title, (_play(self.world.open(task), agent, config) for task in self.tasks), expert)
+        if (known := self.known) is not None:
             pairs = list(zip(games, expert, strict=True))
-            parts = {"in train": True, "new": False}
             figures["sentences"] = {
-                name: _figures([pair for pair in pairs if (pair[0].task in self.known) == known])
-                for name, known in parts.items()
+                name: _figures([pair for pair in pairs if (pair[0].task in known) == here])
+                for name, here in (("in train", True), ("new", False))
             }
         return figures | {"lost": _lost(games)}
 
@@ -140,8 +142,10 @@ def evaluate_model(
     """Yield the figures of each of ``names`` (see ``SETS``), with every lost game or missed hint, as they are measured."""
     for name in names:
         if name == "hints":
-            yield _follow_hints(model)
-            yield _follow_learners(model)
+            for title, heeded in (("hints", _free_hints(model)), ("hints, children and learners", _learners_hints(model))):
+                found = list(heeded)
+                missed = [said for said in found if said]
+                yield {"set": title, "hints": len(found), "followed": len(found) - len(missed), "missed": missed}
         elif name == "wordings":
             yield _other_words(model, limit)
         elif name == "rules":
@@ -156,50 +160,48 @@ def _actor(world: World, model: Model) -> Agent:
     return make_agent("reasoner-actor", world=world, model=model)
 
 
-def _follow_hints(model: Model) -> dict[str, Any]:
-    """How many of ``HINTS`` are followed: one of the next two commands goes to the place."""
+def _free_hints(model: Model) -> Iterator[str]:
+    """Of each of ``HINTS`` what became of it, nothing where it is followed: one of the next two commands goes to the place."""
     world = AlfworldWorld()
     agent = _actor(world, model)
-    missed: list[str] = []
     for number, text in enumerate(HINTS):
         task = world.task(f"generated:{EVALUATION_SEEDS + number}")
-        names = [one.name for one in begin(world.open(task).reset().observation).receptacles]
-        place = Random(f"hint {number}").choice(names)
+        place = Random(f"hint {number}").choice(_places(world, task)).name
         hint = text.format(place=place)
         game = _play(world.open(task), agent, EpisodeConfig(world.engine), _Hinting(hint))
-        if f"go to {place}" not in game.commands[:2]:
-            missed.append(f"{hint} -> {game.plans} {game.commands[:2]}")
-    return {"set": "hints", "hints": len(HINTS), "followed": len(HINTS) - len(missed), "missed": missed}
+        yield "" if f"go to {place}" in game.commands[:2] else f"{hint} -> {game.plans} {game.commands[:2]}"
 
 
-def _follow_learners(model: Model) -> dict[str, Any]:
-    """How many of ``LEARNER_HINTS`` are followed, each in a house in which the agent plays otherwise without it.
+def _learners_hints(model: Model) -> Iterator[str]:
+    """Of each of ``LEARNER_HINTS`` what became of it, nothing where it is followed, in a house in which the agent plays
+    otherwise without it.
 
     Told that there is something that the house does not have, it should go to nothing of that kind instead.
     """
     world = AlfworldWorld()
     agent, config = _actor(world, model), EpisodeConfig(world.engine, max_turns=SEARCHING)
-    told: list[tuple[HintMeaning, str, str]] = [
-        (meaning, at, hint) for meaning, kinds in LEARNER_HINTS.items() for at, hints in kinds.items() for hint in hints
-    ]
-    missed, tasks = list[str](), map(world.task, (f"generated:{seed}" for seed in count(EVALUATION_SEEDS)))
+    tasks = (world.task(f"generated:{seed}") for seed in count(EVALUATION_SEEDS))
+    told = ((meaning, at, hint) for meaning, kinds in LEARNER_HINTS.items() for at, hints in kinds.items() for hint in hints)
     for meaning, at, hint in told:
         alone = ((task, _meant(meaning, at, world, task), _play(world.open(task), agent, config).commands) for task in tasks)
         as_it_is = meaning == "no such place"
         task, places = next((task, at) for task, at, given in alone if at and _heeds(meaning, at, given) == as_it_is)
         game = _play(world.open(task), agent, config, _Hinting(hint))
-        if not _heeds(meaning, places, game.commands):
-            missed.append(f"{hint} -> {task.reference} {game.plans} {game.commands[:SEARCHING]}")
-    return {"set": "hints, children and learners", "hints": len(told), "followed": len(told) - len(missed), "missed": missed}
+        heeds = _heeds(meaning, places, game.commands)
+        yield "" if heeds else f"{hint} -> {task.reference} {game.plans} {game.commands[:SEARCHING]}"
 
 
-def _meant(meaning: HintMeaning, place: str, world: World, task: Task) -> list[str]:
+def _places(world: World, task: Task) -> tuple[Receptacle, ...]:
+    return begin(world.open(task).reset().observation).receptacles
+
+
+def _meant(meaning: str, place: str, world: World, task: Task) -> list[str]:
     """The receptacles of a house that a hint about ``place``, a name or a kind, is about."""
-    names = [one.name for one in begin(world.open(task).reset().observation).receptacles if place in (one.name, one.kind)]
+    names = [one.name for one in _places(world, task) if place in (one.name, one.kind)]
     return sorted(names, key=lambda one: int(one.split()[-1]))[1:][-1:] if meaning == "last" else names
 
 
-def _heeds(meaning: HintMeaning, places: Sequence[str], commands: Sequence[str]) -> bool:
+def _heeds(meaning: str, places: Sequence[str], commands: Sequence[str]) -> bool:
     """Whether one of the first two ``commands`` goes to one of ``places``, or, where it should not, none that searches does."""
     going = {f"go to {place}" for place in places}
     if meaning in ("there", "last"):
@@ -214,56 +216,53 @@ def _other_words(model: Model, limit: int | None) -> dict[str, Any]:
     agent, config = _actor(world, model), EpisodeConfig(world.engine)
     left = {TYPES[form]: [*sentences, *sentences] for form, sentences in GOALS.items()}
     most = sum(map(len, left.values())) if limit is None else limit
-    began, games = perf_counter(), list[GameResult]()
-    for seed in count(EVALUATION_SEEDS):
-        if len(games) == most:
-            break
-        house = make_house(seed)
-        if left[house.goal.type]:
-            task = replace(world.task(f"generated:{seed}"), goal=_told(left[house.goal.type].pop(0), house.goal))
-            games.append(_play(NativeEnv(task, house.game), agent, config))
-    return summary("made-up houses, goals in other words", games, perf_counter() - began) | {"lost": _lost(games)}
+    asked = ((seed, house) for seed in count(EVALUATION_SEEDS) if left[(house := make_house(seed)).goal.type])
+    told = ((seed, house, _told(left[house.goal.type].pop(0), house.goal)) for seed, house in islice(asked, most))
+    tasks = ((replace(world.task(f"generated:{seed}"), goal=goal), house.game) for seed, house, goal in told)
+    games, figures = _measured(
+        "made-up houses, goals in other words", (_play(NativeEnv(task, game), agent, config) for task, game in tasks)
+    )
+    return figures | {"lost": _lost(games)}
 
 
 def _told(sentence: str, goal: Goal) -> str:
     """``sentence`` with everyday names for what ``goal`` is about: the first that is not the game's own."""
 
-    def named(kind: str, names: Mapping[str, tuple[str, ...]]) -> str:
-        return next((name for name in names.get(kind, ()) if name != kind), kind)
+    def named(kind: str | None, names: Names) -> str:
+        return (*names.get(kind or "", ())[1:], kind or "")[0]
 
     thing = named(goal.object, OBJECTS)
-    lamp, place = named(goal.lamp or "", OBJECTS), named(goal.receptacle or "", SYNONYMS)
+    lamp, place = named(goal.lamp, OBJECTS), named(goal.receptacle, FURNITURE)
     return sentence.format(x=thing, xs=plural(thing), r=place, lamp=lamp)
 
 
 def _worth_of_rules(model: Model, games: int) -> Iterator[dict[str, Any]]:
     """The figures of ``games`` houses of each of ``HABITS``, with each of ``TOLD``, by kind of room too."""
-    book = read_rules("learned").offered
     for name, altered in HABITS.items():
         habits = _habits(altered)
-        world = AlfworldWorld(habits=habits)
+        world, houses = AlfworldWorld(habits=habits), GeneratedTasks(habits)
         agent = _actor(world, model)
-        houses = GeneratedTasks(habits)
         asked = list(islice(houses_with_one_place(houses, altered), games))
+        rooms = [houses.house(task.number).room for task, _, _ in asked]
         for told in TOLD:
-            began = perf_counter()
-            played: list[GameResult] = []
-            for task, thing, place in asked:
-                others = [other for other in ("drawer", "shelf", "sofa", "fridge") if other != place]
-                wrong = Random(f"false {task.number}").choice(others)
-                # In words that were not trained on.
-                sentence = f"In this house every {thing} is kept in the {place if told == 'true' else wrong}."
-                rules = None if told == "none" else book if told == "learned" else RuleBudget.of_statements([sentence])
-                played.append(_play(world.open(task), agent, EpisodeConfig(world.engine, rules=rules)))
-            figures = summary(f"{name}, rules {told}", played, perf_counter() - began)
-            rooms = [houses.house(task.number).room for task, _, _ in asked]
+            configs = ((task, EpisodeConfig(world.engine, rules=_rules(told, task, *truth))) for task, *truth in asked)
+            playing = (_play(world.open(task), agent, config) for task, config in configs)
+            played, figures = _measured(f"{name}, rules {told}", playing)
             places = list(zip(played, rooms, strict=True))
             by_room = {room: _worth([game for game, where in places if where == room]) for room in sorted({*rooms})}
             yield figures | _worth(played) | {"by_room": by_room}
 
 
+def _rules(told: str, task: Task, thing: str, place: str) -> RuleBudget | None:
+    """What is ``told`` where each ``thing`` is at such a ``place``; in words that were not trained on."""
+    if told in ("none", "learned"):
+        return read_rules("learned").offered if told == "learned" else None
+    others = [other for other in ("drawer", "shelf", "sofa", "fridge") if other != place]
+    said = place if told == "true" else Random(f"false {task.number}").choice(others)
+    return RuleBudget.of_statements([f"In this house every {thing} is kept in the {said}."])
+
+
 def _worth(games: Sequence[GameResult]) -> dict[str, Any]:
-    """Figures in which ``steps`` counts lost games too."""
     return _figures([(game, None) for game in games]) | {"steps": round(fmean(game.steps for game in games), 2)}
 
 
@@ -297,8 +296,6 @@ def houses_with_one_place(houses: GeneratedTasks, altered: Mapping[str, str]) ->
 
 @dataclass(frozen=True, slots=True)
 class _Hinting(Unattended):
-    """Gives one hint before the first turn."""
-
     hint: str
 
     async def before(self, turn: int, possible: tuple[str, ...] | None) -> Proceed:
@@ -325,6 +322,15 @@ def _play(env: Env, agent: Agent, config: EpisodeConfig, overseer: Overseer | No
     )
 
 
+def _measured(
+    name: str, playing: Iterable[GameResult], expert: Sequence[GameResult] = ()
+) -> tuple[list[GameResult], dict[str, Any]]:
+    """The games that are ``playing``, and their `summary`."""
+    began = perf_counter()
+    games = list(playing)
+    return games, summary(name, games, perf_counter() - began, expert)
+
+
 def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequence[GameResult] = ()) -> dict[str, Any]:
     """The figures of one set of games, all of it and by type, beside those of the ``expert`` in the same games."""
     beside: list[GameResult | None] = [*expert] if expert else [None] * len(games)
@@ -344,7 +350,6 @@ def summary(name: str, games: Sequence[GameResult], seconds: float, expert: Sequ
 
 
 def _lost(games: Sequence[GameResult]) -> list[str]:
-    """The games that were not won, to look at."""
     return [f"{game.task} ({game.goal}) {game.outcome}: {game.plans}" for game in games if not game.won]
 
 

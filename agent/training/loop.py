@@ -49,15 +49,12 @@ class Run(Generic[B]):
     seconds: float = 0.0
 
     def weights(self) -> dict[str, Any]:
-        """What is trained of the network."""
         return self.model.state_dict()
 
     def load(self, weights: Mapping[str, Any]) -> None:
-        """Take over `weights`."""
         self.model.load_state_dict(weights)
 
     def resume(self, checkpoint: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint."""
         self.load(checkpoint["model"])
         for optimiser, state in zip(self.optimisers, checkpoint["optimisers"], strict=True):
             optimiser.load_state_dict(state)
@@ -65,7 +62,6 @@ class Run(Generic[B]):
         self.kept = {name: checkpoint[name] for name in self.kept}
 
     def keep(self, folder: Path) -> None:
-        """Write a checkpoint."""
         part = folder / f"{CHECKPOINT}.part"
         states = [optimiser.state_dict() for optimiser in self.optimisers]
         state = {"model": self.weights(), "optimisers": states, "step": self.step, "seconds": self.seconds}
@@ -148,7 +144,6 @@ class Schedule:
             raise ConfigurationError(f"The rate rises for {self.warmup} steps, so {self.steps} are too few; train for more.")
 
     def rate_at(self, step: int) -> float:
-        """The rate of the step after ``step``."""
         return self.rate * risen(step, self.steps, self.warmup)
 
 

@@ -1,82 +1,51 @@
-"""Rules and hints in many words, each with what it tells: made-up sentences to learn reading from.
+"""Rules, hints and goals in many words, each with what it tells: made-up sentences to learn reading from.
 
-The sentences that following hints is measured by (``held_out``) share no wording with these.
+The annotators of ``train`` wrote some ten thousand sentences. These add names and turns of phrase that they did not use, slips
+and misspellings. All words are in ``wordings.toml``; the sentences that reading is measured by (``held_out.toml``) share none.
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from random import Random
+from typing import Any
 
 from housequest.agent.agents.reasoner_actor.demonstrations import ANYWHERE, SearchOrder
+from housequest.worlds.household.goals import Goal
+from housequest.worlds.text import with_article
+
+Names = dict[str, tuple[str, ...]]
+"""What people call each kind: its own name, then others."""
+
+WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("wordings.toml").read_text("utf-8"))
 
 
-def phrases(*lines: str) -> tuple[str, ...]:
-    """What stands between the slashes of ``lines``."""
-    return tuple(phrase for line in lines for phrase in line.split(" / "))
+def _names(table: str) -> Names:
+    return {kind: tuple(filter(None, (kind, *others.split(", ")))) for kind, others in WORDS[table].items()}
 
 
-def names_of_kinds(*lines: str) -> dict[str, tuple[str, ...]]:
-    """The names of each kind by its first: between the slashes of ``lines`` stand those of one, with commas."""
-    return {each.split(", ")[0]: tuple(each.split(", ")) for each in phrases(*lines)}
+def _listed(texts: Sequence[str], lists: dict[str, str]) -> list[str]:
+    """Goals with the lists that they name written out."""
+    return [re.sub(r"<(\w+)>", lambda name: f"[{lists[name[1]]}]", text) for text in texts]
 
 
-SYNONYMS = names_of_kinds(
-    "armchair, arm chair, chair, recliner / bathtubbasin, bathtub, tub, bath / bed, mattress / cabinet, cupboard",
-    "cart, trolley, rolling cart / coffeemachine, coffee maker, coffee machine, coffeemaker, coffee pot",
-    "coffeetable, coffee table, living room table",
-    "countertop, counter, kitchen counter, counter top, worktop, bench top / desk, writing desk, computer desk",
-    "diningtable, dining table, table, kitchen table, dinner table / drawer / dresser, chest of drawers, bureau",
-    "fridge, refrigerator / garbagecan, bin, trash can, garbage can, trash, waste basket",
-    "handtowelholder, towel rack, hand towel holder, towel ring",
-    "laundryhamper, hamper, laundry basket, laundry hamper / microwave, microwave oven",
-    "ottoman, footrest, foot stool, footstool / safe, strongbox, vault / shelf, rack",
-    "sidetable, side table, nightstand, night stand, bedside table, end table, corner table, night table",
-    "sinkbasin, sink, basin, kitchen sink / sofa, couch, settee",
-    "stoveburner, stove, burner, stove burner, cooker, hob / toaster",
-    "toilet, back of the toilet, toilet tank, toilet lid / toiletpaperhanger, toilet paper holder, toilet roll holder",
-    "towelholder, towel bar, towel rail, towel holder / tvstand, tv stand, television stand, tv cabinet, tv console",
-)
-"""What people call the kinds of furniture: each kind, then its other names."""
-
-_RULES = phrases(
-    "{A} {x} is usually in {or}. / {A} {x} lies in {or}. / {A} {x} is kept in {or}. / {X}s are kept in {or}.",
-    "{X}s are usually found in {or}. / In this house {a} {x} lies in {or}. / Here people keep their {x}s in {or}.",
-    "Look for {a} {x} in {or} first. / Every {x} is in {or}. / If you need {a} {x}, go to {or}.",
-    "You will find {a} {x} in {or}. / All {x}s here are in {or}. / The {x} is always in {or}. / {X}: {or}.",
-    "They put {x}s in {or} here. / {A} {x} belongs in {or}. / Somebody stores the {x}s in {or}.",
-)
-_COUNTED_RULES = phrases("{A} {x} is most often in {list}, n={n}. / {A} {x} is most often in {list}. / {A} {x}: {list}.")
+FURNITURE, OBJECTS = _names("furniture"), _names("things")
+_VAGUE_FURNITURE = _names("vague_furniture")
+_VAGUE_OBJECTS = {kind: name for name, kinds in WORDS["vague_things"].items() for kind in kinds.split()}
+_FILLERS = WORDS["fillers"].split()
+_SENTENCES = {type: _listed(texts, WORDS["lists"]) for type, texts in WORDS["goals"].items()} | {
+    type: _listed(WORDS["treating"], WORDS["lists"] | lists) for type, lists in WORDS["treatments"].items()
+}
+_CHOICE = re.compile(r"\[([^\[\]]*)\]")
 _MOSTLY = 50
 """Of a hundred things, so many have to be in one kind of place for a counted rule to say where to look first. What is spread
 over the house is found sooner by what is near.
 """
-_NOT_RULES = ("There is never {a} {x} in {or}.", "{A} {x} is not kept in {or}.", "{X}s are never in {or}.")
-_HINTS = phrases(
-    "look in {or} / look in {or} first / try {or} / it is in {or} / it's in {or} / the {x} is in {or} / the {x} is on {or}",
-    "there is one in {or} / there's {a} {x} on {or} / i saw {a} {x} in {or} / check {or} / go to {or} / have a look at {or}",
-    "i think it is in {or} / maybe in {or} / {or} / you should search {or} / the {x} should be in {or} / why not open {or}",
-    "someone left the {x} on {or} / go and see {or} / start with {or} / please look into {or} now",
-    "you have not looked in {or} yet / my {x} is always on {or} / search {or} before anything else / what about {or}?",
-    "inside {or} / on {or} / in {or}!",
-)
-_NOT_HINTS = phrases(
-    "it is not in {or} / do not look in {or} / don't bother with {or} / leave out {or} / there is nothing in {or}",
-    "skip {or} / not {or} / stay away from {or} / never mind {or}",
-)
-_FILLERS = tuple(
-    word
-    for line in (
-        "a about all always and around at be before best better but by can could do everything feel for from get give go have",
-        "head here hide how i if in inside is it its just keep know last left let like look lying maybe me my near next now of",
-        "often on once one over perhaps place please put quickly really right saw say search see seems should so some someone",
-        "something start stored sure take that the their them then there these they thing think this those to toward trust try",
-        "turn under up us use usually visit walk want was we well were what where which while why will with would you your",
-    )
-    for word in line.split(" ")
-)
-_IDLE = ("good luck", "you can do it", "hurry up", "think about it", "well done", "be careful", "hello", "what are you doing?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +67,10 @@ def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
         shares = _shares(random, len(places))
         listed = ", ".join(f"{place} {share} % {_interval(random, share)}" for place, share in zip(places, shares, strict=True))
         mostly = tuple(place for place, share in zip(places, shares, strict=True) if share >= _MOSTLY)
-        text = _filled(random, random.choice(_COUNTED_RULES), thing, places, listed)
+        text = _filled(random, random.choice(WORDS["counted_rules"]), thing, places, listed)
         return Sentence(text, SearchOrder(mostly, (), lamp) if mostly else ANYWHERE)
     denied = draw < 0.41
-    text = _filled(random, random.choice(_NOT_RULES if denied else _RULES), thing, places)
+    text = _filled(random, random.choice(WORDS["not_rules" if denied else "rules"]), thing, places)
     return Sentence(text, SearchOrder((), tuple(places), lamp) if denied else SearchOrder(tuple(places), (), lamp))
 
 
@@ -109,13 +78,13 @@ def hint(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
     """A hint on where to look: in ``places``, kinds or names; some say where not to, and some say nothing."""
     draw = random.random()
     if draw < 0.06:
-        return Sentence(random.choice(_IDLE) if random.random() < 0.5 else _chatted(random, ()))
+        return Sentence(random.choice(WORDS["idle"]) if random.random() < 0.5 else _chatted(random, ()))
     if draw < 0.2 and not lamp:
-        return Sentence(_filled(random, random.choice(_NOT_HINTS), thing, places), SearchOrder((), tuple(places)))
+        return Sentence(_filled(random, random.choice(WORDS["not_hints"]), thing, places), SearchOrder((), tuple(places)))
     if draw < 0.5 and not lamp:
         return Sentence(_chatted(random, places), SearchOrder(tuple(places)))
     # What is said of the lamp has to name it.
-    texts = [text for text in _HINTS if "{x}" in text] if lamp else _HINTS
+    texts = [text for text in WORDS["hints"] if "{x}" in text or not lamp]
     return Sentence(_filled(random, random.choice(texts), thing, places), SearchOrder(tuple(places), (), lamp))
 
 
@@ -134,8 +103,7 @@ def _chatted(random: Random, places: Sequence[str]) -> str:
 
 def _shares(random: Random, count: int) -> list[int]:
     """``count`` shares of a hundred, the largest first; in half of the draws the first is most."""
-    first = random.randint(_MOSTLY, 100) if random.random() < 0.5 else random.randint(10, _MOSTLY - 1)
-    shares = [first]
+    shares = [random.randint(_MOSTLY, 100) if random.random() < 0.5 else random.randint(10, _MOSTLY - 1)]
     for _ in range(count - 1):
         shares.append(random.randint(1, max(1, min(shares[-1], 100 - sum(shares)))))
     return shares
@@ -148,7 +116,7 @@ def _interval(random: Random, share: int) -> str:
 
 def _filled(random: Random, text: str, thing: str, places: Sequence[str], listed: str = "") -> str:
     spoken = [_spoken(random, place) for place in places]
-    a = "an" if thing[0] in "aeiou" else "a"
+    a = with_article(thing).partition(" ")[0]
     words = {"a": a, "A": a.capitalize(), "x": thing, "X": thing.capitalize(), "n": str(random.randint(10, 900))}
     either = random.choice((" or ", " or ", " and ", ", ")).join(spoken)
     return text.format(**words, **{"list": listed, "or": either})
@@ -156,16 +124,97 @@ def _filled(random: Random, text: str, thing: str, places: Sequence[str], listed
 
 def _spoken(random: Random, place: str) -> str:
     stem, _, number = place.rpartition(" ")
+    kind = stem or place
+    word = random.choice(FURNITURE.get(kind, (kind,))) if random.random() < (0.4 if stem else 0.5) else kind
     if stem:
-        word = random.choice(SYNONYMS.get(stem, (stem,))) if random.random() < 0.4 else stem
         return random.choice((f"{word} {number}", f"the {word} {number}", f"{word} number {number}"))
-    word = random.choice(SYNONYMS.get(place, (place,))) if random.random() < 0.5 else place
     return random.choice((f"the {word}", f"the {word}", word, f"one of the {word}s", f"the {word}s", f"a {word}"))
 
 
-def texts() -> tuple[str, ...]:
-    """All wordings, for their words."""
-    return tuple(
-        text.replace("{or}", "").replace("{x}", "")
-        for text in (*_RULES, *_COUNTED_RULES, *_NOT_RULES, *_HINTS, *_NOT_HINTS, *_IDLE, *_FILLERS)
-    )
+def goal_wording(random: Random, goal: Goal, places: Sequence[str]) -> str:
+    """A sentence that a person might write for ``goal`` in a house with furniture of the kinds ``places``.
+
+    Some are untidy: without articles, in a child's or a learner's words, or misspelt.
+    """
+    bare = _named(random, goal.object, OBJECTS, _VAGUE_OBJECTS.get(goal.object))
+    source = random.choice([kind for kind in places if kind != goal.receptacle] or ["shelf"])
+    holes = {
+        "x": _with_article(random, bare),
+        "a": random.choice(("a", "a", "the", "some", "one")),
+        "bare": bare,
+        "two": random.choice(("two", "two", "2", "both", "a pair of", "a couple of", "the two")) + " " + plural(bare),
+        "r": _with_article(random, _placed(random, goal.receptacle)) if goal.receptacle else "",
+        "lamp": _with_article(random, _named(random, goal.lamp, OBJECTS)) if goal.lamp else "",
+        "s": f"{random.choice(('from', 'from', 'on', 'in', 'that is on', 'off'))} the {_placed(random, source)}",
+    }
+    text = random.choice(_SENTENCES[goal.type])
+    if "{a}" in text:
+        holes["x"] = bare
+    while (chosen := _CHOICE.sub(lambda found: random.choice(found[1].split("|")), text)) != text:
+        text = chosen
+    return _untidied(random, " ".join(text.format(**holes).split()).replace(" ,", ","))
+
+
+def _named(random: Random, kind: str, names: Names, vague: str | None = None) -> str:
+    known = names.get(kind, (kind,))
+    if vague and random.random() < 0.06:
+        return vague
+    name = known[0] if random.random() < 0.35 else random.choice(known)
+    return f"{random.choice(WORDS['adjectives'])} {name}" if random.random() < 0.15 else name
+
+
+def _placed(random: Random, kind: str) -> str:
+    if kind in _VAGUE_FURNITURE and random.random() < 0.15:
+        return random.choice(_VAGUE_FURNITURE[kind][1:])
+    return _named(random, kind, FURNITURE)
+
+
+def _with_article(random: Random, name: str) -> str:
+    article = random.choice(("the", "the", "the", "a", "a", "my", "that", ""))
+    return with_article(name) if article == "a" else f"{article} {name}".strip()
+
+
+def plural(name: str) -> str:
+    """``name`` for several: of a "bar of soap" the bar, else its last word."""
+    first, of, rest = name.partition(" of ")
+    if first in {"keys", "tissues", "paper towels"}:
+        return name
+    if first.endswith(("s", "x", "ch", "sh", "potato", "tomato")):
+        return f"{first}es{of}{rest}"
+    return f"{first.removesuffix('fe')}ves{of}{rest}" if first.endswith("knife") else f"{first}s{of}{rest}"
+
+
+def _untidied(random: Random, text: str) -> str:
+    """``text`` as it may come: with words around it, as a sentence or not, some with fewer articles or a slip of the keys."""
+    draw = random.random()
+    if draw < 0.15:
+        text = f"{random.choice(WORDS['before'])} {text}"
+    elif draw < 0.2:
+        text = f"{text} {random.choice(WORDS['after'])}"
+    if random.random() < 0.1:
+        text = re.sub(r"\b(?:the|a|an|my|that) ", "", text)
+    if random.random() < 0.12:
+        words = text.split(" ")
+        at = random.randrange(len(words))
+        words[at] = _misspelt(random, words[at])
+        text = " ".join(words)
+    if random.random() < 0.6:
+        text = text[:1].upper() + text[1:]
+    return text + random.choice((".", ".", "", "", "!"))
+
+
+def _misspelt(random: Random, word: str) -> str:
+    """``word`` with one letter left out, doubled or changed with its neighbour; short words as they are."""
+    if len(word) < 4:
+        return word
+    at = random.randrange(1, len(word) - 1)
+    before, letter, after = word[:at], word[at], word[at + 1 :]
+    return random.choice((before + after, before + 2 * letter + after, before + after[0] + letter + after[1:]))
+
+
+def texts() -> list[str]:
+    """All wordings and names, for their words."""
+    said = ("rules", "counted_rules", "not_rules", "hints", "not_hints", "idle", "adjectives", "before", "after")
+    texts: list[str] = [*chain.from_iterable(WORDS[name] for name in said), *chain.from_iterable(_SENTENCES.values())]
+    names = (*FURNITURE.values(), *_VAGUE_FURNITURE.values(), *OBJECTS.values(), _VAGUE_OBJECTS.values())
+    return [WORDS["templates"], WORDS["fillers"], *(text.replace("{or}", "") for text in texts), *chain.from_iterable(names)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from housequest.agent.agents.action_attention.file import SHIPPED
+from housequest.agent.agents.action_attention.network import SHIPPED
 from housequest.agent.agents.action_attention.training.evaluate import SETS, curve, evaluate
 from housequest.agent.training.evaluate import game_sets, lines
 

@@ -12,9 +12,7 @@ from time import perf_counter, process_time
 
 from housequest.agent.evaluation.library import evaluate
 from housequest.agent.models.processors import processors
-from housequest.agent.training.export.conversations import ExportedEpisode
-from housequest.agent.training.export.formats import FORMATS
-from housequest.agent.training.export.recorded import RecordedEpisodes
+from housequest.agent.training.export import FORMATS, ExportedEpisode, RecordedEpisodes
 from housequest.agent.training.lora.games import Demonstrations
 
 RECORDED = 60

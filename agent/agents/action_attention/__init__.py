@@ -30,7 +30,7 @@ class ActionAttentionSettings:
 
 def weights_file(settings: Mapping[str, Scalar]) -> Path:
     """The file of the network that plays with ``settings``."""
-    from housequest.agent.agents.action_attention.file import SHIPPED
+    from housequest.agent.agents.action_attention.network import SHIPPED
 
     name = str(settings.get("weights", ""))
     return given_path(name) if name else SHIPPED
@@ -38,7 +38,7 @@ def weights_file(settings: Mapping[str, Scalar]) -> Path:
 
 def network_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
     """The SHA-256 of the network's file, for a record. Raises ``ConfigurationError`` for one that cannot be read."""
-    from housequest.agent.networks.file import digest
+    from housequest.agent.networks import digest
 
     del household
     return {f"action-attention/{WEIGHTS}": digest(weights_file(settings))}
@@ -57,7 +57,7 @@ def network_digests(settings: Mapping[str, Scalar], household: Household | None)
 )
 def action_attention(parts: AgentParts[ActionAttentionSettings]) -> Agent:
     from housequest.agent.agents.action_attention.agent import ActionAttention
-    from housequest.agent.agents.action_attention.policy import load_policy
+    from housequest.agent.agents.action_attention.network import load_policy
 
     file = weights_file({"weights": parts.settings.weights})
     return ActionAttention(load_policy(file, parts.settings.embedder), parts.household, parts.settings)

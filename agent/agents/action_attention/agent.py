@@ -2,18 +2,17 @@
 
 The network sees what the paper's sees: the task or the present sub-task, all observations so far, and the admissible commands,
 which have to be granted. It reads no belief; PET's modules do, where they are on, and so does the rule that ends going round in
-circles.
+circles. Here no language model answers for these modules: each follows from the texts and the counts of ``train``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from housequest.agent.agents.action_attention.modules import finished, relevance, subgoals
 from housequest.agent.agents.pet.roles import ELIMINATOR, SUBTASKS, TRACKER, bare
 from housequest.agent.agents.spec import needs_admissible
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, Turn
@@ -24,13 +23,66 @@ from housequest.knowledge.examples import subtask_words
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.belief import Belief
-from housequest.worlds.household.goals import GoalStep
+from housequest.worlds.household.belief import Belief, Receptacle, kind
+from housequest.worlds.household.counts import Counts
+from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, GoalStep
 from housequest.worlds.household.reading import masked, possible
 
 if TYPE_CHECKING:
     from housequest.agent.agents.action_attention import ActionAttentionSettings
-    from housequest.agent.agents.action_attention.policy import Policy
+    from housequest.agent.agents.action_attention.network import Policy
+
+
+def subgoals(goal: str, belief: Belief, household: Household) -> tuple[GoalStep, ...]:
+    """Plan: the sub-tasks of a goal sentence; none where it cannot be read."""
+    read = household.read_goal(goal)
+    if read is None:
+        kinds = sorted({one.kind for one in belief.receptacles})
+        read = household.guess_goal(goal, objects=household.counts().objects(), receptacles=kinds)
+    return () if read is None else read.steps()
+
+
+def finished(subgoal: GoalStep, before: Belief, after: Belief) -> bool:
+    """Track: whether the sub-task is done now that a command has led from the belief ``before`` to that ``after``."""
+    held = after.item(after.held)
+    match subgoal.action:
+        case "pick":
+            return held is not None and held.kind == subgoal.object
+        case "clean":
+            return held is not None and held.kind == subgoal.object and bool(held.clean)
+        case "heat" | "cool" as treatment:
+            return held is not None and held.kind == subgoal.object and held.heat == ADJECTIVES[treatment]
+        case "put":
+            put = after.item(before.held) if before.held != after.held else None
+            return put is not None and put.kind == subgoal.object and kind(put.where or "") == subgoal.place
+        case _:
+            return any(item.kind == subgoal.object and item.lit for item in after.items)
+
+
+def relevance(aims: Sequence[GoalStep], belief: Belief, counts: Counts) -> dict[str, float]:
+    """Eliminate: how relevant each known name is to ``aims``, from 0 to 1.
+
+    What an aim names, and the appliance that it needs, has 1. Where it has to be searched for something, a place has the chance
+    that the thing is there, as a share of the likeliest place's; one where such a thing was seen has 1.
+    """
+    room = counts.room_of(one.kind for one in belief.receptacles)
+    scores = {one.name: 0.0 for one in (*belief.receptacles, *belief.items)}
+    for aim in aims:
+        sought = aim.object if aim.action in {"pick", "use"} else None
+        chances = {one.name: counts.chance(sought, one.kind, room) for one in belief.receptacles} if sought else {}
+        likeliest = max(chances.values(), default=1.0)
+        for one in belief.receptacles:
+            known = _named(aim, one) or any(kind(name) == sought for name in belief.inside(one))
+            scores[one.name] = max(scores[one.name], 1.0 if known else chances.get(one.name, 0.0) / likeliest)
+        for item in belief.items:
+            scores[item.name] = max(scores[item.name], float(item.kind == aim.object))
+    return scores
+
+
+def _named(aim: GoalStep, one: Receptacle) -> bool:
+    appliance = next((place for treatment, place in APPLIANCES.items() if treatment == aim.action), None)
+    return one.kind in {aim.place, appliance}
+
 
 SHOWN = 3
 """Commands in a thought, the likeliest first."""
@@ -55,7 +107,6 @@ class AttentionMemory:
 
     @property
     def belief(self) -> Belief:
-        """What is known of the house."""
         return self.state.belief
 
     @property

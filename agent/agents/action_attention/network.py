@@ -1,4 +1,10 @@
-"""The Action Attention network (Wu et al., 2023, section 3.4) in NumPy: scores for any number of permissible commands.
+"""The Action Attention network (Wu et al., 2023, section 3.4) in NumPy, from texts to a score for each permissible command.
+
+Texts become vectors by words trained from scratch with the network, or by an embedding model, which stays as it is. The paper
+takes a frozen language model's; the file that ships has words. By words, the vector of a text is the sum of its words' and
+names', and a correction by one feed-forward layer. A name's is its word's, times one of its number and plus another, so that
+``mug 2`` is told from ``mug 3`` in any sum, and ``mug 7`` is known too. Each counts once more times a vector of the word before
+it, which tells "from the desk" from "to the desk".
 
 One transformer reads the task, the average of the history, the present observation and the commands, each as one vector. A
 command attends to the first three and to itself, and nothing but the query's own vector attends to a command. So one pass
@@ -8,18 +14,139 @@ attends to everything (equation 3). A score is the product of the query and a ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from housequest.agent.networks.layers import Floats, layer_sizes, normed, shares, silu
+from housequest.agent.models.embeddings import Embedder, Vector, make_embedder
+from housequest.agent.networks import Floats, WeightsFormat, layer_sizes, normed, shares, silu, title, use_one_thread
+from housequest.knowledge.choosing import cosines
+from housequest.worlds.errors import ConfigurationError, ModelError, shown
+from housequest.worlds.household.goals import SYNONYMS
 
+V = TypeVar("V")
+
+SHIPPED = Path(__file__).with_name("action-attention.weights")
+UNKNOWN, BEGINNING = "<unknown>", "<beginning>"
+MOST_NUMBER = 63
+NUMBERS = MOST_NUMBER + 1
+LONGEST_TEXT = 20_000
+MOST_REMEMBERED = 20_000
 ROLES = 5
 """Task, history, observation, query, command: what a vector stands for."""
 CONTEXT = 3
+PROBE = "Put a clean mug on the desk."
+"""A text whose vector tells one embedding model from another."""
+_ALIKE = 0.99
+"""The least cosine similarity of two vectors of the probe by one model, which may compute in other precision."""
+
+_ARTICLES = frozenset(("a", "an", "the"))
+_PIECE = re.compile(r"(?P<word>[a-z]+)(?: (?P<number>[0-9]{1,6})(?![0-9a-z]))?", re.ASCII)
+
+Token = tuple[int, int]
+"""A word by its place in the vocabulary, and the number behind it, 0 for none."""
+
+
+class Words:
+    """A vocabulary of words and names of things with their numbers (``mug 2``), in small letters.
+
+    Words that it lacks are one, but names written apart ("coffee machine") and usual synonyms are known. Articles are left out,
+    so that "from" stands before the name that it belongs to.
+    """
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.known: tuple[str, ...] = tuple(dict.fromkeys(words))
+        self._ids = {word: id for id, word in enumerate((UNKNOWN, BEGINNING, *self.known))}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def read(self, text: str) -> tuple[Token, ...]:
+        """The tokens of ``text``, of which at most ``LONGEST_TEXT`` characters are read."""
+        found = ((one["word"], int(one["number"] or 0)) for one in _PIECE.finditer(text[:LONGEST_TEXT].lower()))
+        pieces = [(word, number) for word, number in found if word not in _ARTICLES]
+        tokens: list[Token] = []
+        at = 0
+        while at < len(pieces):
+            word, number = pieces[at]
+            if number == 0 and at + 1 < len(pieces) and (joined := word + pieces[at + 1][0]) in self._ids:
+                word, number = joined, pieces[at + 1][1]
+                at += 1
+            tokens.append((self._id(word), min(number, MOST_NUMBER)))
+            at += 1
+        return tuple(tokens)
+
+    def _id(self, word: str) -> int:
+        forms = (word, SYNONYMS.get(word, ""), word.removesuffix("s"), word.removesuffix("es"))
+        return next((self._ids[form] for form in forms if form in self._ids), 0)
+
+
+def embedding_sizes(words: int, size: int) -> dict[str, tuple[int, ...]]:
+    """The weights of a `WordEmbedding` by name, with their sizes, in the order of the file."""
+    tables = {"words": (words, size), "left": (words, size), "signs": (NUMBERS, size), "numbers": (NUMBERS, size)}
+    return {**tables, "wide": (2 * size, size), "narrow": (size, 2 * size)}
+
+
+class WordEmbedding:
+    """The embedding that was trained from scratch."""
+
+    def __init__(self, words: Words, weights: Mapping[str, Floats]) -> None:
+        self._words, self._weights = words, weights
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Floats]:
+        """A vector for each of ``texts``."""
+        return [self.vector(text) for text in texts]
+
+    def vector(self, text: str) -> Floats:
+        """The vector of ``text``."""
+        # Each text by itself, since a product of matrices may round a row otherwise than one of a vector.
+        w = self._weights
+        x = np.zeros(w["words"].shape[1], np.float32)
+        tokens = self._words.read(text)
+        if tokens:
+            word, number = np.array(tokens).T
+            each = w["words"][word] * (1 + w["signs"][number]) + w["numbers"][number]
+            x = normed((each * (1 + w["left"][[1, *word[:-1]]])).sum(0))
+        return x + w["narrow"] @ silu(w["wide"] @ x)
+
+
+def scaled(vectors: Sequence[Vector]) -> Floats:
+    """Vectors of an embedding model, each divided by its root mean square, as they are trained on and kept."""
+    return normed(np.array(vectors, np.float32))
+
+
+class FrozenEmbedding:
+    """The embedding of a model that stays as it is, less the mean of what it gave in training: its vectors are often all alike.
+
+    ``trained_with`` is what the model was called in training. Another model than that is told by the vector of the probe.
+    """
+
+    def __init__(self, embedder: Embedder, trained_with: str, weights: Mapping[str, Floats]) -> None:
+        self._embedder, self._trained_with, self._weights = embedder, trained_with, weights
+        self._checked = False
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Floats]:
+        """A vector for each of ``texts``. Raises ``ModelError``, which is fatal where this is another model."""
+        found = await self._embedder.embed(texts if self._checked else (PROBE, *texts))
+        if not self._checked:
+            probe, *found = found
+            kept = tuple(map(float, self._weights["probe"]))
+            if len(probe) != len(kept) or cosines(probe, [kept])[0] < _ALIKE:
+                raise ModelError(
+                    f"{self._embedder.name} gives other vectors than {self._trained_with}, with which the network was trained; "
+                    "give that model, or train a network with yours.",
+                    fatal=True,
+                )
+            self._checked = True
+        return list(scaled(found) - self._weights["middle"])
+
+
+Embedding = WordEmbedding | FrozenEmbedding
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +166,12 @@ class Shape:
         inputs = {"enter": (width, self.embedded), "roles": (ROLES, width)}
         return {**inputs, **layers, "norm": (width,), "query": (width, width), "key": (width, width)}
 
-    @property
-    def size(self) -> int:
-        """The number of weights."""
-        return sum(map(prod, self.weights().values()))
-
 
 class Network:
     """Vectors of texts to scores of commands; holds nothing but its weights."""
 
     def __init__(self, shape: Shape, weights: Mapping[str, Floats]) -> None:
-        self.shape = shape
-        self._weights = weights
+        self.shape, self._weights = shape, weights
 
     def scores(self, task: Floats, history: Floats, observation: Floats, commands: Floats) -> Floats:
         """The scores of ``commands``, (commands, embedded), by the other vectors, (embedded,) each."""
@@ -58,8 +179,7 @@ class Network:
         entered = normed(np.vstack((task, history, observation))) @ w["enter"].T
         roles = w["roles"]
         x = np.vstack((entered + roles[:CONTEXT], roles[CONTEXT], normed(commands) @ w["enter"].T + roles[CONTEXT + 1]))
-        allowed = attention_mask(len(x))
-        hidden = np.where(allowed, np.float32(0), np.float32(-np.inf))
+        hidden = np.where(attention_mask(len(x)), np.float32(0), np.float32(-np.inf))
         for at in range(shape.layers):
             name = f"layers.{at}."
             x = x + self._mixed(normed(x) * w[name + "attention_norm"], name, hidden)
@@ -81,3 +201,101 @@ def attention_mask(count: int) -> NDArray[np.bool_]:
     """Which of ``count`` vectors attends to which: all to the context, each to itself, and the query to everything."""
     places = np.arange(count)
     return (places[None, :] < CONTEXT) | (places[None, :] == places[:, None]) | (places[:, None] == CONTEXT)
+
+
+class Policy:
+    """Scores commands by the network, through the embedding that it was trained with. Safe for many games at once.
+
+    It remembers the vectors of texts, and nothing else.
+    """
+
+    def __init__(self, network: Network, embedding: Embedding) -> None:
+        self._network, self._embedding = network, embedding
+        self._vectors: dict[str, Floats] = {}
+        use_one_thread()
+
+    async def shares(self, task: str, seen: Sequence[str], commands: Sequence[str]) -> Floats:
+        """The probability of each of ``commands`` (at least one), given all observations ``seen``, the present one last."""
+        vectors = await self._embedded((task, *seen, *commands))
+        told, observed, possible = vectors[0], vectors[1 : len(seen) + 1], vectors[len(seen) + 1 :]
+        history: Floats = np.stack(observed[:-1]).mean(0) if len(observed) > 1 else np.zeros_like(told)
+        return shares(self._network.scores(told, history, observed[-1], np.stack(possible)))
+
+    async def _embedded(self, texts: Sequence[str]) -> list[Floats]:
+        known = self._vectors
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            found = await self._embedding.embed(new)
+            if len(known) + len(new) > MOST_REMEMBERED:
+                known = self._vectors = {text: known[text] for text in texts if text in known}
+            known.update(zip(new, found, strict=True))
+        return [known[text] for text in texts]
+
+
+def _format(
+    title: str,
+    listed: str,
+    vocabulary: Callable[[Sequence[str]], V],
+    words: Callable[[V], tuple[str, ...]],
+    embedding: Callable[[Shape, V], Mapping[str, tuple[int, ...]]],
+) -> WeightsFormat[Shape, V]:
+    """How the file of a network is written whose ``embedding`` has these weights."""
+    return WeightsFormat(
+        title=title,
+        listed=listed,
+        shape=Shape,
+        most={"embedded": 4096, "width": 4096, "layers": 64, "heads": 64, "hidden": 16384},
+        fits=lambda shape: shape.width % shape.heads == 0,
+        vocabulary=vocabulary,
+        words=words,
+        sizes=lambda shape, known: {**embedding(shape, known), **shape.weights()},
+        refusal="has no weights of Action Attention",
+        way_out="Export some with `python -m housequest.agent.agents.action_attention.training export`.",
+    )
+
+
+def _only(words: Sequence[str]) -> str:
+    (name,) = words
+    return name
+
+
+FORMAT = _format(
+    "housequest action attention 1",
+    "words",
+    Words,
+    lambda words: words.known,
+    lambda shape, words: embedding_sizes(len(words), shape.embedded),
+)
+FROZEN = _format(
+    "housequest action attention with an embedding model 1",
+    "embedder",
+    _only,
+    lambda name: (name,),
+    lambda shape, _: {"middle": (shape.embedded,), "probe": (shape.embedded,)},
+)
+"""The format of a network that was trained with an embedding model, which the file names: it keeps the mean of that model's
+vectors in training, and the probe's.
+"""
+
+
+def read_weights(file: Path, embedder: str = "") -> tuple[Network, Embedding]:
+    """Read network and embedding; ``embedder`` names the embedding model where it was trained with one.
+
+    The file alone never says whom to call. Raises ``ConfigurationError`` for a file that holds none, and for a model that
+    is missing.
+    """
+    if title(file) != FROZEN.title:
+        shape, words, weights = FORMAT.read(file)
+        return Network(shape, weights), WordEmbedding(words, weights)
+    shape, name, weights = FROZEN.read(file)
+    if not embedder:
+        raise ConfigurationError(
+            f"The network in {shown(str(file), 400)} was trained with the embedding model {shown(name)}; "
+            "name that with the setting embedder, as openai:NAME@URL or local:FOLDER."
+        )
+    return Network(shape, weights), FrozenEmbedding(make_embedder(embedder), name, weights)
+
+
+def load_policy(file: Path = SHIPPED, embedder: str = "") -> Policy:
+    """The policy that ships, or the one in ``file`` with its embedding model. Raises ``ConfigurationError``."""
+    return Policy(*read_weights(file, embedder))

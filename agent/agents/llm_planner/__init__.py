@@ -41,7 +41,7 @@ class LlmPlannerSettings(CameraSettings):
     "few-shot plans of actions and objects, made anew when one fails",
     settings=LlmPlannerSettings,
     prompts=__name__,
-    demonstrations=f"{__name__}.demonstrations",
+    demonstrations=f"{__name__}.agent",
     needs_household=True,
     by_camera=True,
     takes_images=True,

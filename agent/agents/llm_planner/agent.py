@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING
 from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
-from housequest.agent.models.base import Message
+from housequest.agent.models.base import Message, Request
 from housequest.agent.models.forms import Choice, Form, Listed, Name
 from housequest.agent.roles.base import Role, ask, is_unheld, load_prompt, note, noted
+from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
 from housequest.agent.roles.messages import additions, emit_rules, planning
-from housequest.agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, names_in, read_subgoals
+from housequest.agent.roles.subgoals import PAIR_NAMES, PlanExample, Subgoal, as_pair, as_subgoal, names_in, read_subgoals
 from housequest.worlds.base import Observation
 
 if TYPE_CHECKING:
     from housequest.agent.agents.llm_planner import LlmPlannerSettings, Wording
+
 
 PACKAGE = "housequest.agent.agents.llm_planner"
 _NAMES = tuple(PAIR_NAMES.values())
@@ -180,3 +182,15 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
             holding=known.holding if told else "",
             failed=failed.replace(" failed: ", ": ", 1) if told else "",
         )
+
+
+# What an expert replies in these roles.
+
+
+def _planner(knows: Demonstrator, request: Request) -> Reply:
+    lines = load_prompt(PACKAGE, "llm_planner").render("lines") in request.messages[0].content
+    plan = tuple(map(as_subgoal, with_ways(knows.left())))
+    return Reply(prompted_plan(plan, "lines" if lines else "pairs").strip())
+
+
+ROLES = (DemonstratedRole(PACKAGE, "llm_planner", _planner),)

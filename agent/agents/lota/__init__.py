@@ -33,7 +33,7 @@ class LotaSettings(SayCanSettings):
 
     ``asking=list`` is what the paper did with GPT-4 (appendix D): one reply lists all skills, which are carried out in turn.
     With more ``readings`` than one, a plan that did not end the game is followed by the likeliest other one
-    (`housequest.agent.agents.lota.readings`); it needs a model that scores given texts.
+    (`housequest.agent.agents.lota.selector`); it needs a model that scores given texts.
     """
 
     exact: bool = option(False, "choose by the probability of each skill, not by constrained decoding")
@@ -46,7 +46,7 @@ class LotaSettings(SayCanSettings):
     "the likeliest of a fixed set of skills, one after the other",
     settings=LotaSettings,
     prompts=__name__,
-    demonstrations=f"{__name__}.demonstrations",
+    demonstrations=f"{__name__}.agent",
     needs_household=True,
     takes_skills=True,
 )
@@ -65,7 +65,7 @@ def lota(parts: AgentParts[LotaSettings]) -> Agent:
     "every skill scored by itself, times whether it can be done",
     settings=SayCanSettings,
     prompts=__name__,
-    demonstrations=f"{__name__}.demonstrations",
+    demonstrations=f"{__name__}.agent",
     needs_household=True,
     takes_skills=True,
 )

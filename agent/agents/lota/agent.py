@@ -6,22 +6,35 @@ LoTa-Bench's appendix B has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.agent.agents.examples import make_example_selector
-from housequest.agent.agents.lota.carrying import ByWorld, Controlled
-from housequest.agent.agents.lota.readings import Readings, goes_round, read_anew
-from housequest.agent.agents.lota.selector import DONE, NAME, Chosen, Constrained, Prompted, Scored, said
+from housequest.agent.agents.lota.carrying import ByWorld, Controlled, listed_skill
+from housequest.agent.agents.lota.selector import (
+    DONE,
+    NAME,
+    Chosen,
+    Constrained,
+    Prompted,
+    Readings,
+    Scored,
+    goes_round,
+    read_anew,
+    said,
+)
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
-from housequest.agent.models.base import Capabilities, Message
+from housequest.agent.models.base import Capabilities, Message, Request
 from housequest.agent.roles.base import Answer, continues, is_unheld, load_prompt
+from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, with_ways
 from housequest.agent.roles.messages import RoleMemory, additions, emit_rules, emit_thought, in_terms, rules_after
 from housequest.agent.skills.controller import Done, Execute, Failed
+from housequest.agent.skills.skill import as_skill
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import ModelError, Unsupported, shown
+from housequest.worlds.household.goals import GoalStep
 
 if TYPE_CHECKING:
     from housequest.agent.agents.lota import LotaSettings, SayCanSettings
@@ -30,6 +43,7 @@ MOST_AT_ONCE = 8
 """Skills in a turn that had nothing left to do; after so many the turn is used up, and after twice as many the game is."""
 MOST_SAME = 3
 """How often in a row one skill that has nothing left to do is selected; then the model goes round in a circle."""
+PACKAGE = "housequest.agent.agents.lota"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +94,7 @@ class Lota:
     house. The controller knows only what the text said, so ``find`` searches, where the paper's robot knows all places; it
     opens closed receptacles. A skill that fails before any command uses up its turn, as in the paper. One that is selected
     again and again though it is done ends the game, unless the goal has more ``readings``
-    (`housequest.agent.agents.lota.readings`): those are begun where skills go round in a circle.
+    (`housequest.agent.agents.lota.selector`): those are begun where skills go round in a circle.
 
     If admissible commands are granted, a skill whose first command is among them has affordance 1; others have 0 and are not
     selected. If they are not, every skill has 1: ``saycan`` then decides by language score alone, and says so at the start.
@@ -98,7 +112,7 @@ class Lota:
         self._carrier = ByWorld(parts.world) if parts.world.skills else Controlled(parts)
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         self._selection, self._replanning, self._readings = selection, parts.settings.replanning, readings
-        self._prompt = load_prompt("housequest.agent.agents.lota", "selector")
+        self._prompt = load_prompt(PACKAGE, "selector")
 
     async def check(self) -> None:
         """Raise ``Unsupported`` if the model cannot do what the selection needs."""
@@ -131,7 +145,7 @@ class Lota:
                 memory = replace(memory, plan=(*memory.plan, said_next))
                 if said_next not in self._carrier.skills(memory.state):
                     return Idle(f"{shown(said_next)} is none of the skills"), self._failed(memory, "it is none of the skills")
-                memory = replace(memory, state=self._carrier.start(memory.state, said_next))
+                memory = replace(memory, state=self._carrier.take_up(memory.state, said_next))
             begun = memory.state.given > 0
             outcome, state = await self._carrier.proceed(memory.state, memory.goal, emit, turn.rules)
             memory = replace(memory, state=state)
@@ -296,5 +310,20 @@ class Lota:
 
 
 def _numbered(skills: Sequence[str]) -> str:
-    """Skills with their numbers, ended by ``done``."""
     return " ".join(f"{number}. {said(skill)}" for number, skill in enumerate((*skills, DONE), 1))
+
+
+def _expert_selects(knows: Demonstrator, request: Request) -> Reply:
+    """The skill that comes next, ``done`` after the last; all of them where the whole list is asked for."""
+    whole = load_prompt(PACKAGE, "selector").sections["whole"].rpartition("$skills")[2].strip()
+    if whole in request.messages[0].content:
+        return Reply(", ".join((*_listed(knows.left()), DONE)))
+    skills, at = _listed(knows.goal.steps()), sum(message.role == "assistant" for message in request.messages)
+    return Reply(said(skills[at] if at < len(skills) else DONE))
+
+
+def _listed(parts: Iterable[GoalStep]) -> list[str]:
+    return [listed_skill(as_skill(one)).text for one in with_ways(parts)]
+
+
+ROLES = (DemonstratedRole(PACKAGE, "selector", _expert_selects),)

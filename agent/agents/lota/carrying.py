@@ -6,7 +6,7 @@ failed. In any other household, the controller works it out from what the text s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -18,41 +18,30 @@ from housequest.agent.skills.skill import Skill, example_skills
 from housequest.knowledge.examples import Example
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition, World
-from housequest.worlds.household.goals import GoalStep, NamedSkill, treating
+from housequest.worlds.household.goals import GoalStep
+from housequest.worlds.household.skills import NamedSkill, SkillVerb, treating
 
 if TYPE_CHECKING:
     from housequest.agent.agents.lota import LotaSettings, SayCanSettings
     from housequest.agent.agents.spec import AgentParts
 
 
-class Controlled:
-    """Skills that a controller carries out by text commands, from what the text said. Its states are `ControllerState`."""
+class Controlled(SearchingController):
+    """Skills that a controller carries out by text commands, from what the text said."""
 
     def __init__(self, parts: AgentParts[LotaSettings] | AgentParts[SayCanSettings]) -> None:
         search, seed = parts.settings.search, parts.seed
-        self._controller = SearchingController(
-            parts.household, parts.model, parts.sampling, search=search, seed=seed, near=True
-        )
+        super().__init__(parts.household, parts.model, parts.sampling, search=search, seed=seed, near=True)
         self._set = fixed_skills(parts.household)
-        self._skills = {skill.text: skill for skill in self._set.skills}
+        self._by_text = {skill.text: skill for skill in self._set.skills}
 
     def skills(self, state: ControllerState) -> tuple[str, ...]:
         del state
-        return tuple(self._skills)
+        return tuple(self._by_text)
 
-    def begin(self, observation: Observation, goal: str) -> ControllerState:
-        return self._controller.begin(observation, goal)
-
-    def observe(self, state: ControllerState, transitions: Sequence[Transition], hints: Sequence[str]) -> ControllerState:
-        return self._controller.observe(state, tuple(transitions), tuple(hints))
-
-    def start(self, state: ControllerState, skill: str) -> ControllerState:
-        return self._controller.start(state, self._skills[skill])
-
-    async def proceed(
-        self, state: ControllerState, goal: str, emit: Emitter, rules: Sequence[Rule]
-    ) -> tuple[Outcome, ControllerState]:
-        return await self._controller.proceed(state, goal, emit, rules)
+    def take_up(self, state: ControllerState, skill: str) -> ControllerState:
+        """Start the skill that is written so."""
+        return self.start(state, self._by_text[skill])
 
     def possible(self, state: ControllerState, admissible: Sequence[str]) -> frozenset[str]:
         """The skills that can be begun where these commands are possible."""
@@ -89,7 +78,7 @@ class Given:
 
 
 class ByWorld:
-    """Skills that are the world's own commands, as `Controlled` has others. Its states are `Given`."""
+    """Skills that are the world's own commands, as `Controlled` has others."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -108,7 +97,7 @@ class ByWorld:
             return state
         return replace(state, failure=None if answered.accepted else answered.text.rstrip("."))
 
-    def start(self, state: Given, skill: str) -> Given:
+    def take_up(self, state: Given, skill: str) -> Given:
         return Given(state.skills, skill)
 
     async def proceed(self, state: Given, goal: str, emit: Emitter, rules: Sequence[Rule]) -> tuple[Outcome, Given]:
@@ -135,22 +124,15 @@ class ByWorld:
         return tuple(skill for skill, _ in groupby(skills))
 
 
-def _named(subgoal: GoalStep) -> Iterator[NamedSkill]:
-    thing, place = subgoal.object or subgoal.place or "", subgoal.place or subgoal.object or ""
-    match subgoal.action:
-        case "heat" | "cool" | "clean" as treatment:
-            yield from treating(treatment, thing)
-        case "open":
-            yield NamedSkill("open", place)
-        case "close":
-            yield NamedSkill("close", place)
-        case "slice":
-            yield NamedSkill("slice", thing)
-        case "go" | "find":
-            yield NamedSkill("find", place if subgoal.action == "go" else thing)
-        case "pick":
-            yield NamedSkill("pick up", thing)
-        case "put":
-            yield NamedSkill("put down", thing)
-        case "use":
-            yield NamedSkill("turn on", thing)
+_NAMES: dict[str, SkillVerb] = {
+    **{"open": "open", "close": "close", "slice": "slice", "go": "find", "find": "find"},
+    **{"pick": "pick up", "put": "put down", "use": "turn on"},
+}
+
+
+def _named(subgoal: GoalStep) -> Sequence[NamedSkill]:
+    if subgoal.action in ("heat", "cool", "clean"):
+        return treating(subgoal.action, subgoal.object or subgoal.place or "")
+    of_place = subgoal.action in ("open", "close", "go")
+    first, other = (subgoal.place, subgoal.object) if of_place else (subgoal.object, subgoal.place)
+    return [NamedSkill(_NAMES[subgoal.action], first or other or "")]

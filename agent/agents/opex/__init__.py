@@ -38,7 +38,7 @@ class OpexSettings(CameraSettings):
     "a planner, an observer, and an executor with skills",
     settings=OpexSettings,
     prompts=__name__,
-    demonstrations=f"{__name__}.demonstrations",
+    demonstrations=f"{__name__}.agent",
     needs_household=True,
     by_camera=True,
     alone=("planner", "oracle"),

@@ -13,35 +13,29 @@ text's opening. The paper has four lines on ALFWorld in table 2, and does not sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from housequest.agent.agents.bodies import Body, BodyPlayer, Told
 from housequest.agent.agents.examples import make_example_selector
-from housequest.agent.agents.opex.roles import (
-    EXECUTOR,
-    OBSERVER,
-    PLANNER,
-    SKILLS,
-    TREATING,
-    executor_form,
-    kinds_in,
-    planner_form,
-)
+from housequest.agent.agents.opex import roles
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
-from housequest.agent.models.base import Message
+from housequest.agent.models.base import Message, Request
 from housequest.agent.roles.base import ask, load_prompt
+from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, asked_before, told, with_ways
 from housequest.agent.roles.messages import NOTHING, RoleMemory, emit_thought, numbered, planning
 from housequest.agent.skills.controller import Done, Execute, Failed
-from housequest.agent.skills.skill import Skill, example_skills
+from housequest.agent.skills.skill import Skill, as_skill, example_skills
 from housequest.knowledge.examples import Example
 from housequest.worlds.base import Observation, Transition
 
 if TYPE_CHECKING:
     from housequest.agent.agents.opex import OpexSettings
+
 
 PACKAGE = "housequest.agent.agents.opex"
 NOTHING_YET = "none yet"
@@ -104,11 +98,11 @@ class Opex(BodyPlayer):
         self._examples = make_example_selector(parts.world, parts.settings, parts.seed)
         offered = {"LookAround": parts.settings.look_around, "Explore": parts.settings.explore}
         treats = parts.world.household is None or parts.world.household.commands.treat is not None
-        offered |= dict.fromkeys(TREATING, treats)
-        self._library = {name: about for name, about in SKILLS.items() if offered.get(name, True)}
-        self._kinds = kinds_in(parts.world)
-        self._calls = EXECUTOR.held_to(executor_form(self._library))
-        self._task_planner = PLANNER.held_to(planner_form(self._kinds))
+        offered |= dict.fromkeys(roles.TREATING, treats)
+        self._library = {name: about for name, about in roles.SKILLS.items() if offered.get(name, True)}
+        self._kinds = roles.kinds_in(parts.world)
+        self._calls = roles.EXECUTOR.held_to(roles.executor_form(self._library))
+        self._task_planner = roles.PLANNER.held_to(roles.planner_form(self._kinds))
         skills = "\n".join(f"{name}: {about}" for name, about in self._library.items())
         kinds = "\n".join(f"- {kind}" for type, kind in self._kinds.items() if type in parts.world.task_types)
         self._plans, self._observes, self._executes = (
@@ -180,14 +174,14 @@ class Opex(BodyPlayer):
         memory = replace(memory, planner=planner, asked=memory.asked + (memory.revision >= 0), unplanned=())
         if answer.value is None:
             # The rest of the old plan can still be followed.
-            return (None if memory.step < len(memory.plan) else ParseFailure(PLANNER.name, answer.reason)), memory
+            return (None if memory.step < len(memory.plan) else ParseFailure(roles.PLANNER.name, answer.reason)), memory
         kind = f"Kind of task: {answer.value.kind}. " if answer.value.kind else ""
-        emit_thought(PLANNER.name, f"{kind}{answer.value.thought}".rstrip(" "), emit)
+        emit_thought(roles.PLANNER.name, f"{kind}{answer.value.thought}".rstrip(" "), emit)
         return None, self._planned(memory, answer.value.steps, reason, emit)
 
     def _planned(self, memory: OpexMemory, steps: tuple[str, ...], reason: str, emit: Emitter) -> OpexMemory:
         revision = memory.revision + 1
-        emit(events.Planned(role=PLANNER.name, steps=steps, revision=revision, reason=reason))
+        emit(events.Planned(role=roles.PLANNER.name, steps=steps, revision=revision, reason=reason))
         note = AFRESH if revision else memory.note
         return self._next_objective(replace(memory, plan=steps, revision=revision, idle=()), 0, note)
 
@@ -219,7 +213,6 @@ class Opex(BodyPlayer):
         )
 
     async def _call(self, memory: OpexMemory, turn: Turn, emit: Emitter) -> tuple[ParseFailure | None, OpexMemory]:
-        """Have the executor call a skill, finish the subtask, or ask for another plan."""
         told = self._body.told(memory.state)
         known, objective = {"found": told.found, "here": told.here, "held": told.held}, memory.plan[memory.step]
         description = self._body.story(memory.state, memory.unseen)
@@ -230,10 +223,10 @@ class Opex(BodyPlayer):
         else:
             note = memory.note
             text = self._observes.render("user", story=description, room=told.room, note=note, objective=objective, **known)
-            seen = await ask(OBSERVER, self._model, (self._observer,), text, emit, self._sampling, image=turn.image)
+            seen = await ask(roles.OBSERVER, self._model, (self._observer,), text, emit, self._sampling, image=turn.image)
             # If the description cannot be read, the observations' text replaces it.
             description = seen.value or description
-            emit_thought(OBSERVER.name, seen.value or "", emit)
+            emit_thought(roles.OBSERVER.name, seen.value or "", emit)
             turn, memory = replace(turn, image=None), replace(memory, described=description)
         lines = tuple(self._executes.render(one, **{one: text}) for one, text in known.items())
         # What the message before said of it still stands above.
@@ -245,14 +238,14 @@ class Opex(BodyPlayer):
         answer, executor = await memory.executor.ask(self._calls, self._model, text, turn, Grants(), emit, self._sampling)
         memory, call = replace(memory, executor=executor, unseen=()), answer.value
         if call is None:
-            return ParseFailure(EXECUTOR.name, answer.reason), memory
-        emit_thought(EXECUTOR.name, call.thought, emit)
+            return ParseFailure(roles.EXECUTOR.name, answer.reason), memory
+        emit_thought(roles.EXECUTOR.name, call.thought, emit)
         if call.move == "finish" and call.done:
             if not self._settings.planner and memory.asked < self._settings.revisions:
                 # Nobody else says what is left: the game goes on, so the task is not done.
                 return None, replace(memory, asked=memory.asked + 1, note="the task is not done yet, as the world has it")
             if memory.step + 1 < len(memory.plan):
-                emit(events.Progressed(role=EXECUTOR.name, step=memory.step + 1))
+                emit(events.Progressed(role=roles.EXECUTOR.name, step=memory.step + 1))
             note = f"the objective before is finished: {memory.plan[memory.step]}"
             return None, self._next_objective(memory, memory.step + 1, note)
         memory = replace(memory, idle=(*memory.idle, " ".join((call.skill or call.move, *call.targets))))
@@ -271,7 +264,6 @@ def _places(told: Told) -> str:
 
 
 def _noted(memory: OpexMemory, skill: Skill, outcome: Done | Failed) -> OpexMemory:
-    """``memory`` with a note of how ``skill`` ended."""
     if isinstance(outcome, Failed):
         return replace(memory, note=f"it failed: {outcome.reason}")
     if skill.verb != "explore":
@@ -307,3 +299,67 @@ def _shown(example: Example, kinds: Mapping[str, str], *, survey: bool) -> str:
     """An example as the planner would have answered it."""
     answer = planned(kinds.get(example.type, "another"), planned_steps(example_skills(example), survey=survey))
     return load_prompt(PACKAGE, "opex_planner").render("example", goal=example.goal, **answer)
+
+
+# What an expert replies in these roles.
+
+LOOKS = 2
+"""How often the expert looks into the room for a general idea of it."""
+
+
+def _planner(knows: Demonstrator, request: Request) -> Reply:
+    survey = str(load_prompt(PACKAGE, "opex_planner").sections["survey"]).strip()
+    surveys = not asked_before(request) and bool(survey) and survey in request.messages[0].content
+    answer = planned(roles.kinds_in(knows.world)[knows.goal.type], planned_steps(_left(knows), survey=surveys))
+    return Reply(f"Task type: {answer['kind']}\nThought: {answer['thought']}\nPlan:\n{answer['plan']}")
+
+
+def _observer(knows: Demonstrator, request: Request) -> Reply:
+    """Where the robot is, what it holds, where the things are that the objective names, and how it went."""
+    del knows
+    question = asked(request)
+    room, here, held, note = (
+        told(question, label) for label in ("Room type: ", "In front of the robot: ", "Holding: ", "Last action: ")
+    )
+    aim = told(question, "Objective: ")
+    wanted = set(re.findall(r"[a-z]+", aim))
+    found = [each.rstrip(")") for each in told(question, "Found so far: ").split("), ") if wanted.intersection(each.split())]
+    at = here if aim == objective(SURVEY) else here.partition(":")[0]
+    known = f" {', '.join(f'{each})' for each in found)}." if found else ""
+    return Reply(f"Observation: The robot is in a {room} at {at}, holding {held}.{known} Its last action: {note}.")
+
+
+def _executor(knows: Demonstrator, request: Request) -> Reply:
+    """The skill that the objective names, until it is done; the plan is made again where it fails."""
+    aim, note = (told(asked(request), label) for label in ("Current objective: ", "Last action: "))
+    failed = note.startswith("it failed")
+    before = [message.content for message in request.messages if message.role == "assistant"]
+    whole = map(as_skill, with_ways(knows.goal.steps()))
+    steps = {objective(step): skill for step, skill in planned_steps(whole, survey=False)}
+    if aim == objective(SURVEY):
+        skill = Skill("explore") if len(before) < LOOKS and not failed else None
+    elif aim in steps:
+        if before and failed:
+            return Reply(f"Thought: {note}\nAction: Play[RequireReplan, None]")
+        skill = None if before else steps[aim]
+    else:
+        # The whole task is the objective. What was found or reached is not looked for again.
+        skill = next((skill for skill in _left(knows) if not before or _called(skill) != before[-1]), None)
+    return Reply(_called(skill) if skill else "Thought: This objective is reached\nAction: Finish[yes]")
+
+
+def _called(skill: Skill) -> str:
+    target = skill.receptacle if skill.verb in {"put", "go"} else skill.object
+    name = {"find": "NavigateTo", "go": "NavigateTo"}.get(skill.verb, skill.verb.capitalize())
+    return f"Thought: For this I {skill.text}\nAction: Play[{name}, {target}]"
+
+
+def _left(knows: Demonstrator) -> list[Skill]:
+    return [as_skill(one) for one in with_ways(knows.left())]
+
+
+ROLES = (
+    DemonstratedRole(PACKAGE, "opex_planner", _planner),
+    DemonstratedRole(PACKAGE, "opex_observer", _observer),
+    DemonstratedRole(PACKAGE, "opex_executor", _executor),
+)

@@ -69,7 +69,6 @@ class OraclePlayer(BodyPlayer):
         return GiveUp("the annotated plan is carried out, and the task is not done"), memory
 
     def _started(self, memory: OracleMemory, step: int, emit: Emitter) -> OracleMemory:
-        """``memory`` at the skill ``step``."""
         if step >= len(memory.skills):
             return replace(memory, step=step)
         if step:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, cast
 
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Either, Form, Listed, Name, Words
@@ -17,15 +19,9 @@ from housequest.worlds.base import World
 
 END = "<END_OF_PLAN>"
 
-KINDS = {
-    "pick_and_place_simple": "put one thing somewhere",
-    "pick_two_obj_and_place": "put two things of a kind somewhere",
-    "pick_clean_then_place_in_recep": "clean a thing and put it somewhere",
-    "pick_heat_then_place_in_recep": "heat a thing and put it somewhere",
-    "pick_cool_then_place_in_recep": "cool a thing and put it somewhere",
-    "look_at_obj_in_light": "look at a thing under a lamp",
-    "pick_and_place_with_movable_recep": "put a thing into another one, and that somewhere",
-}
+_WORDS: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("roles.toml").read_text("utf-8"))
+
+KINDS = _WORDS["kinds"]
 """The planner's words for the types of task, of which it is told those of its world; their own names only if granted."""
 
 
@@ -115,36 +111,14 @@ OBSERVER: Role[str] = Role(
 CallKind = Literal["play", "finish", "replan"]
 LONGEST_TARGET = 80
 
-SKILLS: dict[str, str] = {
-    "NavigateTo": "go to a place or a thing, and look for it if need be",
-    "Explore": "look into one more place; two or three give an idea of the room; no target",
-    "LookAround": "look around here; no target",
-    "Pick": "pick up a thing that was found",
-    "Put": "put what you hold in or on the target",
-    "Open": "open a place",
-    "Close": "close a place",
-    "Heat": "heat the held target by the microwave",
-    "Cool": "cool the held target by the fridge",
-    "Clean": "clean the held target by the sinkbasin",
-    "Use": "switch on a thing, such as a lamp",
-    "Slice": "slice the target with a held knife",
-    "RequireReplan": "ask for another plan, and say why in the thought; no target",
-}
+SKILLS = _WORDS["skills"]
 """The skill library, with a description of each."""
 TREATING = ("Heat", "Cool", "Clean", "Slice")
 """The skills that only households have in which things are treated."""
 
 _VERBS: dict[str, Verb] = {"NavigateTo": "go", "LookAround": "look"}
-_OTHER_WORDS = {
-    "NavigateTo": "goto navigate find",
-    "LookAround": "lookaround look",
-    "Pick": "pickup take",
-    "Put": "place putdown move",
-    "Use": "toggle toggleon turnon switchon",
-    "RequireReplan": "replan requirereplanning",
-}
 _NAMES = {name.lower(): name for name in SKILLS} | {
-    word: name for name, words in _OTHER_WORDS.items() for word in words.split()
+    word: name for name, words in _WORDS["words"].items() for word in words.split()
 }
 _CALL = re.compile(r"\b(?P<head>Play|Finish)\s*[\[(](?P<rest>[^\])\n]{0,200})[\])]", re.IGNORECASE)
 _BARE = re.compile(

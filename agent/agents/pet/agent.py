@@ -16,20 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from housequest.agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
-from housequest.agent.agents.pet.roles import (
-    ALTERNATIVES,
-    CONTEXT,
-    ELIMINATOR,
-    MOST_LISTED,
-    ONE,
-    PACKAGE,
-    SUBTASKS,
-    TRACKER,
-    bare,
-    listing,
-    plan_question,
-    probability,
-)
+from housequest.agent.agents.pet import roles
 from housequest.agent.agents.pet.thresholds import Thresholds, read_thresholds
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
@@ -140,10 +127,10 @@ class Pet:
                 return failure, memory
         elif self.settings.track and turn.transitions and memory.subtask is not None:
             # Track (section 3.3).
-            story = transcript(memory.played[-min(memory.since, CONTEXT) :])
-            text = load_prompt(PACKAGE, TRACKER.name).render("question", story=story, subtask=memory.subtask)
-            if (await self._chance(TRACKER, text, emit, probable=probable) or 0) > 0.5:
-                emit(events.Progressed(role=TRACKER.name, step=memory.step + 1))
+            story = transcript(memory.played[-min(memory.since, roles.CONTEXT) :])
+            text = load_prompt(roles.PACKAGE, roles.TRACKER.name).render("question", story=story, subtask=memory.subtask)
+            if (await self._chance(roles.TRACKER, text, emit, probable=probable) or 0) > 0.5:
+                emit(events.Progressed(role=roles.TRACKER.name, step=memory.step + 1))
                 memory = replace(memory, step=memory.step + 1, since=0)
         if self.settings.eliminate and memory.belief is not None:
             memory = await self._eliminate(memory, memory.belief, emit, probable=probable)
@@ -182,13 +169,13 @@ class Pet:
         examples = await self._examples.choose(memory.goal, memory.belief.kinds if memory.belief else ())
         # The most similar example comes last, right before the question.
         shots = [(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
-        text = plan_question(memory.goal, shots)
+        text = roles.plan_question(memory.goal, shots)
         text += additions(replace(turn, admissible=None), (), memory.grants, first=True)
         emit_rules(turn.rules, (), emit)
-        answer = await self._ask(SUBTASKS, text, emit)
+        answer = await self._ask(roles.SUBTASKS, text, emit)
         if answer.value is None:
-            return ParseFailure(SUBTASKS.name, answer.reason), replace(memory, plan=())
-        emit(events.Planned(role=SUBTASKS.name, steps=answer.value, revision=0, reason="the episode begins"))
+            return ParseFailure(roles.SUBTASKS.name, answer.reason), replace(memory, plan=())
+        emit(events.Planned(role=roles.SUBTASKS.name, steps=answer.value, revision=0, reason="the episode begins"))
         return None, replace(memory, plan=answer.value, since=0)
 
     # Eliminate (section 3.2).
@@ -196,10 +183,11 @@ class Pet:
     def target(self, memory: PetMemory) -> str:
         """What relevance is judged against now."""
         subtask = memory.subtask if self.settings.track and self.settings.judged == "subtask" else None
-        return bare(subtask or memory.goal)
+        return roles.bare(subtask or memory.goal)
 
     async def _eliminate(self, memory: PetMemory, belief: Belief, emit: Emitter, *, probable: bool) -> PetMemory:
-        target, prompt, least = self.target(memory), load_prompt(PACKAGE, ELIMINATOR), self._least(probable=probable)
+        target, least = self.target(memory), self._least(probable=probable)
+        prompt = load_prompt(roles.PACKAGE, roles.ELIMINATOR)
         known = {one.name for judged in memory.judged if judged.target == target for one in judged.things}
         found: list[events.Relevance] = []
         for place, everything in ((True, belief.receptacles), (False, belief.items)):
@@ -211,12 +199,12 @@ class Pet:
                 for name in new:
                     # The name stands last in the question, so that all questions share a prefix.
                     text = prompt.render("place" if place else "object", target=target, name=name)
-                    scores[name] = await self._chance(ONE, text, emit, probable=True)
+                    scores[name] = await self._chance(roles.ONE, text, emit, probable=True)
             else:
-                for start in range(0, len(new), MOST_LISTED):
-                    some = new[start : start + MOST_LISTED]
+                for start in range(0, len(new), roles.MOST_LISTED):
+                    some = new[start : start + roles.MOST_LISTED]
                     text = prompt.render("places" if place else "objects", target=target, names="\n".join(some))
-                    answer = await self._ask(listing(some), text, emit)
+                    answer = await self._ask(roles.listing(some), text, emit)
                     scores |= answer.value or {}
             for name in new:
                 score = scores.get(name)
@@ -224,7 +212,7 @@ class Pet:
                 found.append(events.Relevance(name=name, place=place, score=score, masked=below))
         if not found:
             return memory
-        judged = events.Judged(role=ELIMINATOR, target=target, things=tuple(found))
+        judged = events.Judged(role=roles.ELIMINATOR, target=target, things=tuple(found))
         emit(judged)
         return replace(memory, judged=(*memory.judged, judged))
 
@@ -253,7 +241,8 @@ class Pet:
         """The acting agent's memory at the start of its present task, which has no granted type."""
         goal = memory.goal
         if memory.plan and memory.subtask is not None:
-            whole = load_prompt(PACKAGE, "subtasks").render("whole", goal=bare(goal), subtasks=", ".join(memory.plan))
+            prompt, steps = load_prompt(roles.PACKAGE, "subtasks"), ", ".join(memory.plan)
+            whole = prompt.render("whole", goal=roles.bare(goal), subtasks=steps)
             goal = memory.subtask if self.settings.track else whole
         # The game's opening ends with the task.
         opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal or goal, goal))
@@ -261,13 +250,13 @@ class Pet:
         return self._acting.begin(goal, _without(opening, hidden), grants)
 
     async def _ask(self, role: Role[T], text: str, emit: Emitter, *, alternatives: int = 0, once: bool = False) -> Answer[T]:
-        system = system_message(load_prompt(PACKAGE, role.name), self._world)
+        system = system_message(load_prompt(roles.PACKAGE, role.name), self._world)
         return await ask(role, self._model, (system,), text, emit, self._sampling, alternatives=alternatives, once=once)
 
     async def _chance(self, role: Role[bool], text: str, emit: Emitter, *, probable: bool) -> float | None:
         """p(yes) against p(no); 1 or 0 if only the answer is known, None if it cannot be read."""
         if probable and self._sampling.form != "free":
-            first = await self._ask(_first_word(role), text, emit, alternatives=ALTERNATIVES, once=True)
+            first = await self._ask(_first_word(role), text, emit, alternatives=roles.ALTERNATIVES, once=True)
             chance = _chance_of(first)
             if chance is not None:
                 return chance
@@ -277,12 +266,12 @@ class Pet:
             probable = False
         # Free replies are asked for as they were before there were forms.
         role = replace(role, first_tokens=VERDICT_TOKENS) if probable else role
-        return _chance_of(await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0))
+        return _chance_of(await self._ask(role, text, emit, alternatives=roles.ALTERNATIVES if probable else 0))
 
 
 def _chance_of(answer: Answer[bool] | Answer[bool | None]) -> float | None:
     """p(yes) against p(no) of the first word, else 1 or 0 for an answer that was read."""
-    chance = probability(answer.alternatives)
+    chance = roles.probability(answer.alternatives)
     return chance if chance is not None or answer.value is None else float(answer.value)
 
 

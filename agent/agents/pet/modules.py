@@ -18,6 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from statistics import fmean
 
 from housequest.agent.agents.pet.agent import Pet, PetMemory
@@ -235,14 +236,8 @@ def touched(steps: Iterable[Stepped]) -> frozenset[str]:
 
 
 def _masking(seen: Sequence[WatchedEpisode], *, place: bool) -> MaskingFigures:
-    judged = [
-        (number, thing)
-        for number, each in enumerate(seen)
-        for body in each.bodies
-        if isinstance(body, Judged)
-        for thing in body.things
-        if thing.place == place
-    ]
+    said = ((number, body) for number, each in enumerate(seen) for body in each.bodies if isinstance(body, Judged))
+    judged = [(number, thing) for number, body in said for thing in body.things if thing.place == place]
     used = {(number, thing.name) for number, thing in judged if thing.name in seen[number].touched}
     visible = {(number, thing.name) for number, thing in judged if not thing.masked}
     scored = [(number, thing.name, thing.score) for number, thing in judged if thing.score is not None]
@@ -272,7 +267,7 @@ def auc(right: Collection[float], wrong: Collection[float]) -> float | None:
 
 
 def _tracking(seen: Iterable[WatchedEpisode]) -> TrackingFigures:
-    planned = all_won = all_finished = rightly = watched = 0
+    marks: list[tuple[bool, bool, bool, bool]] = []
     for each in seen:
         # How many commands were executed when the last sub-task was called finished, and when the task was won.
         steps, length = 0, 0
@@ -282,20 +277,16 @@ def _tracking(seen: Iterable[WatchedEpisode]) -> TrackingFigures:
             match body:
                 case Planned(role="subtasks", steps=plan):
                     length = len(plan)
-                case Progressed(role="tracker", step=step) if length and step >= length:
-                    finished = steps if finished is None else finished
+                case Progressed(role="tracker", step=step) if length and step >= length and finished is None:
+                    finished = steps
                 case Stepped():
                     steps += 1
                     won = steps if body.won and won is None else won
                 case _:
                     pass
         if length:
-            planned += 1
-            all_won += won is not None
-            all_finished += finished is not None
-            rightly += finished is not None and finished == won
-            watched += each.watched
-    return TrackingFigures(planned, all_won, all_finished, rightly, watched)
+            marks.append((won is not None, finished is not None, finished is not None and finished == won, each.watched))
+    return TrackingFigures(len(marks), *(sum(mark[at] for mark in marks) for at in range(4)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,22 +301,24 @@ class ModulesReport(Report):
     card: Mapping[str, str]
 
     def data(self) -> dict[str, object]:
-        track = plain_data(self.tracking, "planned", "won", "finished", "rightly", "precision", "recall")
+        def masking(found: MaskingFigures) -> dict[str, object]:
+            shares = {"share_masked": found.share, **plain_data(found, "touched", "recall", "auc")}
+            curve = [plain_data(point, "threshold", "masked", "recall") for point in found.curve]
+            return {"judged": found.judgements, "masked": found.masked, **shares, "curve": curve}
+
+        missed = [plain_data(pair, "goal", "planned", "annotated") for pair in self.plans.missed]
         return {
             "card": dict(self.card),
             "episodes": self.episodes,
-            "plan": {
-                **plain_data(self.plans, "planned", "right", "accuracy", "similarity"),
-                "missed": [plain_data(pair, "goal", "planned", "annotated") for pair in self.plans.missed],
-            },
-            "places": _masking_data(self.places),
-            "objects": _masking_data(self.objects),
-            "track": track,
+            "plan": plain_data(self.plans, "planned", "right", "accuracy", "similarity") | {"missed": missed},
+            "places": masking(self.places),
+            "objects": masking(self.objects),
+            "track": plain_data(self.tracking, "planned", "won", "finished", "rightly", "precision", "recall"),
         }
 
     def sections(self) -> Iterator[Section]:
         yield named_lines([*self.card.items(), ("episodes", str(self.episodes))], width=10)
-        yield _planned(self.plans) if self.plans.planned else _unknown(self.tracking)
+        yield _planned(self.plans, known=bool(self.tracking.planned))
         yield Table.of("", _MASKING, [("places", self.places), ("objects", self.objects)])
         yield _curves(self.places, self.objects)
         yield wrapped(_tracked(self.tracking))
@@ -340,17 +333,10 @@ _MASKING: tuple[Column[MaskingFigures], ...] = (
 )
 
 
-def _masking_data(masking: MaskingFigures) -> dict[str, object]:
-    shares = {"share_masked": masking.share, **plain_data(masking, "touched", "recall", "auc")}
-    curve = [plain_data(point, "threshold", "masked", "recall") for point in masking.curve]
-    return {"judged": masking.judgements, "masked": masking.masked, **shares, "curve": curve}
-
-
 def _curves(*maskings: MaskingFigures) -> Section:
-    """What each threshold masks, and how much of what was touched it shows."""
     points = [{point.threshold: point for point in masking.curve} for masking in maskings]
     rows = [
-        (f"{threshold:.1f}", *(cell for at in points for cell in _cells(at.get(threshold))))
+        (f"{threshold:.1f}", *chain.from_iterable(_cells(at.get(threshold)) for at in points))
         for threshold in THRESHOLDS
         if any(points)
     ]
@@ -361,7 +347,11 @@ def _cells(point: ThresholdFigures | None) -> tuple[str, str]:
     return ("-", "-") if point is None else (percent(point.masked), percent(point.recall))
 
 
-def _planned(plans: SubtaskFigures) -> Iterator[str]:
+def _planned(plans: SubtaskFigures, *, known: bool) -> Iterator[str]:
+    if not plans.planned:
+        words = "Plan: the sub-tasks of these tasks are not known; look at the run where its games are."
+        yield from wrapped(words) if known else ()
+        return
     yield from wrapped(
         f"Plan: {plans.right} of {plans.planned} plans are the annotated sub-tasks ({percent(plans.accuracy)}); "
         f"the mean similarity to them is {plans.similarity:.2f}."
@@ -370,12 +360,6 @@ def _planned(plans: SubtaskFigures) -> Iterator[str]:
         yield from wrapped(f"told {shown(pair.goal, 200)}:", "  ", "    ")
         yield from wrapped(f"planned: {pair.text or 'nothing that could be read'}", "    ", "      ")
         yield from wrapped(f"annotated: {pair.annotated_text}", "    ", "      ")
-
-
-def _unknown(tracking: TrackingFigures) -> list[str]:
-    """Why nothing is said of plans, if there were any."""
-    words = "Plan: the sub-tasks of these tasks are not known; look at the run where its games are."
-    return wrapped(words) if tracking.planned else []
 
 
 def _tracked(tracking: TrackingFigures) -> str:
@@ -454,15 +438,12 @@ async def watch_all(
     pet: Pet, episodes: Sequence[FinishedEpisode], world: World, workers: int, watcher: Callable[[int, int], None]
 ) -> list[WatchedEpisode]:
     """`watch` for many episodes, ``workers`` at once, in order; ``watcher`` gets how many of all are done. Errors end all."""
-    gate = asyncio.Semaphore(workers)
-    done = 0
+    gate, done = asyncio.Semaphore(workers), count(1)
 
     async def one(episode: FinishedEpisode) -> WatchedEpisode:
-        nonlocal done
         async with gate:
             seen = await watch(pet, episode, world)
-        done += 1
-        watcher(done, len(episodes))
+        watcher(next(done), len(episodes))
         return seen
 
     return await run_workers(one(episode) for episode in episodes)

@@ -39,7 +39,7 @@ class SocraticSettings(CameraSettings):
     "plans from questions that the model asks itself",
     settings=SocraticSettings,
     prompts=__name__,
-    demonstrations=f"{__name__}.demonstrations",
+    demonstrations=f"{__name__}.agent",
     needs_household=True,
     by_camera=True,
     takes_images=True,

@@ -13,34 +13,193 @@ setting never plans again (table 1); where it is few-shot, its planner is shown 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory
-from housequest.agent.agents.socratic.roles import (
-    CAUSE,
-    DECOMPOSER,
-    PACKAGE,
-    QUESTIONER,
-    SOCRATIC_PLANNER,
-    VALIDITY,
-    dialogue_text,
-    numbered_subgoals,
-    plan_form,
-    planner_instructions,
-    revised_form,
-)
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Decision, Emitter, Grants, ParseFailure, Turn
-from housequest.agent.models.base import Message
-from housequest.agent.roles.base import Conversation, Role, ask, load_prompt
+from housequest.agent.models.base import Message, Request
+from housequest.agent.models.forms import LONGEST_THOUGHT, Choice, Either, Form, Listed, Name, Words
+from housequest.agent.roles import demonstrations as expert
+from housequest.agent.roles.base import Conversation, ReplyError, Role, ask, load_prompt
 from housequest.agent.roles.messages import additions, emit_rules, emit_thought, planning, rules_after
-from housequest.agent.roles.subgoals import TRIPLE_NAMES, Subgoal, as_triple, names_in, without_navigation
+from housequest.agent.roles.reading import thought
+from housequest.agent.roles.subgoals import (
+    TRIPLE_NAMES,
+    Subgoal,
+    as_subgoal,
+    as_triple,
+    names_in,
+    read_subgoals,
+    without_navigation,
+)
+from housequest.agent.skills.skill import as_skill
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation
 
 if TYPE_CHECKING:
     from housequest.agent.agents.socratic import SocraticSettings
+
+
+PACKAGE = "housequest.agent.agents.socratic"
+
+# The questioner (section 3.3): asks itself questions about a task and answers them.
+
+MOST_QUESTIONS = 40
+LONGEST_ANSWER = 1_000
+
+_EXACT_LINE = re.compile(r"(?P<mark>[QA])(?P<number>\d{1,2}): ?(?P<words>\S.*)")
+_LABEL = re.compile(
+    r"^[\W_\d]{0,8}(?P<mark>q|a|question|answer)\s?\d{0,3}[\s*_`]{0,4}[:.)：][\s*_`]{0,4}(?P<words>.*)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question with its answer, both the model's own."""
+
+    question: str
+    answer: str
+
+
+def dialogue_text(dialogue: Sequence[Exchange]) -> str:
+    return "\n".join(f"Q{at}: {each.question}\nA{at}: {each.answer}" for at, each in enumerate(dialogue, 1))
+
+
+def _read_dialogue(text: str) -> tuple[Exchange, ...]:
+    exact = [_EXACT_LINE.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
+    marks = [f"{line['mark']}{line['number']}" if line else "" for line in exact]
+    in_turn = marks == [f"{mark}{at}" for at in range(1, len(exact) // 2 + 1) for mark in "QA"]
+    said: list[tuple[str, str]] = []
+    if in_turn:
+        said = [(line["mark"].lower(), line["words"]) for line in exact if line]
+    else:
+        for line in text.splitlines():
+            if label := _LABEL.match(line):
+                said.append((label["mark"][0].lower(), label["words"].strip(" *_`")))
+            elif said and line.strip():
+                mark, words = said[-1]
+                said[-1] = (mark, f"{words} {line.strip()}".strip())
+    found = tuple(
+        Exchange(question[:LONGEST_ANSWER], answer[:LONGEST_ANSWER])
+        for (first, question), (second, answer) in pairwise(said)
+        if (first, second) == ("q", "a") and question and answer
+    )
+    if not found:
+        raise ReplyError('there is no question with its answer, as in "Q1: ..." and "A1: ...".')
+    if len(found) > MOST_QUESTIONS:
+        raise ReplyError(f"there are more than {MOST_QUESTIONS} questions.")
+    return found
+
+
+_EXCHANGE = Form(("Q#: ", ("question", Words(200)), "\nA#: ", ("answer", Words(300))))
+
+QUESTIONER: Role[tuple[Exchange, ...]] = Role("questioner", _read_dialogue, form=Form((("dialogue", Listed(_EXCHANGE, 12)),)))
+
+# The decomposer: chain of thought in place of questions, as in the paper's ablation (section 4.4, table 3). Its prompt is the
+# questioner's without questions, answers and things to discover.
+
+LONGEST_REASONING = 8_000
+"""Characters that the planner is shown; a reply within the default token limit is shorter."""
+
+
+def _read_reasoning(text: str) -> str:
+    if not any(character.isalpha() for character in text):
+        raise ReplyError("nothing was thought in it.")
+    return text[:LONGEST_REASONING].rstrip()
+
+
+DECOMPOSER: Role[str] = Role("decomposer", _read_reasoning)
+
+# The planner (sections 3.4 and 3.5): turns a dialogue into subgoals, and revises them.
+
+_NAMES = tuple(TRIPLE_NAMES.values())
+_EXACT_PLAN = re.compile(r"(?s)Change:(?P<words>.*?)\nPlan:\n(?:\d{1,2}\. \(\w+, [\w ]{1,60}(?:, [\w ]{1,60})?\)\s*)+")
+_CHANGE = re.compile(r"(?im)^[\W_]{0,40}change\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class SubgoalPlan:
+    """A plan, with what it changes about the one before, by the model's word; may be empty."""
+
+    change: str
+    subgoals: tuple[Subgoal, ...]
+
+
+def numbered_subgoals(plan: Sequence[Subgoal]) -> str:
+    """A plan as numbered lines, in the form that the planner shall write."""
+    return "\n".join(f"{number}. {as_triple(subgoal)}" for number, subgoal in enumerate(plan, 1))
+
+
+def planner_instructions(names: Sequence[str] = _NAMES) -> str:
+    """The planner's system message; ``names`` are the actions that are allowed."""
+    household = load_prompt(PACKAGE, "socratic")
+    return load_prompt(PACKAGE, "socratic_planner").render(
+        "system", subtask=household.render("subtask"), rules=household.render("rules"), actions=", ".join(names)
+    )
+
+
+def _read_plan(text: str) -> SubgoalPlan:
+    change = _EXACT_PLAN.fullmatch(text) or _CHANGE.search(text)
+    return SubgoalPlan(thought(change["words"]) if change else "", read_subgoals(text, _NAMES))
+
+
+def plan_form(names: Sequence[str] = _NAMES) -> Form:
+    """The form of a plan of these actions."""
+    others = Choice(tuple(name for name in names if name != TRIPLE_NAMES["put"]))
+    triple = Either(
+        (
+            Form(("(", ("action", others), ", ", ("object", Name(40)), ")")),
+            Form((f"({TRIPLE_NAMES['put']}, ", ("put", Name(40)), ", ", ("place", Name(40)), ")")),
+        )
+    )
+    return Form(("Plan:\n", ("plan", Listed(triple, 20, first=1))))
+
+
+def revised_form(names: Sequence[str] = _NAMES) -> Form:
+    """The form of a plan that is made anew, which says first what changes."""
+    return Form(("Change: ", ("change", Words(LONGEST_THOUGHT)), "\n", *plan_form(names).parts))
+
+
+SOCRATIC_PLANNER: Role[SubgoalPlan] = Role("planner", _read_plan, form=plan_form())
+
+# The advisor (section 3.5): is a failed subgoal valid, and why did it fail? The paper asks a vision-language model about an
+# image; here the same language model reads the observation's text.
+
+LONGEST_CAUSE = 500
+
+_VALID = re.compile(
+    r"(?im)^[\W_]{0,40}(?:(?:valid\b[\s*_`]{0,8}|answer)[:：][\s*_`\"']{0,40})?(?P<word>yes|no|true|false|valid|invalid)\b"
+)
+_ANYWHERE = re.compile(r"\b(?P<not>in|not )?valid\b", re.IGNORECASE)
+_CAUSE = re.compile(r"(?is)\bcause\b[\s*_`]*[:：][\s*_`]*(?P<words>.*)")
+
+
+def _read_validity(text: str) -> bool:
+    if found := _VALID.search(text):
+        return found["word"].lower() in {"yes", "true", "valid"}
+    words = {bool(each["not"]) for each in _ANYWHERE.finditer(text)}
+    if len(words) != 1:
+        raise ReplyError('the answer is neither "Valid: yes" nor "Valid: no".')
+    return words == {False}
+
+
+def _read_cause(text: str) -> str:
+    if text.startswith("Cause: ") and "\n" not in text and len(text) <= LONGEST_CAUSE:
+        return thought(text.removeprefix("Cause:"))
+    found = _CAUSE.search(text)
+    words = " ".join((found["words"] if found else text).split())
+    if not any(character.isalpha() for character in words):
+        raise ReplyError("no cause is given.")
+    return words[:LONGEST_CAUSE]
+
+
+VALIDITY: Role[bool] = Role("advisor", _read_validity, form=Form(("Valid: ", ("valid", Choice(("yes", "no"))))))
+CAUSE: Role[str] = Role("advisor", _read_cause, form=Form(("Cause: ", ("cause", Words(LONGEST_CAUSE - 100)))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,3 +334,66 @@ class Socratic(PlanFollower[SocraticMemory]):
 
 def _additions(turn: Turn, memory: SocraticMemory, *, first: bool) -> str:
     return additions(replace(turn, admissible=None), memory.shown_rules, memory.grants, first=first)
+
+
+# What an expert replies in these roles.
+
+
+def _questioner(knows: expert.Demonstrator, request: Request) -> expert.Reply:
+    """What a plan needs to know: the parts, their order, what each is about, and how it is done."""
+    del request
+    goal, parts = knows.goal, expert.left_in_words(knows)
+    answers = {
+        "Which sub-tasks does the task consist of?": expert.sentence(parts),
+        "In which order do they have to be done, and why?": f"In this order: {parts}. Each needs what the one before did.",
+        "Which object is it about, and what else is needed?": expert.sentence(_needs(knows)),
+    }
+    if goal.count > 1:
+        answers["Can both be carried at once?"] = f"No: one {goal.object} is put down before the other is taken."
+    answers["How exactly is each carried out?"] = expert.sentence("; ".join(dict.fromkeys(_ways(knows))))
+    return expert.Reply(dialogue_text([Exchange(question, answer) for question, answer in answers.items()]))
+
+
+def _decomposer(knows: expert.Demonstrator, request: Request) -> expert.Reply:
+    del request
+    parts, ways = expert.left_in_words(knows), ", then ".join(_ways(knows))
+    return expert.Reply(f"The task takes these sub-tasks: {parts}. {expert.sentence(_needs(knows))} So I {ways}.")
+
+
+def _planner(knows: expert.Demonstrator, request: Request) -> expert.Reply:
+    subgoals = map(as_subgoal, expert.with_ways(knows.left()))
+    plan = f"Plan:\n{numbered_subgoals(without_navigation(subgoals))}"
+    change = f"Change: What is left is to {expert.left_in_words(knows)}.\n" if expert.asked_before(request) else ""
+    return expert.Reply(f"{change}{plan}")
+
+
+def _advisor(knows: expert.Demonstrator, request: Request) -> expert.Reply:
+    """A subgoal is valid if it is still to be done; what failed was not found yet."""
+    question = expert.asked(request)
+    label = "the subgoal (" if "It tried the subgoal (" in question else "The subgoal ("
+    failed = expert.told(question, label).partition(")")[0]
+    still = {as_triple(as_subgoal(one))[1:-1] for one in expert.with_ways(knows.left())}
+    if "Valid: yes or no" in question:
+        return expert.Reply(f"Valid: {'yes' if failed in still else 'no'}")
+    unseen = sum(one.contents is None for one in knows.scene.belief.receptacles)
+    where = f"there are {unseen} places that were not looked into yet" if unseen else "every place was looked into"
+    why = f"it has not come to that yet, and {where}" if failed in still else "it is done already, or not part of the task"
+    return expert.Reply(f"Cause: {expert.sentence(why)}")
+
+
+def _ways(knows: expert.Demonstrator) -> list[str]:
+    return [as_skill(one).text for one in expert.with_ways(knows.goal.steps())]
+
+
+def _needs(knows: expert.Demonstrator) -> str:
+    needed = (one.place or one.object for one in expert.with_ways(knows.goal.steps()) if one.action in {"go", "use"})
+    places = " and the ".join(map(str, dict.fromkeys(needed)))
+    return f"it is about the {knows.goal.object}; besides that it takes the {places}"
+
+
+ROLES = (
+    expert.DemonstratedRole(PACKAGE, "socratic_questioner", _questioner),
+    expert.DemonstratedRole(PACKAGE, "socratic_decomposer", _decomposer),
+    expert.DemonstratedRole(PACKAGE, "socratic_planner", _planner),
+    expert.DemonstratedRole(PACKAGE, "socratic_advisor", _advisor),
+)

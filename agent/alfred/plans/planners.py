@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import ConfigDict
 
 from housequest.agent.agents.lota.selector import BETWEEN, DONE, VERBS, fixed_skills
-from housequest.agent.agents.socratic.roles import DECOMPOSER, QUESTIONER, dialogue_text
-from housequest.agent.agents.socratic.roles import PACKAGE as SOCRATIC
+from housequest.agent.agents.socratic.agent import DECOMPOSER, QUESTIONER, dialogue_text
+from housequest.agent.agents.socratic.agent import PACKAGE as SOCRATIC
 from housequest.agent.episodes import events
 from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.embeddings import Embedder, EmbeddingIndex

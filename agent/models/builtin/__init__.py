@@ -30,7 +30,7 @@ class BuiltinProvider(ModelProvider):
 
     def digest(self, rest: str) -> str:
         from housequest.agent.models.builtin.network import SHIPPED
-        from housequest.agent.networks.file import digest
+        from housequest.agent.networks import digest
 
         return digest(given_path(rest) if rest else SHIPPED)
 

@@ -24,7 +24,7 @@ import numpy as np
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, Timing, TokenChoice, Usage
 from housequest.agent.models.builtin.network import BLOCK, SHIPPED, BuiltinFile, Cache, Reading, read_builtin
 from housequest.agent.models.text import shared_prefix, stop_at
-from housequest.agent.networks.layers import Floats, use_one_thread
+from housequest.agent.networks import Floats, use_one_thread
 from housequest.agent.roles.brief import is_brief_prompt
 from housequest.worlds.errors import ModelError, Unsupported
 

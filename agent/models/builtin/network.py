@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from housequest.agent.networks.file import WeightsFormat
-from housequest.agent.networks.layers import Floats, layer_sizes, normed, silu
+from housequest.agent.models.builtin.vocabulary import Vocabulary
+from housequest.agent.networks import Floats, WeightsFormat, layer_sizes, normed, silu
 
 BLOCK = 32
 """Tokens of a sequence, from a multiple of it on, that look back together; a cache is shared by whole blocks."""

@@ -1,4 +1,7 @@
-"""The games to learn from, played by agents whose model is the expert. Never one of ``valid_seen`` or ``valid_unseen``."""
+"""Games played by agents whose model is the expert: to learn from, and as examples of what roles are asked and reply.
+
+Never one of ``valid_seen`` or ``valid_unseen``, and examples are from made-up houses where nothing is evaluated.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,28 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from random import Random
+from threading import Lock
 
 from housequest.agent.agents.registry import make_agent, resolve_settings
+from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
+from housequest.agent.episodes.record import whole_prompts
 from housequest.agent.evaluation.runs.batch import rare_collections
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.evaluation.runs.spec import installed_version
+from housequest.agent.models.base import Capabilities
 from housequest.agent.processes import Pool, in_processes
-from housequest.agent.training.export.conversations import Conversation, ExportedEpisode, PlayedStep, joined
-from housequest.agent.training.lora.knowing import Knowing, watched
-from housequest.agent.training.lora.teacher import MOST_STEPS, Teacher, check_taught
-from housequest.agent.training.lora.worked import worked_examples
+from housequest.agent.roles.base import Exchange
+from housequest.agent.training.export import Conversation, ExportedEpisode, PlayedStep, joined
+from housequest.agent.training.lora.teacher import MOST_STEPS, Knowing, Teacher, can_teach, check_taught, watched
 from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM
 from housequest.worlds.alfworld.games import EXAMPLE, GENERATED, TRAJECTORY_FILE, sentences_of
-from housequest.worlds.alfworld.text import read_goal
+from housequest.worlds.alfworld.text import HOUSEHOLD, read_goal
 from housequest.worlds.alfworld.world import AlfworldWorld
-from housequest.worlds.base import Task
+from housequest.worlds.base import Task, World
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.household.goals import Goal
 from housequest.worlds.options import Scalar
@@ -69,10 +75,6 @@ class Lessons:
             resolve_settings(agent, self.settings or {})
 
 
-_Played = ExportedEpisode | str
-"""An episode, or why there is none."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Play:
     """What every game is played with; ``sources`` are those of its splits, which another machine has to have as well."""
@@ -87,15 +89,14 @@ def demonstrated(
     lessons: Lessons,
     data: Path | None = None,
     played: Callable[[int, int], None] | None = None,
-    *,
     workers: int = 1,
     cluster: Pool | None = None,
     left_out: Counter[str] | None = None,
 ) -> Iterator[Conversation]:
     """The conversations of all games that the expert wins through the agents; ``played`` hears how many of how many are over.
 
-    ``left_out`` counts the other games, by why, as these are played. So many ``workers`` play at once, each a process, or those
-    of a ``cluster``; they are the same whoever plays. Raises ``ConfigurationError``.
+    ``left_out`` counts the other games, by why, as these are played. ``workers`` processes play at once, or those of a
+    ``cluster``; the conversations are the same whoever plays. Raises ``ConfigurationError``.
     """
     lessons.check()
     tasks = AlfworldWorld(data=data).tasks("train") if lessons.games else ()
@@ -189,8 +190,6 @@ def _sources(world: AlfworldWorld, splits: Iterable[str]) -> dict[str, str]:
 
 
 class _Player:
-    """Plays the games of an item by each agent."""
-
     def __init__(self, play: _Play) -> None:
         self._play, self._world = play, AlfworldWorld(data=play.data)
         if _sources(self._world, play.sources) != play.sources:
@@ -202,7 +201,7 @@ class _Player:
         self._held.enter_context(rare_collections())
         self._runner = self._held.enter_context(asyncio.Runner())
 
-    def __call__(self, item: str) -> list[_Played]:
+    def __call__(self, item: str) -> list[ExportedEpisode | str]:
         # A run of the runner's own sets up the handling of Ctrl-C each time.
         run = self._runner.get_loop().run_until_complete
         task = self._world.task(item)
@@ -221,11 +220,10 @@ class _Player:
                 yield replace(task, goal=sentence, wording=f"human:{annotator}")
 
     def close(self) -> None:
-        """Close the event loop."""
         self._held.close()
 
 
-async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play: _Play) -> _Played:
+async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play: _Play) -> ExportedEpisode | str:
     """What ``agent`` was asked and answered, or why that teaches nothing. Raises ``ConfigurationError``."""
     lessons = play.lessons
     drawn = f"{lessons.seed} {agent} {task.id} {task.wording}"
@@ -242,3 +240,66 @@ async def _taught(world: AlfworldWorld, task: Task, goal: Goal, agent: str, play
     steps = tuple(PlayedStep(one.command, one.observation.text) for one in env.played)
     conversations = tuple(joined(task.reference, agent, teacher.calls))
     return ExportedEpisode(world.name, task.reference, agent, teacher.name, True, env.opening.text, steps, conversations)
+
+
+# Examples of what an agent's roles are asked and reply.
+
+HOUSES = range(EVALUATION_SEEDS - 1, EVALUATION_SEEDS - 9, -1)
+"""Houses whose games are shown, in this order: nobody is evaluated in them, and training comes to them last."""
+MOST_EXCHANGES = 6
+"""Exchanges that a role is shown."""
+MOST_CHARACTERS = 4_000
+"""Characters that they have together, some thousand tokens; the first one is shown in any case."""
+
+_SETTINGS: Mapping[str, Scalar] = {"form": "free", "examples": "made-up", "choose": "bm25", "scores": "answer"}
+"""What the expert plays with, whatever the agent's settings: nothing that asks another model, or reads what it gives."""
+_LOCK = Lock()
+
+
+def worked_examples(agent: str, world: World, settings: Mapping[str, Scalar], role: str) -> Sequence[Exchange]:
+    """The first exchanges of ``role`` in a game that the expert wins as ``agent``; none where it cannot play as that.
+
+    It plays text games of households that read as ALFWorld's do. Equal arguments have equal examples.
+    """
+    if world.household is not HOUSEHOLD or world.skills or world.pictured or not can_teach(agent):
+        return ()
+    taken = {name: _SETTINGS.get(name, value) for name, value in settings.items()}
+    # However many episodes ask at once, one game is played.
+    with _LOCK:
+        return _exchanges_won(agent, tuple(sorted(taken.items()))).get(role, ())
+
+
+@lru_cache(maxsize=16)
+def _exchanges_won(agent: str, settings: tuple[tuple[str, Scalar], ...]) -> Mapping[str, Sequence[Exchange]]:
+    """The exchanges of each role in the first of `HOUSES` whose game is won without an unreadable reply."""
+    world = AlfworldWorld()
+    config = EpisodeConfig(world.engine, max_turns=MOST_STEPS)
+    for seed in HOUSES:
+        task = world.task(f"{GENERATED}:{seed}")
+        if (goal := read_goal(task.goal)) is None:
+            continue
+        heard: list[Event | CallTiming] = []
+        env = watched(config.open(world, task))
+        try:
+            teacher = Teacher(agent, Knowing(world, env, goal, Random(seed), missteps=0.0), Capabilities(deterministic=True))
+            player = make_agent(agent, world=world, model=teacher, settings=dict(settings))
+            ended = asyncio.run(run_episode(env, player, config, heard.append))
+        finally:
+            env.close()
+        recorded = [event for event in heard if isinstance(event, Event)]
+        if ended.outcome == "won" and not any(isinstance(event.body, ParseFailed) for event in recorded):
+            return _exchanges(recorded)
+    return {}
+
+
+def _exchanges(recorded: Sequence[Event]) -> Mapping[str, Sequence[Exchange]]:
+    """What each role was asked and replied, as far as it is shown; what it was asked before stands in its message once."""
+    prompts, found = whole_prompts(recorded), dict[str, list[Exchange]]()
+    for event in recorded:
+        if isinstance(call := event.body, ModelCall):
+            shown = found.setdefault(call.role, [])
+            exchange = (prompts[event.id][-1].text, call.reply)
+            long = sum(len(asked) + len(replied) for asked, replied in (*shown, exchange)) > MOST_CHARACTERS
+            if len(shown) < MOST_EXCHANGES and not (shown and long) and exchange not in shown:
+                shown.append(exchange)
+    return found

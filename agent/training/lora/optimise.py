@@ -1,7 +1,7 @@
 # pyright: basic, reportMissingImports=false
 """Trains an adapter with peft: only the low-rank matrices, only on what is to be learned of each conversation.
 
-Imports torch and peft.
+It is written for peft, and as a GGUF file for llama.cpp. Imports torch, peft and gguf.
 """
 
 from __future__ import annotations
@@ -9,12 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import gguf
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn import functional
 
 from housequest.agent.models.processors import processors
@@ -23,6 +27,65 @@ from housequest.agent.training.loop import Run, risen
 from housequest.agent.training.lora.recipe import RECORD, Recipe
 from housequest.agent.training.lora.tokens import Sample
 from housequest.worlds.errors import ConfigurationError
+
+_SAME = ("llama", "smollm3", "granite", "qwen2", "qwen3", "gemma", "gemma2", "phi3")
+_ARCHITECTURES = {**{name: name.upper() for name in _SAME}, "mistral": "LLAMA", "gemma3_text": "GEMMA3"}
+"""llama.cpp's names of the architectures, by transformers'."""
+_REORDERED = {"llama", "mistral", "smollm3", "granite"}
+"""Those whose queries and keys have their rows in another order in llama.cpp: its rotation takes neighbours where that of
+transformers takes halves, so the second matrix is written in that order.
+"""
+
+
+class UnknownArchitecture(ConfigurationError):
+    """llama.cpp's names of a model's layers are not known here."""
+
+
+def check_architecture(config: Any) -> None:
+    """Raise ``UnknownArchitecture`` where the layers of a model with this ``config`` are not known in llama.cpp's words."""
+    if config.model_type not in _ARCHITECTURES:
+        raise UnknownArchitecture(
+            f"How llama.cpp names the layers of {config.model_type} is not known here, so there is no adapter.gguf. peft and "
+            "vLLM take such a folder; or merge the adapter with peft, and convert the whole model with llama.cpp."
+        )
+
+
+def write_adapter(state: Mapping[str, Any], config: Any, alpha: float, file: Path) -> str:
+    """Write the matrices ``state`` of peft for a model of this ``config`` of transformers; the file's SHA-256.
+
+    Raises ``UnknownArchitecture`` where the layers are not known in llama.cpp's words.
+    """
+    check_architecture(config)
+    architecture = gguf.MODEL_ARCH[_ARCHITECTURES[config.model_type]]
+    names = gguf.get_tensor_name_map(architecture, config.num_hidden_layers)
+    part = file.with_suffix(".part")
+    writer = gguf.GGUFWriter(part, gguf.MODEL_ARCH_NAMES[architecture])
+    writer.add_type(gguf.GGUFType.ADAPTER)
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", alpha)
+    heads = {"q_proj": config.num_attention_heads, "k_proj": getattr(config, "num_key_value_heads", 0)}
+    for key, value in sorted(state.items()):
+        layer, _, rest = key.removeprefix("base_model.model.").rpartition(".lora_")
+        name = names.get_name(layer)
+        if name is None:
+            raise UnknownArchitecture(
+                f"llama.cpp has no layer for {layer}, so there is no adapter.gguf; vLLM takes the folder."
+            )
+        matrix: NDArray[np.float32] = value.detach().float().cpu().numpy()
+        which = "a" if rest.startswith("A") else "b"
+        count = heads.get(layer.rpartition(".")[2])
+        if which == "b" and config.model_type in _REORDERED and count:
+            # The rows of each head, its halves taken in turn.
+            rows, columns = matrix.shape
+            matrix = matrix.reshape(count, 2, rows // count // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+        writer.add_tensor(f"{name}.weight.lora_{which}", np.ascontiguousarray(matrix))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    part.replace(file)
+    return sha256(file.read_bytes()).hexdigest()
+
 
 peft: Any = import_module("peft")
 
@@ -44,7 +107,6 @@ class Machine:
 
     @property
     def dtype(self) -> torch.dtype:
-        """The type of the weights that are not trained."""
         return torch.bfloat16 if self.bfloat16 else torch.float32
 
 
@@ -87,12 +149,10 @@ class Progress:
 
     @property
     def left(self) -> float:
-        """Seconds that are left."""
         return self.seconds / self.step * (self.steps - self.step)
 
 
 def steps_of(samples: int, recipe: Recipe) -> int:
-    """The steps that all epochs take."""
     return recipe.epochs * math.ceil(samples / recipe.batch)
 
 

@@ -16,11 +16,9 @@ from housequest.agent.episodes.moments import digest
 from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.processes import Pool
 from housequest.agent.roles.brief import is_brief_prompt
-from housequest.agent.training.export.conversations import Conversation, load, save
-from housequest.agent.training.export.recorded import RecordedEpisodes
-from housequest.agent.training.lora.base_model import BaseModel
+from housequest.agent.training.export import Conversation, RecordedEpisodes, load, save
 from housequest.agent.training.lora.games import Lessons, demonstrated, of_houses
-from housequest.agent.training.lora.recipe import ADAPTER, CARD, CONVERSATIONS, RECORD, AdapterFolder, Recipe
+from housequest.agent.training.lora.recipe import ADAPTER, CARD, CONVERSATIONS, RECORD, AdapterFolder, BaseModel, Recipe
 from housequest.worlds.errors import ConfigurationError, KnowledgeError, shown
 
 _PACKAGES = ("housequest", "torch", "transformers", "peft", "gguf")
@@ -79,8 +77,6 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An adapter that is to be made in a ``folder``."""
-
     training: Training
     folder: AdapterFolder
 
@@ -105,7 +101,11 @@ def prepare_all(planned: Sequence[Planned], listener: Listener) -> list[list[Con
 
     @cache
     def played() -> list[Conversation]:
-        return list(_played(planned[-1].training, listener))
+        most, left_out = planned[-1].training, Counter[str]()
+        found = list(demonstrated(most.lessons, most.data, listener.played, most.workers, most.cluster, left_out))
+        for why, games in left_out.most_common():
+            listener.say(f"{games:,} game{'s' * (games != 1)} {why}: left out")
+        return found
 
     return [_prepared(each, listener, lambda each=each: of_houses(played(), each.training.lessons.houses)) for each in planned]
 
@@ -134,15 +134,6 @@ def _prepared(planned: Planned, listener: Listener, play: Callable[[], Iterable[
         before = {}
     folder.record(before | wanted | {"conversations": learned})
     return conversations
-
-
-def _played(training: Training, listener: Listener) -> Iterator[Conversation]:
-    """The conversations of the games, which are played now; the listener is told which games teach nothing."""
-    left_out, workers, cluster = Counter[str](), training.workers, training.cluster
-    lessons, data = training.lessons, training.data
-    yield from demonstrated(lessons, data, listener.played, workers=workers, cluster=cluster, left_out=left_out)
-    for why, games in left_out.most_common():
-        listener.say(f"{games:,} game{'s' * (games != 1)} {why}: left out")
 
 
 def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversation]:
@@ -194,7 +185,12 @@ def train_all(
     base = planned[-1].training.base
     tokenizer = base.tokenizer()
     if not all(_whole(each.folder) for each in planned):
-        _check_network(base, where, listener)
+        # Loaded once, since only its weights show whether they are whole.
+        config = base.network(where.dtype).config
+        try:
+            optimise.check_architecture(config)
+        except optimise.UnknownArchitecture as error:
+            listener.say(str(error))
     lessons = planned[-1].training.lessons
     if lessons.houses or lessons.games:
         for conversation in demonstrated(replace(lessons, houses=1, games=0, people=False)):
@@ -211,22 +207,8 @@ def train_all(
 
 
 def _whole(folder: AdapterFolder) -> bool:
-    """Whether its adapter is made already."""
     made: dict[str, Any] = folder.recipe().get("adapter", {})
     return bool(made) and (folder.path / made.get("file", CARD)).exists()
-
-
-def _check_network(base: BaseModel, where: Any, listener: Listener) -> None:
-    """Load the network once, since only its weights show whether they are whole, and say if there will be no GGUF file.
-
-    Raises ``ConfigurationError``.
-    """
-    from housequest.agent.training.lora.adapter import UnknownArchitecture, check_architecture
-
-    try:
-        check_architecture(base.network(where.dtype).config)
-    except UnknownArchitecture as error:
-        listener.say(str(error))
 
 
 def _trained(
@@ -259,7 +241,11 @@ def _trained(
     made: dict[str, Any] = {"steps": end["step"], "loss": end["loss"], "seconds": end["seconds"], "on": optimise.about(where)}
     versions = {package: installed_version(package) or "not installed" for package in _PACKAGES}
     made |= {"tokens": tokens, "learned": learned, "versions": versions}
-    made |= _gguf(adapted, training.recipe, folder.path / ADAPTER, listener)
+    try:
+        state, file = optimise.peft.get_peft_model_state_dict(adapted), folder.path / ADAPTER
+        made |= {"file": file.name, "sha256": optimise.write_adapter(state, adapted.config, training.recipe.alpha, file)}
+    except optimise.UnknownArchitecture as error:
+        listener.say(str(error))
     folder.record(folder.recipe() | {"adapter": made})
     # peft writes a card of its own, which says nothing of what was learned.
     (folder.path / CARD).write_text(card(training, made), "utf-8")
@@ -283,19 +269,6 @@ def card(training: Training, made: Mapping[str, Any]) -> str:
 LoRA of rank {recipe.rank}, {made["steps"]:,} steps, {made["tokens"]:,} tokens of which {made["learned"]:,} were learned, loss
 {made["loss"]} nats a token. Trained by `housequest train`; recipe.json has the whole recipe, with digests and versions.
 """
-
-
-def _gguf(adapted: Any, recipe: Recipe, file: Path, listener: Listener) -> dict[str, str]:
-    """Write llama.cpp's file, or say why there is none."""
-    from housequest.agent.training.lora.adapter import UnknownArchitecture, write_adapter
-    from housequest.agent.training.lora.optimise import peft
-
-    try:
-        digest = write_adapter(peft.get_peft_model_state_dict(adapted), adapted.config, recipe.alpha, file)
-    except UnknownArchitecture as error:
-        listener.say(str(error))
-        return {}
-    return {"file": file.name, "sha256": digest}
 
 
 def _digest(file: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from housequest.agent.models.base import Message
 from housequest.agent.roles.base import plain_text
-from housequest.agent.training.export.conversations import Conversation
+from housequest.agent.training.export import Conversation
 from housequest.worlds.errors import ConfigurationError
 
 

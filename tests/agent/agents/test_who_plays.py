@@ -55,7 +55,7 @@ ACTING: dict[str, dict[str, Any]] = {
 @needs("action-attention", "pet")
 @pytest.mark.parametrize("agent", ACTING)
 def test_a_network_of_the_same_name_is_another_run(tmp_path: Path, agent: str) -> None:
-    from housequest.agent.agents.action_attention.file import SHIPPED
+    from housequest.agent.agents.action_attention.network import SHIPPED
 
     flags = {"split": "example", "grant": ("admissible",), **ACTING[agent]}
     content = SHIPPED.read_bytes()

@@ -9,7 +9,7 @@ from housequest.agent.config import configure
 from housequest.agent.episodes.moments import recorded_moments
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.spec import make_run_spec
-from housequest.agent.explorer.chunks import EpisodeSteps, PlayedStep, chunks, read_steps
+from housequest.agent.explorer.distiller import EpisodeSteps, PlayedStep, chunks, read_steps
 
 
 def house(number: int, steps: int) -> EpisodeSteps:

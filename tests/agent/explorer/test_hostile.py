@@ -14,10 +14,9 @@ from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import BudgetTracker
 from housequest.agent.explorer.explore import ExploreTarget, explore
-from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
-from housequest.agent.explorer.report import ExplorationReport
+from housequest.agent.explorer.plan import ExplorationReport, ExploreOptions, plan_exploration
 from housequest.knowledge.rulebook import read_book
-from housequest.tui.explorer.explore import report_lines
+from housequest.tui.explorer import report_lines
 from tests.backends.server import Server, saying, serve, status
 from tests.backends.teacher import GOOD, LESSON, Teacher, rule
 

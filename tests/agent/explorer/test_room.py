@@ -15,8 +15,7 @@ from housequest.agent.config import configure
 from housequest.agent.evaluation.runs.batch import RunOptions
 from housequest.agent.evaluation.runs.budget import BudgetTracker
 from housequest.agent.explorer.explore import LEAST_REPLY, ExploreTarget, explore
-from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
-from housequest.agent.explorer.report import ExplorationReport
+from housequest.agent.explorer.plan import ExplorationReport, ExploreOptions, plan_exploration
 from housequest.agent.models.llama import installed
 from tests.agent.models.tiny import write_tiny
 from tests.backends.server import Behaviour, Policy, Recorded, Server, completion, saying, serve

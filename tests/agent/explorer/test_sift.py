@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from housequest.agent.explorer.distiller import CandidateRule
-from housequest.agent.explorer.filtering import FilterResult, filter_rules, normalized, similar_pairs
-from housequest.agent.explorer.judges import ArbiterVerdict, PairLabel
+from housequest.agent.explorer.filtering import ArbiterVerdict, FilterResult, PairLabel, filter_rules, normalized, similar_pairs
 from housequest.knowledge.checks import exclude, parse_check
 from housequest.knowledge.judging import Moment
 from housequest.knowledge.rules import Evidence, Origin, Rule

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.models.builtin import network as builtin
-from housequest.agent.networks.file import WeightsFormat, digest
+from housequest.agent.networks import WeightsFormat, digest
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.models.builtin import tiny
 from tests.parts import installed, needs
@@ -49,7 +49,7 @@ def kinds() -> Iterator[Kind]:
     """The format of the model that ships, and that of Action Attention where it is in this tree."""
     yield Kind(builtin.FORMAT, builtin.SHIPPED, CARDS / "builtin.md", tiny.SHAPE, "no built-in model")
     if installed("action-attention"):
-        from housequest.agent.agents.action_attention import file as attention
+        from housequest.agent.agents.action_attention import network as attention
         from housequest.agent.agents.action_attention.network import Shape
 
         shape = Shape(embedded=8, width=8, layers=2, heads=2, hidden=6)

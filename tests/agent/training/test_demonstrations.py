@@ -27,8 +27,8 @@ from housequest.agent.training.corpus import (  # noqa: E402
     word_pieces,
 )
 from housequest.agent.training.demonstrations import TrainingSample, wrong_goal  # noqa: E402
-from housequest.agent.training.goal_wordings import goal_wording, plural  # noqa: E402
-from housequest.agent.training.held_out import GOALS, HINTS, LEARNER_HINTS  # noqa: E402
+from housequest.agent.training.evaluate import GOALS, HINTS, LEARNER_HINTS  # noqa: E402
+from housequest.agent.training.wordings import goal_wording, plural  # noqa: E402
 from housequest.knowledge.examples import EVALUATION_SEEDS  # noqa: E402
 from housequest.worlds.alfworld.text import begin  # noqa: E402
 from housequest.worlds.base import Observation  # noqa: E402

@@ -11,6 +11,7 @@ import pytest
 
 from housequest.agent.models.builtin.model import load_builtin
 from housequest.agent.training.evaluate import (
+    HABITS,
     TOLD,
     GameResult,
     evaluate_model,
@@ -19,7 +20,6 @@ from housequest.agent.training.evaluate import (
     lines,
     summary,
 )
-from housequest.agent.training.held_out import HABITS
 from housequest.worlds.alfworld.houses.house import GeneratedTasks
 
 GAME = GameResult("t:1", "light", "won", 8, 1, 0, 9, (), "goal")

@@ -16,8 +16,7 @@ from housequest.agent.models.builtin.network import (  # noqa: E402
     read_builtin,
 )
 from housequest.agent.training.corpus import composition, encoded, made_up_games, reasoner_samples  # noqa: E402
-from housequest.agent.training.network import TorchNetwork  # noqa: E402
-from housequest.agent.training.optimise import Recipe, export_network, train  # noqa: E402
+from housequest.agent.training.optimise import Recipe, TorchNetwork, export_network, train  # noqa: E402
 from tests.agent.models.builtin.tiny import vocabulary  # noqa: E402
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from housequest.agent.agents.action_attention.file import SHIPPED
+from housequest.agent.agents.action_attention.network import SHIPPED
 from housequest.agent.agents.action_attention.training.evaluate import ARMS, SETS, evaluate
 from housequest.agent.agents.action_attention.training.plays import make_words, save_plays
 from housequest.agent.models.embeddings import make_embedder

@@ -12,9 +12,8 @@ from statistics import fmean
 from typing import Any
 
 from housequest.agent.agents.action_attention import ActionAttentionSettings
-from housequest.agent.agents.action_attention.agent import ActionAttention
-from housequest.agent.agents.action_attention.modules import finished, relevance, subgoals
-from housequest.agent.agents.action_attention.policy import load_policy
+from housequest.agent.agents.action_attention.agent import ActionAttention, finished, relevance, subgoals
+from housequest.agent.agents.action_attention.network import load_policy
 from housequest.agent.training.evaluate import game_sets
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.alfworld.world import AlfworldWorld

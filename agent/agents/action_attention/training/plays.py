@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,8 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from housequest.agent.agents.action_attention.embedding import PROBE, scaled
-from housequest.agent.agents.action_attention.words import Token, Words
+from housequest.agent.agents.action_attention.network import PROBE, Token, Words, scaled
 from housequest.agent.models.embeddings import Embedder, model_alone
 from housequest.agent.roles.messages import opening_text
 from housequest.agent.training.corpus import Arrays, TrainingGame
@@ -43,24 +43,9 @@ Ints = NDArray[np.int32]
 Halves = NDArray[np.float16]
 _EMBEDDER = "embedder.json"
 
-_SAID = {
-    "take": (
-        "take a {o}", "pick up the {o}", "pick up a {o}", "find a {o}", "grab the {o}", "get a {o}", "find and take a {o}",
-        "take the {o}", "take another {o}", "find another {o}",
-    ),
-    "clean": ("clean the {o}", "wash the {o}", "rinse the {o}", "clean the {o} with the sinkbasin", "wash the {o} in the sink"),
-    "heat": ("heat the {o}", "warm the {o}", "microwave the {o}", "heat the {o} with the microwave", "cook the {o}"),
-    "cool": ("cool the {o}", "chill the {o}", "cool the {o} with the fridge", "chill the {o} in the fridge"),
-    "put": (
-        "put the {o} in or on the {r}", "put the {o} in the {r}", "put the {o} on the {r}", "place the {o} in the {r}",
-        "place the {o} on the {r}", "place the {o} in or on the {r}", "put {o} in {r}", "return the {o} to the {r}",
-    ),
-    "turn": (
-        "turn on the {r}", "use the {r}", "switch on the {r}", "find a {r} and use it", "look at the {o} under the {r}",
-        "examine the {o} with the {r}", "turn on a {r}",
-    ),
-}  # fmt: skip
-"""Other words for a sub-task, since a planner may choose its own."""
+_WORDS = tomllib.loads(Path(__file__).with_name("plays.toml").read_text("utf-8"))
+_SAID: dict[str, list[str]] = _WORDS["said"]
+"""Other words for a sub-task, by its verb."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +176,7 @@ def make_words(sentences: Iterable[str]) -> Words:
     counts = load_counts()
     receptacles = sorted({kind for room in counts.rooms.values() for kind in room.receptacles})
     said = " ".join(chain.from_iterable(_SAID.values())).format(o="", r="")
-    return Words([*receptacles, *counts.objects(), *_TEXTS.split(), *said.split(), *people])
-
-
-_TEXTS = (
-    "a an the you are in on it and see nothing of middle room looking quickly around welcome to arrive at is open closed cold "
-    "hot cool clean pick up from move heat using turn off happens carrying facing next put take go close use with examine "
-    "inventory "
-    "look help some two find them under there this s not nothing special about dont anything special unexpected"
-)
+    return Words([*receptacles, *counts.objects(), *_WORDS["texts"].split(), *said.split(), *people])
 
 
 def save_plays(
@@ -239,7 +216,6 @@ def save_plays(
 
 
 def load_words(folder: Path) -> Words:
-    """The vocabulary of a folder of plays."""
     return Words(json.loads((folder / "words.json").read_text("utf-8")))
 
 

@@ -14,13 +14,20 @@ import numpy as np
 import pytest
 
 from housequest.agent.agents.action_attention import ActionAttentionSettings
-from housequest.agent.agents.action_attention.agent import ActionAttention
-from housequest.agent.agents.action_attention.embedding import WordEmbedding, embedding_sizes
-from housequest.agent.agents.action_attention.file import SHIPPED, read_weights
-from housequest.agent.agents.action_attention.modules import finished, relevance, subgoals
-from housequest.agent.agents.action_attention.network import Network, Shape
-from housequest.agent.agents.action_attention.policy import Policy, load_policy
-from housequest.agent.agents.action_attention.words import BEGINNING, UNKNOWN, Words
+from housequest.agent.agents.action_attention.agent import ActionAttention, finished, relevance, subgoals
+from housequest.agent.agents.action_attention.network import (
+    BEGINNING,
+    SHIPPED,
+    UNKNOWN,
+    Network,
+    Policy,
+    Shape,
+    WordEmbedding,
+    Words,
+    embedding_sizes,
+    load_policy,
+    read_weights,
+)
 from housequest.agent.agents.checking import check_agent
 from housequest.agent.agents.pet.roles import bare
 from housequest.agent.agents.registry import make_agent
@@ -29,7 +36,7 @@ from housequest.agent.config import configure
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.networks.layers import Floats
+from housequest.agent.networks import Floats
 from housequest.agent.setup import set_up
 from housequest.knowledge.examples import subtask_words
 from housequest.worlds.base import Env, Observation, Task, World

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.agents.lota.readings import goes_round
-from housequest.agent.agents.lota.selector import DONE, said
+from housequest.agent.agents.lota.selector import DONE, goes_round, said
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.base import Agent
 from housequest.agent.episodes import events
@@ -22,7 +21,7 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Proceed, Unattended
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
-from housequest.agent.training.export.recorded import exported
+from housequest.agent.training.export import exported
 from housequest.knowledge.choosing import RuleBudget
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import World

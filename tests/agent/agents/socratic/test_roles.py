@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from housequest.agent.agents.socratic.roles import (
+from housequest.agent.agents.socratic.agent import (
     CAUSE,
     DECOMPOSER,
     LONGEST_REASONING,
@@ -19,8 +19,8 @@ from housequest.agent.agents.socratic.roles import (
     SubgoalPlan,
     revised_form,
 )
-from housequest.agent.agents.socratic.roles import dialogue_text as as_dialogue
-from housequest.agent.agents.socratic.roles import numbered_subgoals as as_lines
+from housequest.agent.agents.socratic.agent import dialogue_text as as_dialogue
+from housequest.agent.agents.socratic.agent import numbered_subgoals as as_lines
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Role
 from housequest.agent.roles.subgoals import Subgoal, plan_example, without_navigation
 from housequest.knowledge.examples import shipped

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.builtin.model import BuiltinModel, load_builtin
 from housequest.agent.models.builtin.network import SHIPPED, Cache, Network, Reading, read_builtin
-from housequest.agent.networks.layers import Floats
+from housequest.agent.networks import Floats
 from housequest.worlds.errors import ModelError, Unsupported
 from tests.agent.models.builtin.tiny import SHAPE, vocabulary, weights, write_tiny
 

@@ -19,7 +19,7 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E
 from housequest.agent.models.base import Message, Model  # noqa: E402
 from housequest.agent.models.llama import installed  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402
-from housequest.agent.training.lora.worked import worked_examples  # noqa: E402
+from housequest.agent.training.lora.games import worked_examples  # noqa: E402
 from housequest.worlds.alfworld.text import HOUSEHOLD  # noqa: E402
 from housequest.worlds.registry import make_world  # noqa: E402
 from tests.backends.llama_server import serving  # noqa: E402

@@ -17,9 +17,7 @@ from housequest.agent.episodes.overseer import Again, Another, Proceed, Replace
 from housequest.agent.episodes.record import EpisodeRecorder, whole_prompts
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
-from housequest.agent.training.export.conversations import Call, ExportedEpisode, PlayedStep, joined
-from housequest.agent.training.export.formats import FORMATS
-from housequest.agent.training.export.recorded import RecordedEpisodes, exported
+from housequest.agent.training.export import FORMATS, Call, ExportedEpisode, PlayedStep, RecordedEpisodes, exported, joined
 from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.tui.cli import main

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.training.export.formats import FORMATS
-from housequest.agent.training.export.recorded import RecordedEpisodes
+from housequest.agent.training.export import FORMATS, RecordedEpisodes
 from housequest.worlds.registry import make_world
 from tests.agent.playing import CHATTING, play
 from tests.backends.completing import Completing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from housequest.agent.training.export.conversations import Conversation
+from housequest.agent.training.export import Conversation
 from housequest.agent.training.lora.recipe import AdapterFolder
 from housequest.agent.training.lora.run import Listener, Planned, Training, prepare_all, train_all
 

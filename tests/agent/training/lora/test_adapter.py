@@ -23,12 +23,10 @@ from housequest.agent.models.base import Message, Request  # noqa: E402
 from housequest.agent.models.llama import LlamaOptions, read_llama_name  # noqa: E402
 from housequest.agent.models.llama.library import Library  # noqa: E402
 from housequest.agent.models.llama.model import LlamaModel  # noqa: E402
-from housequest.agent.training.export.conversations import Conversation  # noqa: E402
-from housequest.agent.training.lora.adapter import write_adapter  # noqa: E402
-from housequest.agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
+from housequest.agent.training.export import Conversation  # noqa: E402
 from housequest.agent.training.lora.games import Lessons  # noqa: E402
-from housequest.agent.training.lora.optimise import Machine, Progress, train  # noqa: E402
-from housequest.agent.training.lora.recipe import AdapterFolder, Recipe  # noqa: E402
+from housequest.agent.training.lora.optimise import Machine, Progress, train, write_adapter  # noqa: E402
+from housequest.agent.training.lora.recipe import AdapterFolder, BaseModel, Recipe, base_model  # noqa: E402
 from housequest.agent.training.lora.run import Listener, Training, of_sizes, train_all  # noqa: E402
 from housequest.agent.training.lora.tokens import Sample, encode, encoded  # noqa: E402
 from housequest.tui.cli import main  # noqa: E402

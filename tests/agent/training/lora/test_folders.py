@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.training.export.conversations import load
-from housequest.agent.training.lora.base_model import BaseModel, base_model
+from housequest.agent.training.export import load
 from housequest.agent.training.lora.games import Lessons
-from housequest.agent.training.lora.recipe import AdapterFolder, Recipe
+from housequest.agent.training.lora.recipe import AdapterFolder, BaseModel, Recipe, base_model
 from housequest.agent.training.lora.run import Listener, Training, folder_name, of_sizes, prepare_all
 from housequest.tui.cli import main
 from housequest.worlds.errors import ConfigurationError

@@ -26,10 +26,9 @@ from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E
 from housequest.agent.models.llama import LlamaOptions, installed  # noqa: E402
 from housequest.agent.models.llama.library import Library  # noqa: E402
 from housequest.agent.models.registry import make_model  # noqa: E402
-from housequest.agent.training.lora.adapter import write_adapter  # noqa: E402
-from housequest.agent.training.lora.base_model import BaseModel, base_model  # noqa: E402
 from housequest.agent.training.lora.games import Lessons, demonstrated  # noqa: E402
-from housequest.agent.training.lora.recipe import ADAPTER, AdapterFolder, Recipe  # noqa: E402
+from housequest.agent.training.lora.optimise import write_adapter  # noqa: E402
+from housequest.agent.training.lora.recipe import ADAPTER, AdapterFolder, BaseModel, Recipe, base_model  # noqa: E402
 from housequest.agent.training.lora.run import Listener, Training  # noqa: E402
 from housequest.agent.training.lora.tokens import encode  # noqa: E402
 from housequest.worlds.registry import make_world  # noqa: E402

@@ -14,11 +14,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from housequest.agent.agents.action_attention.embedding import WordEmbedding  # noqa: E402
-from housequest.agent.agents.action_attention.file import SHIPPED, read_weights  # noqa: E402
+from housequest.agent.agents.action_attention.network import SHIPPED, WordEmbedding, read_weights  # noqa: E402
 from housequest.agent.agents.action_attention.training.__main__ import main  # noqa: E402
-from housequest.agent.agents.action_attention.training.network import TorchFrozen  # noqa: E402
-from housequest.agent.agents.action_attention.training.optimise import Recipe, export, train  # noqa: E402
+from housequest.agent.agents.action_attention.training.optimise import Recipe, TorchFrozen, export, train  # noqa: E402
 from housequest.agent.agents.action_attention.training.plays import load_embedder, make_words, save_plays  # noqa: E402
 from housequest.agent.config import configure  # noqa: E402
 from housequest.agent.episodes.events import Event  # noqa: E402

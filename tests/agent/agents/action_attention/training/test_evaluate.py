@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.action_attention.file import SHIPPED
+from housequest.agent.agents.action_attention.network import SHIPPED
 from housequest.agent.agents.action_attention.training.__main__ import main
 from housequest.agent.agents.action_attention.training.evaluate import ARMS, SETS, THRESHOLDS, curve, evaluate
 from housequest.agent.training.evaluate import game_sets, lines

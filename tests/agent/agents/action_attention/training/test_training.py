@@ -13,10 +13,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from housequest.agent.agents.action_attention.file import read_weights  # noqa: E402
-from housequest.agent.agents.action_attention.network import CONTEXT, Shape, attention_mask  # noqa: E402
-from housequest.agent.agents.action_attention.training.network import TorchEmbedding, TorchNetwork  # noqa: E402
-from housequest.agent.agents.action_attention.training.optimise import Batches, Model, Recipe, export, train  # noqa: E402
+from housequest.agent.agents.action_attention.network import CONTEXT, Shape, attention_mask, read_weights  # noqa: E402
+from housequest.agent.agents.action_attention.training.optimise import (  # noqa: E402
+    Batches,
+    Model,
+    Recipe,
+    TorchEmbedding,
+    TorchNetwork,
+    export,
+    train,
+)
 from housequest.agent.agents.action_attention.training.plays import MOST_STEPS, Plays, load_words, make_words, play, save_plays  # noqa: E402
 from housequest.agent.training import CHECKPOINT  # noqa: E402
 from housequest.agent.training.corpus import made_up_games  # noqa: E402

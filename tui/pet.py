@@ -116,7 +116,6 @@ def _check_calibrates(file: Path, run: Path, split: str, way: object, *, made_up
 
 
 def _calibrate(file: Path, figures: ModulesReport, way: Way) -> None:
-    """Write the thresholds of a way of scoring that ``figures`` call for."""
     from housequest.agent.agents.pet.thresholds import Thresholds, keep_thresholds
 
     found = Thresholds(figures.places.calibrated, figures.objects.calibrated)

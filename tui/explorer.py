@@ -16,7 +16,7 @@ from housequest.tui.desk.rule_text import STANDING_MARKS, table
 from housequest.tui.text import cut, plural
 
 if TYPE_CHECKING:
-    from housequest.agent.explorer.report import Acceptance, ExplorationReport, FoundRule
+    from housequest.agent.explorer.plan import Acceptance, ExplorationReport, FoundRule
 
 LISTED = 200
 """How many rules of a kind are listed; the others are in the folder's report."""

@@ -1,6 +1,7 @@
-"""The file of a network: a line of JSON with sizes and vocabulary, then the weights as 16-bit floats.
+"""What the networks that ship share: the arithmetic of their layers in NumPy, in single precision, and the file of weights.
 
-The weights follow in a fixed order, so the sizes say how long the file must be, and nothing in it is ever code.
+A file is a line of JSON with sizes and vocabulary, then the weights as 16-bit floats. They follow in a fixed order, so the
+sizes say how long the file must be, and nothing in it is ever code.
 """
 
 from __future__ import annotations
@@ -14,10 +15,50 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
-from housequest.agent.networks.layers import Floats
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.paths import atomic_write, read_file
+
+Floats = NDArray[np.floating[Any]]
+"""Real numbers; single precision in all that is computed."""
+
+_SMALL = np.float32(1e-5)
+
+
+def normed(x: Floats) -> Floats:
+    """``x`` divided by its root mean square."""
+    return x / np.sqrt(np.mean(x * x, -1, keepdims=True, dtype=np.float32) + _SMALL)
+
+
+def shares(scores: Floats) -> Floats:
+    """The softmax of ``scores`` over the last axis."""
+    raised = np.exp(scores - scores.max(-1, keepdims=True))
+    return raised / raised.sum(-1, keepdims=True)
+
+
+def silu(x: Floats) -> Floats:
+    """``x`` times its logistic function, the gate of a feed-forward part."""
+    return x / (1 + np.exp(-x))
+
+
+def layer_sizes(width: int, hidden: int) -> dict[str, tuple[int, ...]]:
+    """The weights of a layer by name, with their sizes, in the order of a file."""
+    return {
+        "attention_norm": (width,),
+        "qkv": (3 * width, width),
+        "out": (width, width),
+        "forward_norm": (width,),
+        "gate_up": (2 * hidden, width),
+        "down": (width, hidden),
+    }
+
+
+def use_one_thread() -> None:
+    """Let BLAS compute in one thread, in this process from now on: for matrices this small, more cost more than they save."""
+    threadpool_limits(1, "blas")
+
 
 S = TypeVar("S")
 """The sizes of a network, a dataclass."""

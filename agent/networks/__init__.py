@@ -1,1 +1,0 @@
-"""What the networks that ship share: the file of their weights, and the arithmetic of their layers in NumPy."""

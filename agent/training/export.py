@@ -1,0 +1,372 @@
+"""Training data out: recorded episodes, or the expert's in an agent's prompts, as lines of JSON that trainers read.
+
+An episode has its steps, the turns that were done over, and conversations of its agent to learn from, which only grow. They
+come from runs (`RecordedEpisodes`), or from games that are played now (`housequest.agent.training.lora.games`). ``housequest
+export`` is the way in, and ``housequest train`` learns from the same conversations.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from housequest.agent.episodes.events import Event, Intervened, ModelCall, ParseFailed, PromptMessage, Started, Stepped, branch
+from housequest.agent.episodes.moments import EpisodeFile, episode_files, started
+from housequest.agent.episodes.record import read_episode, whole_prompts
+from housequest.agent.models.base import Message
+from housequest.agent.roles.base import STUB, plain_text, reply_message
+from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM, may_be_learned
+from housequest.worlds.errors import KnowledgeError, shown
+from housequest.worlds.options import Scalar
+
+_Prompts = Mapping[int, tuple[PromptMessage, ...]]
+_NUMBER = re.compile(r"\d+\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A prompt with the reply to it; ``learned``: whether that is one to learn, ``plain``: whether it continued plain text."""
+
+    messages: tuple[Message, ...]
+    reply: str
+    learned: bool = True
+    plain: bool = False
+
+    @property
+    def whole(self) -> tuple[Message, ...]:
+        """The prompt and the reply, as they stand in the next prompt."""
+        return (*self.messages, reply_message(self.reply))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Messages, and the places of the replies among them that are ``learned``; ``origin`` says where they were played.
+
+    ``plain``: they were sent as one plain text (`housequest.agent.roles.base.plain_text`), which the model continued.
+    """
+
+    origin: str
+    agent: str
+    messages: tuple[Message, ...]
+    learned: tuple[int, ...]
+    plain: bool = False
+
+    def __str__(self) -> str:
+        fields = {"origin": self.origin, "agent": self.agent, "messages": _plain(self.messages), "learned": self.learned}
+        return json.dumps(fields | ({"plain": True} if self.plain else {}), ensure_ascii=False)
+
+    @classmethod
+    def read(cls, line: str) -> Conversation:
+        fields = json.loads(line)
+        messages = tuple(Message(one["role"], one["content"]) for one in fields["messages"])
+        return cls(fields["origin"], fields["agent"], messages, tuple(fields["learned"]), fields.get("plain", False))
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedStep:
+    """A command with the observation that followed; ``by``: who chose it."""
+
+    command: str
+    observation: str
+    by: str = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """Two replies to one prompt, of which the first is the better."""
+
+    prompt: tuple[Message, ...]
+    chosen: str
+    rejected: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedEpisode:
+    """A played episode. ``origin`` is its task as ``split:number``, and ``model`` what answered; None where nothing did."""
+
+    world: str
+    origin: str
+    agent: str
+    model: str | None
+    won: bool
+    opening: str
+    steps: tuple[PlayedStep, ...]
+    conversations: tuple[Conversation, ...]
+    preferences: tuple[Preference, ...] = ()
+
+
+def joined(origin: str, agent: str, calls: Iterable[Call]) -> Iterator[Conversation]:
+    """The conversations of an episode's ``calls``: one that begins with another and its reply goes on with that.
+
+    Prompts that only grow are then learned in one pass, and each token of them is computed once.
+    """
+    threads: list[list[Call]] = []
+    for call in calls:
+        grown = (thread for thread in threads if call.messages[: len(thread[-1].whole)] == thread[-1].whole)
+        thread = max(grown, key=lambda each: len(each[-1].whole), default=None)
+        if thread is None:
+            threads.append([call])
+        else:
+            thread.append(call)
+    for thread in threads:
+        if learned := tuple(len(call.messages) for call in thread if call.learned):
+            yield Conversation(origin, agent, thread[-1].whole, learned, thread[0].plain)
+
+
+def save(conversations: Iterable[Conversation], file: Path) -> int:
+    """Write ``conversations``, one a line; how many they are."""
+    with file.open("w", encoding="utf-8") as lines:
+        return sum(bool(lines.write(f"{conversation}\n")) for conversation in conversations)
+
+
+def load(file: Path) -> list[Conversation]:
+    with file.open(encoding="utf-8") as lines:
+        return [Conversation.read(line) for line in lines]
+
+
+@dataclass(slots=True)
+class RecordedEpisodes:
+    """The won episodes in ``folders``, or with ``lost`` all of them; never those of splits that agents are evaluated on.
+
+    They come in an order drawn by ``seed``, where there is one. ``left_out`` counts all others, by why, as these are read.
+    """
+
+    folders: Sequence[Path]
+    lost: bool = False
+    seed: int | None = None
+    left_out: Counter[str] = field(default_factory=Counter[str])
+
+    def __iter__(self) -> Iterator[ExportedEpisode]:
+        """Raises ``ConfigurationError``, and ``KnowledgeError`` for a folder of which nothing may be learned from."""
+        files = [file for folder in self.folders for file in self._allowed(folder)]
+        if self.seed is not None:
+            Random(f"export {self.seed}").shuffle(files)
+        for file in files:
+            episode = exported(tuple(read_episode(file.path)))
+            if episode.won or self.lost:
+                yield episode
+            else:
+                self.left_out["not won"] += 1
+
+    def _allowed(self, folder: Path) -> list[EpisodeFile]:
+        """The files in ``folder`` that may be learned from."""
+        allowed: list[EpisodeFile] = []
+        evaluate: list[str] = []
+        for file in episode_files([folder]):
+            if (start := started(file)) is None:
+                self.left_out["without a beginning"] += 1
+            elif may_be_learned(start.split, start.number):
+                allowed.append(file)
+            else:
+                evaluate.append(start.split)
+        if evaluate and not allowed:
+            splits = ", ".join(shown(split, 40) for split in sorted(set(evaluate)))
+            raise KnowledgeError(
+                f"{shown(str(folder), 200)}: these episodes are of {splits}. Agents are evaluated on that, so nothing may be "
+                f"learned from it, only from {', '.join(sorted(LEARNT_FROM))} (houses below {EVALUATION_SEEDS:,}); play there."
+            )
+        self.left_out.update(f"of {shown(split, 40)}, on which agents are evaluated" for split in evaluate)
+        return allowed
+
+
+def players(folders: Sequence[Path]) -> dict[str, dict[str, Scalar]]:
+    """The agents that played the episodes in ``folders`` that may be learned from, with the settings of their first.
+
+    Raises ``ConfigurationError`` for a folder without records.
+    """
+    found: dict[str, dict[str, Scalar]] = {}
+    for start in map(started, episode_files(folders)):
+        if start is not None and may_be_learned(start.split, start.number):
+            found.setdefault(start.agent, {key: value for key, value in start.settings.items() if value is not None})
+    return found
+
+
+def exported(events: Sequence[Event]) -> ExportedEpisode:
+    """The episode in ``events``, the first of which is its start: its final branch, and what was done over."""
+    final = branch(events)
+    start = final[0].body
+    assert isinstance(start, Started)
+    prompts = whole_prompts(events)
+    steps = [event.body for event in final if isinstance(event.body, Stepped)]
+    origin = f"{start.split}:{start.number}"
+    return ExportedEpisode(
+        world=start.world,
+        origin=origin,
+        agent=start.agent,
+        model=start.model,
+        won=bool(steps) and steps[-1].won,
+        opening=start.opening,
+        steps=tuple(PlayedStep(step.command, step.observation, step.by) for step in steps),
+        conversations=tuple(joined(origin, start.agent, _calls(final, prompts))),
+        preferences=tuple(_preferences(events, final, prompts)),
+    )
+
+
+def _calls(final: Sequence[Event], prompts: _Prompts) -> Iterator[Call]:
+    """The calls of a branch. A picture is not recorded, so what was answered to it cannot be learned."""
+    calls = [(event.id, event.body) for event in final if isinstance(event.body, ModelCall)]
+    # Up to the last call where a role weighed what else to say, what it said led nowhere.
+    last = {call.role: number for number, call in calls if call.weighed}
+    refused = {*_refused(final), *(number for number, call in calls if number <= last.get(call.role, -1))}
+    for number, called in calls:
+        if not any(message.image for message in prompts[number]):
+            learned = number not in refused and bool(called.reply.strip())
+            # A line of plain text stands without the space around it in the next prompt.
+            reply = called.reply.strip() if called.plain else called.reply
+            yield Call(_told(prompts[number]), reply, learned, called.plain is True)
+
+
+def _refused(final: Sequence[Event]) -> Iterator[int]:
+    """The calls whose replies could not be read, or came to a command that a person replaced."""
+    last: int | None = None
+    for event in final:
+        match event.body:
+            case ModelCall():
+                last = event.id
+            case ParseFailed() | Intervened(action="replace") if last is not None:
+                yield last
+            case _:
+                pass
+
+
+def _preferences(events: Sequence[Event], final: Sequence[Event], prompts: _Prompts) -> Iterator[Preference]:
+    """Pairs of replies for learning from preferences (DPO, Rafailov et al., NeurIPS 2023), from what was done over.
+
+    A turn is done over where a reply could not be read and the model was asked again, where a person asked again or for another
+    command, and where a person rewound. The final branch has what was done in the end: that is chosen, and what was given up is
+    rejected. Prompts with pictures, which are not recorded, give no pair.
+    """
+    kept = {event.id for event in final}
+    parents = {event.id: event.parent for event in events}
+    unread = {event.parent for event in events if isinstance(event.body, ParseFailed)}
+    calls = [(event.id, event.body) for event in events if isinstance(event.body, ModelCall)]
+    in_the_end = [(id, call) for id, call in calls if id in kept and id not in unread and call.reply.strip()]
+    for id, given_up in calls:
+        asked = prompts[id]
+        if (id in kept and id not in unread) or not given_up.reply.strip() or any(message.image for message in asked):
+            continue
+        # The last event on the final branch before it.
+        fork = parents[id]
+        while fork is not None and fork not in kept:
+            fork = parents.get(fork)
+        after = ((at, call) for at, call in in_the_end if at > (-1 if fork is None else fork))
+        better = next((call for at, call in after if _answers(call, prompts[at], given_up, asked)), None)
+        if better is not None and better.reply != given_up.reply:
+            yield Preference(_told(asked), better.reply, given_up.reply)
+
+
+def _answers(better: ModelCall, prompt: Sequence[PromptMessage], given_up: ModelCall, asked: Sequence[PromptMessage]) -> bool:
+    """Whether the call ``better`` answers what the reply that was ``given_up`` was ``asked``.
+
+    Its prompt may go on: with a hint in the last message, or with the unreadable reply and what was wrong with it.
+    """
+    same, rest = prompt[: len(asked)], prompt[len(asked) :]
+    if better.role != given_up.role or len(same) < len(asked) or same[:-1] != tuple(asked[:-1]):
+        return False
+    if rest:
+        repaired = rest[0].role == "assistant" and rest[0].content.startswith(given_up.reply[:STUB].rstrip())
+        return same[-1] == asked[-1] and len(rest) == 2 and repaired
+    return same[-1].role == asked[-1].role and same[-1].content.startswith(asked[-1].content)
+
+
+def _told(prompt: Sequence[PromptMessage]) -> tuple[Message, ...]:
+    return tuple(Message(one.role, one.content) for one in prompt)
+
+
+# Lines of JSON, in the forms that trainers read.
+
+Line = dict[str, Any]
+
+
+def _plain(messages: Sequence[Message]) -> list[Line]:
+    return [{"role": one.role, "content": one.content} for one in messages]
+
+
+def _messages(key: str, speaker: str, text: str, speakers: Mapping[str, str], episode: ExportedEpisode) -> Iterator[Line]:
+    """A conversation a line under ``key``, whose messages have the keys ``speaker`` and ``text``.
+
+    As OpenAI has it, a reply not to be learned has the ``weight`` 0; every reply has one, since a data set's lines are alike.
+    """
+    for conversation in episode.conversations:
+        said: list[Line] = [
+            {speaker: speakers.get(one.role, one.role), text: one.content}
+            | ({"weight": int(place in conversation.learned)} if one.role == "assistant" else {})
+            for place, one in enumerate(conversation.messages)
+        ]
+        yield {key: said}
+
+
+def _alpaca(episode: ExportedEpisode) -> Iterator[Line]:
+    """A reply a line, with its whole prompt as the instruction; a list that the model continued item by item is one line.
+
+    The latter is the form that LoTa-Bench's planners learned from (appendix G).
+    """
+    for one in episode.conversations:
+        if (listed := _listed(one)) is not None:
+            yield {"instruction": listed[0], "input": "", "output": listed[1]}
+            continue
+        text = plain_text if one.plain else _text
+        for place in one.learned:
+            instruction, reply = text(one.messages[:place]), one.messages[place].content
+            yield {"instruction": instruction, "input": "", "output": f" {reply}" if one.plain else reply}
+
+
+def _text(prompt: Sequence[Message]) -> str:
+    return "\n".join(message.content for message in prompt)
+
+
+def _listed(conversation: Conversation) -> tuple[str, str] | None:
+    """The instruction and the numbered list that answers it, where each message after the first ones asks for the next item."""
+    first, *rest = conversation.learned
+    replies = range(first, len(conversation.messages), 2)
+    between = [conversation.messages[place] for place in range(first + 1, len(conversation.messages), 2)]
+    instruction, number = _text(conversation.messages[:first]), "1."
+    if not rest or list(replies) != [first, *rest] or not all(_NUMBER.fullmatch(message.content) for message in between):
+        return None
+    if not instruction.endswith(number):
+        return None
+    said = (message.content for message in conversation.messages[first:])
+    return instruction.removesuffix(number).rstrip(), " ".join((number, *said))
+
+
+def _steps(episode: ExportedEpisode) -> Iterator[Line]:
+    """A command a line: what was seen before and after it, its reward (1 for the one that wins), whether it was the last."""
+    seen, last = episode.opening, len(episode.steps)
+    for number, step in enumerate(episode.steps, 1):
+        what = {"step": number, "observation": seen, "command": step.command, "next_observation": step.observation}
+        yield {**what, "reward": float(number == last and episode.won), "done": number == last, "by": step.by}
+        seen = step.observation
+
+
+def _dpo(episode: ExportedEpisode) -> Iterator[Line]:
+    """Two replies to one prompt a line, the better one and the one that was given up, as TRL has them."""
+    for pair in episode.preferences:
+        replies = {"chosen": pair.chosen, "rejected": pair.rejected}
+        said = {name: [{"role": "assistant", "content": reply}] for name, reply in replies.items()}
+        yield {"prompt": _plain(pair.prompt), **said}
+
+
+def _lines(of: Callable[[ExportedEpisode], Iterator[Line]], episode: ExportedEpisode) -> Iterator[Line]:
+    """The lines ``of`` an episode, each with where it comes from."""
+    about = {"world": episode.world, "task": episode.origin, "agent": episode.agent, "model": episode.model, "won": episode.won}
+    return ({**line, **about} for line in of(episode))
+
+
+FORMATS: Mapping[str, Callable[[ExportedEpisode], Iterator[Line]]] = {
+    name: partial(_lines, of)
+    for name, of in {
+        # As Hugging Face has them, and as ShareGPT does.
+        "messages": partial(_messages, "messages", "role", "content", {}),
+        "sharegpt": partial(_messages, "conversations", "from", "value", {"user": "human", "assistant": "gpt"}),
+        "alpaca": _alpaca,
+        "steps": _steps,
+        "dpo": _dpo,
+    }.items()
+}

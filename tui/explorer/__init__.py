@@ -1,1 +1,0 @@
-"""``housequest explore``: rules learned from play."""

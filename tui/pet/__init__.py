@@ -1,1 +1,0 @@
-"""``housequest modules``: PET's figures for its modules."""

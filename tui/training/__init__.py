@@ -1,1 +1,0 @@
-"""``housequest train`` and ``housequest export``: adapters for language models, and conversations for other trainers."""
