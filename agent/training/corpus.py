@@ -24,7 +24,7 @@ from housequest.agent.agents.reasoner_actor.agent import ACTOR
 from housequest.agent.agents.reasoner_actor.demonstrations import plan_of, planned
 from housequest.agent.models.base import Message, Request
 from housequest.agent.models.builtin.model import load_builtin
-from housequest.agent.models.builtin.vocabulary import PIECE, Vocabulary
+from housequest.agent.models.builtin.network import PIECE, Vocabulary
 from housequest.agent.processes import in_processes
 from housequest.agent.roles import brief
 from housequest.agent.roles.base import ReplyError

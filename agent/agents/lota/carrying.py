@@ -18,8 +18,7 @@ from housequest.agent.skills.skill import Skill, example_skills
 from housequest.knowledge.examples import Example
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition, World
-from housequest.worlds.household.goals import GoalStep
-from housequest.worlds.household.skills import NamedSkill, SkillVerb, treating
+from housequest.worlds.household.goals import GoalStep, NamedSkill, SkillVerb, treating
 
 if TYPE_CHECKING:
     from housequest.agent.agents.lota import LotaSettings, SayCanSettings

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import numpy as np
 
-from housequest.agent.models.builtin.vocabulary import Vocabulary
 from housequest.agent.networks import Floats, WeightsFormat, layer_sizes, normed, silu
 
 BLOCK = 32

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from housequest.agent.models.builtin.network import FORMAT, Shape
-from housequest.agent.models.builtin.vocabulary import Vocabulary
+from housequest.agent.models.builtin.network import FORMAT, Shape, Vocabulary
 from housequest.agent.networks import Floats
 
 SHAPE = Shape(width=32, layers=2, heads=2, hidden=48, context=1536)
