@@ -12,45 +12,15 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from housequest.agent.skills.naming import CALLED, denied_places, kind_of, matches, mentions, named_places, resolve
+from housequest.agent.skills.naming import CALLED, denied_places, kind_of, matches, mentions, named_places, phrases, resolve
 from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import APPLIANCES, PLACES, Treatment
 
-_POLITE = re.compile(
-    r"^(?:(?:please|now|then|ok|okay|first|just|and|try to|go and|you (?:should|could|must)|can you|could you)\b[, ]*)+"
-)
-_COMMAND = re.compile(
-    r"(?:(?P<take>take|grab|pick(?: up)?|get|fetch)|(?P<put>put|place|drop|move|lay|leave|set)|(?P<use>use|turn on|switch on)"
-    r"|(?P<heat>heat|warm|cook)|(?P<cool>cool|chill)|(?P<clean>clean|wash|rinse)|(?P<close>close|shut)) (?:up |down )?"
-    r"(?P<thing>(?:(?!(?:from|off|out|in|into|on|onto|to|at|under|with|using|down|up|back|away)\b)[a-z0-9]+ ?)+)"
-)
+_SAID = phrases("hints")
 _TREATMENTS: tuple[Treatment, ...] = ("heat", "cool", "clean")
-_ASKING = (
-    r"(?:(?:please|so|and|but|ok|okay|hey|tell me|(?:do|did) you (?:know|remember)"
-    r"|(?:can|could) you (?:please )?(?:tell me|say))\b[, ]*)*"
-)
-_WHERE = re.compile(
-    rf"{_ASKING}where(?:'?s| is| are| am| was| were| did you (?:see|find)| have you seen)? (?P<thing>[a-z0-9 ]+?)"
-    r"(?: is| are| was| were)?(?: now)?(?=[^a-z0-9 ]|$)"
-)
-_SEEN = re.compile(
-    rf"{_ASKING}(?:(?:have|did) you (?:seen?|find|found)|(?:is|are) there) (?P<thing>(?:(?!(?:in|on|at|under)\b)[a-z0-9]+ ?)+?)"
-    r"(?: ?\b(?:anywhere|somewhere|around|here|yet|in (?:the|this) (?:room|house)))*\W*$"
-)
-"""Asks whether there is something, and so where."""
-_LOOKED = re.compile(r"(?:have|did|has) (?:you|we) (?:already |yet )?(?:look|search|check|been|go)")
-_SPEAKERS = re.compile(r"(?:you|i|we)\b")
 _ARTICLES = frozenset({"the", "a", "an", "any", "my", "our", "your", "this", "that", "number", "no"})
-_WHY = re.compile(r"\b(?:why|how come|what for)\b")
-_RHETORICAL = re.compile(
-    r"\b(?:why )?(?:do|did|have|wo|would|could|ca)(?:n't|n’t|n?not| not) you\b"
-    r"|\b(?:why (?:(?:do|did|are|have) )?(?:you )?|(?:have|did) you )(?:don't|not)\b(?= \w)"
-)
-"""Says yes by asking with a no."""
 _IT = frozenset({"it", "that", "this", "them"})
-_BARE_NO = re.compile(r"\b(?P<verb>do|does|is|are|was|ca|wo|did)nt\b")
-"""A no without its apostrophe."""
 _LATER = frozenset({"desklamp", "floorlamp", "faucet"})
 """Kinds that stand on a place, and may yet be found."""
 _LONGEST = 500
@@ -96,7 +66,7 @@ def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions
     """What ``hint`` tells to do in this house, by the ``commands`` of its world; None where its words do not say."""
     if not belief.receptacles:
         return None
-    text = _in_names_of_the_house(_RHETORICAL.sub("", _plain(hint)), belief)
+    text = _in_names_of_the_house(_SAID["rhetorical"].sub("", _plain(hint)), belief)
     names = [one.name for one in belief.receptacles]
     numbered = re.findall(rf"\b({'|'.join({re.escape(kind(name)) for name in names})})[ _#]*(\d{{1,6}})", text)
     missing = next((named for named, number in numbered if f"{named} {int(number)}" not in names), None)
@@ -104,7 +74,7 @@ def read_directions(hint: str, belief: Belief, commands: Commands) -> Directions
     known = frozenset(item.name for item in belief.items)
     if missing is not None and not (places or avoided):
         return Directions(hint, commands, missing=missing)
-    told = _COMMAND.match(_POLITE.sub("", text.strip()))
+    told = _SAID["command"].match(_SAID["polite"].sub("", text.strip()))
     if told is not None and (found := _command(told, places, belief, commands)) is not None:
         return Directions(hint, commands, found[0], command=found[1], known=known, missing=missing)
     if not (places or avoided):
@@ -142,7 +112,7 @@ def _command(
 
 def cannot_follow(hint: str, belief: Belief) -> str:
     """Why `read_directions` finds nothing to do in ``hint``, and what it could."""
-    told = _COMMAND.match(_POLITE.sub("", hint.lower().strip()))
+    told = _SAID["command"].match(_SAID["polite"].sub("", hint.lower().strip()))
     thing = told["thing"].strip() if told is not None else ""
     if thing and thing not in _IT and not any(_means(thing, item, belief) for item in belief.items):
         return f'I have seen no such thing as in "{hint}" yet, so I cannot do that now.'
@@ -169,15 +139,15 @@ def answer_question(
     """An answer to "where is the mug?", "have you seen it?" or "why?"; ``told`` is what is being done for a person."""
     text = _plain(question).strip()
     at_work = f"I am at step {step + 1}: {plan[step]}." if plan else "I have no plan yet."
-    if found := _WHERE.match(text) or _SEEN.match(text):
+    if found := _SAID["where"].match(text) or _SAID["seen"].match(text):
         thing = found["thing"].strip()
-        if _LOOKED.match(thing):
+        if _SAID["looked"].match(thing):
             return _looked_into(belief)
-        if speaker := _SPEAKERS.match(thing):
+        if speaker := _SAID["speakers"].match(thing):
             where = f"I am at {belief.at}." if belief.at else "I stand in the middle of the room."
             return where if speaker.end() == len(thing) else at_work
         return _about_place(thing, belief) or _whereabouts(thing, belief)
-    if _WHY.match(text) and not _RHETORICAL.match(text):
+    if _SAID["why"].match(text) and not _SAID["rhetorical"].match(text):
         return f'Because you said: "{told.hint}".' if told else f"My plan says so. {at_work}" if plan else at_work
     return None
 
@@ -221,7 +191,7 @@ def _means(said: str, item: Item, belief: Belief) -> bool:
 
 
 def _plain(said: str) -> str:
-    return _BARE_NO.sub(r"\g<verb>n't", said[:_LONGEST].lower())
+    return _SAID["bare_no"].sub(r"\g<verb>n't", said[:_LONGEST].lower())
 
 
 def _in_names_of_the_house(text: str, belief: Belief) -> str:

@@ -8,37 +8,20 @@ papers' own examples do.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Iterator, Sequence
+from importlib import resources
 from itertools import pairwise
 
 from housequest.worlds.household.belief import kind
 from housequest.worlds.household.goals import SYNONYMS
 
 LONGEST_NAME = 80
-_PLANNERS = {word: (name,) for word, name in SYNONYMS.items()} | {
-    **dict.fromkeys(("faucet", "tap"), ("sinkbasin", "faucet")),
-    **dict.fromkeys(("burner", "stove"), ("stoveburner",)),
-    "cupboard": ("cabinet", "kitchencabinet"),
-    "diningtable": ("kitchentable",),
-    "fork": ("cutleryfork",),
-    "knife": ("cutleryknife",),
-    "oven": ("stove",),
-    "television": ("tv",),
+_PHRASES = tomllib.loads(resources.files("housequest.agent.skills").joinpath("phrases.toml").read_text("utf-8"))
+CALLED: dict[str, tuple[str, ...]] = {
+    **{word: (name,) for word, name in SYNONYMS.items()},
+    **{said.replace(" ", ""): tuple(kinds) for by in ("planners", "people") for said, kinds in _PHRASES[by].items()},
 }
-"""What planners call things, by the names that worlds have for them."""
-PEOPLE = {
-    **dict.fromkeys(("cold box", "ice box", "icebox", "freezer", "cooler"), ("fridge",)),
-    **dict.fromkeys(("rubbish", "rubbish bin", "dustbin", "waste bin", "waste basket"), ("garbagecan",)),
-    **dict.fromkeys(("worktop", "work top", "kitchen top"), ("countertop", "kitchencounter")),
-    **dict.fromkeys(("micro wave", "micro"), ("microwave",)),
-    **dict.fromkeys(("cooker", "hob"), ("stoveburner", "stove")),
-    **dict.fromkeys(("wash basin", "washbasin"), ("sinkbasin", "sink")),
-    **dict.fromkeys(("bedside table", "night table"), ("sidetable", "nightstand")),
-    "chest of drawers": ("dresser",),
-    "settee": ("sofa",),
-}
-"""What people call things besides."""
-CALLED = _PLANNERS | {said.replace(" ", ""): kinds for said, kinds in PEOPLE.items()}
 """All that people and planners call things, without spaces."""
 ALIKE = (frozenset({"cup", "mug"}), frozenset({"desklamp", "floorlamp"}))
 """Kinds that people and planners take for each other."""
@@ -94,53 +77,13 @@ def kind_of(joined: str, kinds: Collection[str], by_ending: Collection[str] | No
     return endings.pop() if len(endings) == 1 else None
 
 
-_NUMBERS = re.compile(r"[ _#]{0,3}(?P<first>\d{1,6})(?: ?(?:-|–|to|through) ?(?P<last>\d{1,6}))?", re.ASCII)
-_AND = re.compile(r" ?(?:,|&|\band\b|\bor\b)(?: ?and\b)? ?(?=\d{1,6}(?![\d.):]))", re.ASCII)
-_ASIDE = re.compile(r"\((?P<about>[^()\n]*)\)")
-_ITEM = re.compile(r"(?m)^(?P<item>[ \t]*(?:\d{1,3}[.):]|[-*•])[ \t]+\S.*?)(?:[*_`]*(?: [-–—]+ |:[*_`]* ))(?P<about>.*)$")
-"""An item of a list, up to what is said about it."""
-_REFUSED = re.compile(r"[\W_]*(?:very |highly |most )?(?:no|never|unlikely|not likely)\b", re.IGNORECASE)
-"""What is said about a place that is no place to look into."""
-_CLAUSE = re.compile(
-    r"[.;!?\n]|\bbut\b"
-    r"|, ?(?=then|rather|try|look|go\b|visit|check|search|walk|head|maybe|perhaps|possibly|probably|so\b)",
-    re.IGNORECASE,
-)
-_UNSURE = re.compile(
-    r"\b(?:not (?:sure|certain|know)|(?:can)?not (?:tell|say|be sure)|(?:do|ca)n['’]t (?:know|tell|say)"
-    r"|(?:have|has|did)(?:n['’]t| not) (?:yet )?(?:look|check|search|try|tried|open|visit|been)(?:ed)?)\b",
-    re.IGNORECASE,
-)
-"""A no to what is known or was done, and not to a place."""
-_NOT = re.compile(
-    r"\b(?:not|never|neither|unlikely|instead of|rather than|except|apart from|other than|avoid|skip|forget|ignore|no more"
-    r"|(?:stay|keep) (?:away|out|off)|leave out|hands off"
-    r"|no (?:point|use)|there(?:'s| is| are| was| were) (?:no|none|nothing)|nothing (?:is |was )?(?:in|on|at|inside|left in)"
-    r"|already (?:looked|searched|checked|opened|tried|been)"
-    r"|(?:stop|quit|enough|leave off|no need (?:of|for)) (?:looking|searching|checking|opening|going))\b|n['’]t\b|\bno(?= $)",
-    re.IGNORECASE,
-)
-_CONTRASTED = re.compile(r"(?<!do )(?<!should )(?<!must )\bnot$", re.IGNORECASE)
-_OR = re.compile(r"\b(?:or|nor|and)\b", re.IGNORECASE)
-_ALL_BUT = re.compile(
-    r"\b(?P<all>(?:some|any|every)(?:where|thing|place)(?: else)?|(?:any|every|all)(?: the)?(?: (?!but\b)\w+)?) but\b",
-    re.IGNORECASE,
-)
-_NO_BEHIND = re.compile(
-    r"\s*(?:\w{2,6}n['’]t\b|(?:is|are|was|were|would|seems?|looks?|will|can|should|may)\b"
-    r"(?:(?!\b(?:and|or|but|than|if|rather)\b)[^.;,:\n]){0,30}?\b(?:not|never|unlikely|empty)\b"
-    r"|(?:has|have|had|holds?) (?:nothing|no)\b|alone\b"
-    r"|[^.;!?\n]{0,30}?\b(?:(?:do|should|must) ?n['’o]t|never)"
-    r" (?:go|look|search|open|bother|try|check) ?(?:in|with)? ?(?:there|it|them)\b)",
-    re.IGNORECASE,
-)
-"""A no that stands behind what it is about."""
-_SAID = re.compile(
-    r"\b(?:is|are|seems?|looks?)(?:n['’]t|\s[^.;,\n]{0,30}?\b(?:not|never|unlikely))\b[^.;,\n]*,"
-    r"|\b(?:forget|skip|avoid)\b[^.;,\n]{0,40}?\band (?=visit|go\b|look|try|check|search|open|head|walk|see\b|start)",
-    re.IGNORECASE,
-)
-"""A no to what stands before it, so not to what follows."""
+def phrases(table: str) -> dict[str, re.Pattern[str]]:
+    """The expressions of one ``table`` of phrases.toml by name."""
+    found: dict[str, str] = _PHRASES[table]
+    return {name: re.compile(pattern.replace("<asking>", found.get("asking", ""))) for name, pattern in found.items()}
+
+
+_SAID = phrases("places")
 
 
 def named_places(places: Sequence[str], text: str) -> Iterator[str]:
@@ -175,35 +118,35 @@ def mentions(kinds: Collection[str], text: str) -> Iterator[tuple[str, int, int]
 
 def _spoken_of(places: Sequence[str], text: str) -> Iterator[tuple[list[str], bool, bool]]:
     """The places that ``text`` names, with whether it says no to them, and whether it names them by number."""
-    text = _ALL_BUT.sub(r"\g<all> except", text)
-    text = _ASIDE.sub(lambda one: " is unlikely" if _REFUSED.match(one["about"]) else "", text)
-    text = _ITEM.sub(lambda one: "" if _REFUSED.match(one["about"]) else one["item"], text)
+    text = _SAID["all_but"].sub(r"\g<all> except", text)
+    text = _SAID["aside"].sub(lambda one: " is unlikely" if _SAID["refused"].match(one["about"]) else "", text)
+    text = _SAID["item"].sub(lambda one: "" if _SAID["refused"].match(one["about"]) else one["item"], text)
     for named, start, after in mentions({kind(one) for one in places}, text):
         numbers, end = _numbers(text, after)
         some = [one for one in _by_number(places, named) if not numbers or int(one.split()[-1]) in numbers]
-        yield some, _denied(text, start) or _NO_BEHIND.match(text, end) is not None, bool(numbers)
+        yield some, _denied(text, start) or _SAID["no_behind"].match(text, end) is not None, bool(numbers)
 
 
 def _denied(text: str, at: int) -> bool:
-    clause = _CLAUSE.split(text[max(0, at - 200) : at])[-1]
-    clause = _SAID.sub("", _UNSURE.sub("", clause))
-    no = next(reversed([*_NOT.finditer(clause)]), None)
+    clause = _SAID["clause"].split(text[max(0, at - 200) : at])[-1]
+    clause = _SAID["said"].sub("", _SAID["unsure"].sub("", clause))
+    no = next(reversed([*_SAID["not"].finditer(clause)]), None)
     if no is None:
         return False
     _, comma, other = clause[no.end() :].partition(",")
     # "Not the fridge, the shelf" names the right place last; "not the fridge, the shelf or the drawer" names three wrong ones.
-    contrasted = comma and _CONTRASTED.search(clause[: no.end()])
-    return not contrasted or _OR.search(other + re.split(r"[.;!?\n]", text[at:])[0]) is not None
+    contrasted = comma and _SAID["contrasted"].search(clause[: no.end()])
+    return not contrasted or _SAID["or"].search(other + re.split(r"[.;!?\n]", text[at:])[0]) is not None
 
 
 def _numbers(text: str, at: int) -> tuple[set[int], int]:
     """The numbers that stand behind the name of a kind, as in "cabinets 1 to 3" or "drawer 2 and 4", and where they end."""
     numbers = set[int]()
-    while found := _NUMBERS.match(text, at):
+    while found := _SAID["numbers"].match(text, at):
         first = int(found["first"])
         numbers.update(range(first, min(int(found["last"] or first), first + 100) + 1))
         at = found.end()
-        more = _AND.match(text, at)
+        more = _SAID["and"].match(text, at)
         if more is None:
             break
         at = more.end()
