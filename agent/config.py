@@ -62,10 +62,6 @@ def _plain(value: str) -> str:
     return value
 
 
-def _none(value: object) -> object:
-    return None if value == NO_RULES else value
-
-
 def _not_bool(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("it should be a number, not true or false")
@@ -129,7 +125,7 @@ class Settings(BaseModel):
     agent: Text | None = None
     model: Text | None = None
     timeout: Annotated[float, BeforeValidator(_not_bool), Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
-    rules: Annotated[Text | None, BeforeValidator(_none)] = None
+    rules: Annotated[Text | None, BeforeValidator(lambda value: None if value == NO_RULES else value)] = None
     rules_budget: Number = RULES_BUDGET
     grant: tuple[Grant, ...] = ()
     max_steps: Number | None = None

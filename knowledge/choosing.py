@@ -73,7 +73,12 @@ class RuleBudget:
     def about(self, topic: Topic) -> RuleSelector:
         """The selector for an episode about ``topic``."""
         ranked = sorted((rank, place) for place, rule in enumerate(self.rules) if (rank := _rank(rule, topic)) is not None)
-        waiting = ((place, _kinds(rule)) for place, rule in enumerate(self.rules) if _waits(rule, topic))
+        # What the task does not name may come up later.
+        waiting = (
+            (place, _kinds(rule))
+            for place, rule in enumerate(self.rules)
+            if rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
+        )
         return RuleSelector(self, tuple(place for _, place in ranked), tuple(waiting))
 
 
@@ -121,10 +126,6 @@ def _rank(rule: Rule, topic: Topic) -> int | None:
     if rule.types and topic.type is None:
         return 2
     return 0 if rule.types or rule.objects else 1
-
-
-def _waits(rule: Rule, topic: Topic) -> bool:
-    return rule.kind != "location" and _of_type(rule, topic) and not _of_things(rule, topic)
 
 
 def _of_type(rule: Rule, topic: Topic) -> bool:

@@ -224,7 +224,11 @@ class _CommandCounts:
         words = [word for word in self.form.pattern.split(" ") if not word.startswith("{")]
         name = words[0] if alone else "-".join(words)
         needed = [each for each in self.tried if not each.spoilt and min(each.taken, len(each.without)) >= least]
-        needed = _with_free_hands(needed, frozenset(filter(self._unfit, range(len(self.refused)))))
+        # Refusals of commands that named a kind of thing with which none was accepted.
+        unfit = {
+            number for number, kinds in enumerate(self.refused) if any(one not in self.taken[of] for of, one in kinds.items())
+        }
+        needed = _with_free_hands(needed, frozenset(unfit))
         needed = [tried for number, tried in enumerate(needed) if not _implied(number, needed)]
         for tried in needed:
             witnesses = [self.origins[number] for number in tried.without]
@@ -237,9 +241,6 @@ class _CommandCounts:
             if 0 < len(kinds) <= MOST_KINDS and min(kinds.values()) > 1 and len(without) >= least:
                 fact = Fact("kind", Term("variable", (variable,)), Term("kinds", tuple(sorted(kinds))))
                 yield _need_rule(self.form, fact, without, name)
-
-    def _unfit(self, number: int) -> bool:
-        return any(kind not in self.taken[variable] for variable, kind in self.refused[number].items())
 
 
 @dataclass

@@ -10,15 +10,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from housequest.agent.agents.bodies import BodyPlayer, make_body
-from housequest.agent.agents.examples import ExampleSource, make_example_selector
+from housequest.agent.agents.examples import make_example_selector
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, GiveUp, Grants, Turn
 from housequest.agent.episodes import events
 from housequest.agent.roles.subgoals import PlanExample, Subgoal, plan_example
-from housequest.agent.skills.controller import Done, Execute, Failed, PlannerSearch
+from housequest.agent.skills.controller import Done, Execute, Failed
 from housequest.agent.skills.skill import Skill, Verb
 from housequest.knowledge.rules import Rule
 
@@ -27,21 +27,6 @@ PLANNER = "planner"
 MOST_COMPLETED = 200
 EXPLORE = Skill("explore")
 _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}
-
-
-class PlannerSettings(ExampleSource, Protocol):
-    """The settings of a planner: by what it searches, when a subgoal has failed, and how often it plans again."""
-
-    @property
-    def search(self) -> PlannerSearch: ...
-    @property
-    def replanning(self) -> bool: ...
-    @property
-    def patience(self) -> int: ...
-    @property
-    def actions(self) -> int: ...
-    @property
-    def revisions(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +78,7 @@ class PlanFollower(BodyPlayer, ABC, Generic[M]):
     """What is added to the reason for which a subgoal is skipped."""
 
     def __init__(self, parts: AgentParts[Any]) -> None:
-        settings: PlannerSettings = parts.settings
+        settings = parts.settings
         self._model, self._sampling = parts.model, parts.sampling
         self._body = make_body(parts, settings.search)
         self.picture_size = self._body.picture_size

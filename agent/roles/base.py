@@ -19,7 +19,7 @@ from functools import cache
 from hashlib import sha256
 from importlib import resources
 from string import Template
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from housequest.agent.base import Emitter
 from housequest.agent.episodes import events
@@ -45,16 +45,8 @@ Exchange = tuple[str, str]
 """A message with the reply to it."""
 
 
-class Examples(Protocol):
-    """What a role was asked elsewhere, and replied, in its own form; nothing where none are known. May take a second."""
-
-    def __call__(self, role: str) -> Sequence[Exchange]: ...
-
-
-def no_examples(role: str) -> Sequence[Exchange]:
-    """No role has any."""
-    del role
-    return ()
+Examples = Callable[[str], Sequence[Exchange]]
+"""What a role was asked elsewhere, and replied, in its own form; nothing where none are known. May take a second."""
 
 
 class ReplyError(Exception):
@@ -128,11 +120,16 @@ class Sampling:
     bias: tuple[tuple[str, float], ...] = ()
     usual_tokens: int = 512
     form: FormChoice = "free"
-    examples: Examples = no_examples
+    examples: Examples = lambda _: ()
 
     def reply_tokens(self, role: int | None = None) -> int:
         """Tokens of a reply at most, where the role's own limit is ``role``."""
         return self.max_tokens or role or self.usual_tokens
+
+    def request(self, messages: Sequence[Message], most: int, *, plain: bool = False, **more: Any) -> Request:
+        """A call with ``messages``, as one text where ``plain``, for a reply of at most ``most`` tokens."""
+        sent = (Message("user", plain_text(messages)),) if plain else tuple(messages)
+        return Request(sent, max_tokens=most, temperature=self.temperature, seed=self.seed, raw=plain, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +160,6 @@ def spoken(call: events.ModelCall) -> Message:
 def plain_text(conversation: Sequence[Message]) -> str:
     """A conversation as one text, for a model that continues it: each reply behind the sign that asked for it, in its line."""
     return "".join(f" {message.content}\n" if message.role == "assistant" else message.content for message in conversation)
-
-
-def _stub(message: Message) -> Message:
-    return message if len(message.content) <= STUB else replace(message, content=f"{message.content[:STUB].rstrip()}{_CUT}")
 
 
 async def _as_sent(role: str, conversation: Conversation, sampling: Sampling, *, plain: bool) -> Conversation:
@@ -261,16 +254,8 @@ async def ask(
         conversation = (*conversation, _with_image(clean(text), image, conversation))
         way = None if unheld else await held_by(role.name, form, model, sampling, plain=plain)
         said = await _as_sent(role.name, conversation, sampling, plain=plain)
-        request = Request(
-            (Message("user", plain_text(said)),) if plain else said,
-            stop=(*role.stop, *ENDS) if plain else role.stop,
-            max_tokens=limit,
-            temperature=sampling.temperature,
-            seed=sampling.seed,
-            top_logprobs=alternatives,
-            bias=dict[int | str, float](sampling.bias) or None,
-            raw=plain,
-        )
+        stop, bias = (*role.stop, *ENDS) if plain else role.stop, dict[int | str, float](sampling.bias) or None
+        request = sampling.request(said, limit, plain=plain, stop=stop, top_logprobs=alternatives, bias=bias)
         completion, held = await complete_held(model, request, form, way)
         if plain:
             completion = replace(completion, text=completion.text.strip())
@@ -287,7 +272,9 @@ async def ask(
         shorter = form.without_thought if form is not None and held == "cut" else form
         final = again or (once and shorter is form)
         emit(events.ParseFailed(role=role.name, reply=call.reply, reason=reason, final=final))
-        conversation = (*conversation, reply if sampling.form == "free" else _stub(reply))
+        if sampling.form != "free" and len(reply.content) > STUB:
+            reply = replace(reply, content=f"{reply.content[:STUB].rstrip()}{_CUT}")
+        conversation = (*conversation, reply)
         if final:
             return Answer(None, reason, conversation, begun)
         if shorter is not None and shorter is not form:
@@ -446,7 +433,8 @@ _AFTER = "\nThat place is behind you. From here on it is about yours:\n"
 
 def as_continued(conversation: Sequence[Message], examples: Sequence[Exchange]) -> tuple[Message, ...]:
     """``conversation`` with the marks and ``examples`` of a plain text, which `roles.base.plain_text` joins."""
-    shown = _shown(examples)
+    exchanges = (f"\n{MESSAGE}{asked}{REPLY} {replied}\n" for asked, replied in examples)
+    shown = f"{_BEFORE}{''.join(exchanges)}{_AFTER}" if examples else ""
     return tuple(_marked(message, "" if at else shown, first=at == 0) for at, message in enumerate(conversation))
 
 
@@ -474,8 +462,3 @@ def _marked(message: Message, shown: str, *, first: bool) -> Message:
             return replace(message, content=f"{between}{MESSAGE}{message.content}{REPLY}")
         case "assistant":
             return message
-
-
-def _shown(examples: Sequence[Exchange]) -> str:
-    exchanges = (f"\n{MESSAGE}{asked}{REPLY} {replied}\n" for asked, replied in examples)
-    return f"{_BEFORE}{''.join(exchanges)}{_AFTER}" if examples else ""

@@ -142,7 +142,8 @@ def answer_question(
     if found := _SAID["where"].match(text) or _SAID["seen"].match(text):
         thing = found["thing"].strip()
         if _SAID["looked"].match(thing):
-            return _looked_into(belief)
+            looked = [one.name for one in belief.receptacles if one.contents is not None]
+            return f"I have looked into {', '.join(looked)}." if looked else "I have looked into nothing yet."
         if speaker := _SAID["speakers"].match(thing):
             where = f"I am at {belief.at}." if belief.at else "I stand in the middle of the room."
             return where if speaker.end() == len(thing) else at_work
@@ -150,11 +151,6 @@ def answer_question(
     if _SAID["why"].match(text) and not _SAID["rhetorical"].match(text):
         return f'Because you said: "{told.hint}".' if told else f"My plan says so. {at_work}" if plan else at_work
     return None
-
-
-def _looked_into(belief: Belief) -> str:
-    looked = [one.name for one in belief.receptacles if one.contents is not None]
-    return f"I have looked into {', '.join(looked)}." if looked else "I have looked into nothing yet."
 
 
 def _about_place(said: str, belief: Belief) -> str | None:

@@ -123,7 +123,8 @@ def _spoken_of(places: Sequence[str], text: str) -> Iterator[tuple[list[str], bo
     text = _SAID["item"].sub(lambda one: "" if _SAID["refused"].match(one["about"]) else one["item"], text)
     for named, start, after in mentions({kind(one) for one in places}, text):
         numbers, end = _numbers(text, after)
-        some = [one for one in _by_number(places, named) if not numbers or int(one.split()[-1]) in numbers]
+        alike = sorted((name for name in places if kind(name) == named), key=lambda name: (len(name), name))
+        some = [one for one in alike if not numbers or int(one.split()[-1]) in numbers]
         yield some, _denied(text, start) or _SAID["no_behind"].match(text, end) is not None, bool(numbers)
 
 
@@ -151,7 +152,3 @@ def _numbers(text: str, at: int) -> tuple[set[int], int]:
             break
         at = more.end()
     return numbers, at
-
-
-def _by_number(places: Sequence[str], wanted: str) -> list[str]:
-    return sorted((name for name in places if kind(name) == wanted), key=lambda name: (len(name), name))

@@ -11,7 +11,6 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING
 from housequest.agent.agents.spec import AgentParts, ModelSettings
 from housequest.agent.base import Act, Attempt, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes.events import ModelCall, ParseFailed, Thought
-from housequest.agent.models.base import Message, Request
+from housequest.agent.models.base import Message
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Either, Form, Value, Words
 from housequest.agent.roles import base as roles
 from housequest.agent.roles import messages, reading
@@ -207,11 +206,8 @@ class FewShotReact:
         story = "\n".join([examples.without_welcome(memory.opening.text), *_story(attempts[-1])])
         text = self._prompt.render("reflect", story=story, notes=self._notes(noted))
         asked = (Message("user", roles.clean(text)),)
-        sampling = self._sampling
-        most = max(NOTE_TOKENS, sampling.reply_tokens())
-        completion = await self._model.complete(
-            Request(asked, max_tokens=most, temperature=sampling.temperature, seed=sampling.seed, raw=raw)
-        )
+        most = max(NOTE_TOKENS, self._sampling.reply_tokens())
+        completion = await self._model.complete(self._sampling.request(asked, most, plain=raw))
         call = roles.call_event(REFLECTION, asked, completion, kept=0, plain=raw)
         emit(call, completion.timing)
         note = reading.thought(" ".join(call.reply.split()))
@@ -232,14 +228,7 @@ class FewShotReact:
         most = sampling.reply_tokens()
         if whole and form is not None:
             most = max(most, min(form.longest, roles.ROOM_WITHOUT_THOUGHT))
-        request = Request(
-            (Message("user", roles.plain_text(said)),) if raw else said,
-            stop=("\n",),
-            max_tokens=most,
-            temperature=sampling.temperature,
-            seed=sampling.seed,
-            raw=raw,
-        )
+        request = sampling.request(said, most, plain=raw, stop=("\n",))
         completion, held = await roles.complete_held(self._model, request, form, way)
         # A line that was trimmed is recorded as part of this prompt, since the record has the reply.
         kept_before = len(memory.said) - (memory.trimmed and not whole)
@@ -328,12 +317,11 @@ def read_exemplars(name: str, household: Household | None) -> examples.Exemplars
     """The exemplars ``own``, of the examples that ship, or those in a file. Raises ``KnowledgeError`` and ``Unsupported``."""
     if household is None:
         raise Unsupported("Exemplars are episodes in households; leave exemplars out, or play a household.")
-    return _own(household) if name == OWN else examples.load_exemplars(given_path(name), household)
-
-
-@lru_cache(maxsize=2)
-def _own(household: Household) -> examples.Exemplars:
-    return examples.exemplars_of(examples.shipped(), household)
+    return (
+        examples.exemplars_of(examples.shipped(), household)
+        if name == OWN
+        else examples.load_exemplars(given_path(name), household)
+    )
 
 
 def exemplar_digests(settings: Mapping[str, Scalar], household: Household | None) -> dict[str, str]:
