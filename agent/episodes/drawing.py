@@ -100,19 +100,24 @@ class EpisodeDrawing:
     def known_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> Scene:
         """The scene of a ``belief``; without texts of furniture, of what pictures have shown. Raises ``HousequestError``."""
         if belief is not None:
-            enacted = self.states.enacted_after(turns) if self.states is not None and self.states.enacts else None
-            return replace(self.scene(belief, before), enacted=enacted)
-        turns = list(turns)
-        now = self.states.seen_after(turns) if self.states is not None else None
-        if self.states is None or now is None:
+            then = self.states.after(turns) if self.states is not None and self.states.enacts else None
+            return replace(self.scene(belief, before), enacted=then.enacted if then is not None else None)
+        now = None if self.states is None else self.states.after(turns)
+        if self.states is None or now is None or now.situation is None or now.camera is None:
             raise Unsupported("There is nothing to draw: the game here answers otherwise than the episode says.")
-        old = (self.states.seen_after(turns[:-1]) if turns else now) or now
-        seen = now.names
-        fixtures, scenery = (tuple(one for one in row if one.name in seen) for row in (self.room.fixtures, self.room.scenery))
-        came = None if old.situation.pose.cell == now.situation.pose.cell else old.situation.pose
-        room = replace(self.room, fixtures=fixtures, scenery=scenery)
-        new = seen - old.names if turns else frozenset[str]()
-        return Scene(room, now.situation, came, new, self.kinds, camera=now.camera)
+        old = self.states.after(turns[:-1]) if turns else now
+        stood = now.situation.pose if old.situation is None else old.situation.pose
+        fixtures, scenery = (
+            tuple(one for one in row if one.name in now.seen) for row in (self.room.fixtures, self.room.scenery)
+        )
+        return Scene(
+            replace(self.room, fixtures=fixtures, scenery=scenery),
+            _shown(now.situation, now.seen),
+            None if stood.cell == now.situation.pose.cell else stood,
+            now.seen - old.seen,
+            self.kinds,
+            camera=now.camera,
+        )
 
     def moving_scene(self, turns: Sequence[Transition], before: Belief, move: Move, *, true: bool) -> Scene:
         """The scene while the last of ``turns`` is enacted, just after ``move``; ``before`` is what was believed before it."""
@@ -123,20 +128,11 @@ class EpisodeDrawing:
 
     def true_scene(self, turns: Sequence[Transition], belief: Belief | None, before: Belief | None = None) -> Scene | None:
         """The same scene with the true state after ``turns``; None where that is not known."""
-        situation = self.states.after(turns) if self.states is not None else None
+        situation = self.states.after(turns).situation if self.states is not None else None
         if situation is None:
             return None
         scene = self.known_scene(turns, belief, before)
         return replace(scene, room=self.room, situation=situation, true=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What was in the pictures of an episode: the names of what was, where that is now, and the camera as it is now."""
-
-    names: frozenset[str]
-    situation: Situation
-    camera: Pictured
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +163,7 @@ class Still:
 
 
 @dataclass(frozen=True, slots=True)
-class _Moment:
+class ReplayMoment:
     """The game after a turn: its true state, None where it is another game; what was enacted; the camera, and what it saw."""
 
     situation: Situation | None
@@ -183,32 +179,8 @@ class EpisodeReplay:
         self._world, self._task, self._room = world, task, room
         self._env: Env | None = None
         self._played: list[Transition] = []
-        self._moments: list[_Moment] = []
+        self._moments: list[ReplayMoment] = []
         self.enacts = world.enacts
-
-    def enacted_after(self, turns: Sequence[Transition]) -> Enacted | None:
-        """What was enacted by the end of ``turns``; None as for `after`."""
-        now = self._after(turns)
-        return None if now.situation is None else now.enacted
-
-    def seen_after(self, turns: Sequence[Transition]) -> Seen | None:
-        """What the pictures up to the end of ``turns`` have shown; None as for `after`, and in a world without pictures."""
-        now = self._after(turns)
-        if now.situation is None or now.camera is None:
-            return None
-        holders = (
-            replace(one, contents=tuple(name for name in one.contents if name in now.seen))
-            for one in now.situation.holders
-            if one.name in now.seen
-        )
-        situation = replace(now.situation, holders=tuple(holders), lit=now.situation.lit & now.seen)
-        return Seen(now.seen, situation, now.camera)
-
-    def after(self, turns: Sequence[Transition]) -> Situation | None:
-        """The state after ``turns``; None where the game answers otherwise, so that it is another. Raises
-        ``HousequestError``.
-        """
-        return self._after(turns).situation
 
     def close(self) -> None:
         """End the game that is played beside the episode; what is asked next begins another."""
@@ -216,7 +188,8 @@ class EpisodeReplay:
         if env is not None:
             env.close()
 
-    def _after(self, turns: Sequence[Transition]) -> _Moment:
+    def after(self, turns: Sequence[Transition]) -> ReplayMoment:
+        """The game after ``turns``. Raises ``HousequestError`` where it cannot be played beside the episode."""
         turns = list(turns)
         if turns != self._played[: len(turns)] or not self._moments:
             # What fails is not gone on with: the next call begins anew.
@@ -245,7 +218,7 @@ class EpisodeReplay:
         self._moments.append(self._look(env, same=same))
         self._played.append(turn)
 
-    def _look(self, env: Env, *, same: bool) -> _Moment:
+    def _look(self, env: Env, *, same: bool) -> ReplayMoment:
         situation = self._world.situation(env, self._room) if same else None
         found, camera, seen = enacting(env), None, frozenset[str]()
         if isinstance(env, Pictured):
@@ -257,7 +230,17 @@ class EpisodeReplay:
             assert isinstance(camera, Pictured), "a copy is what it was copied from"
             seen = frozenset(name for name in frame.spots() if frame.pixels(name) >= _LEAST)
             seen = seen.union(self._moments[-1].seen if self._moments else ())
-        return _Moment(situation, None if found is None else found.enacted, camera, seen)
+        return ReplayMoment(situation, found.enacted if found is not None and situation is not None else None, camera, seen)
+
+
+def _shown(situation: Situation, seen: frozenset[str]) -> Situation:
+    """``situation``, as far as it was ``seen``."""
+    holders = (
+        replace(one, contents=tuple(name for name in one.contents if name in seen))
+        for one in situation.holders
+        if one.name in seen
+    )
+    return replace(situation, holders=tuple(holders), lit=situation.lit & seen)
 
 
 def draw_episode(

@@ -19,6 +19,7 @@ from housequest.worlds.household.base import Commands
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 from housequest.worlds.household.counts import Counts, drawn
 from housequest.worlds.household.goals import APPLIANCES, KNIVES, Goal, GoalStep
+from housequest.worlds.text import with_article
 
 Verb = Literal[
     "find", "go", "pick", "put", "open", "close", "heat", "cool", "clean", "use", "slice", "examine", "look", "explore"
@@ -59,8 +60,8 @@ class Skill:
         pattern = _WORDS[self.verb]
         if self.receptacle is None and self.verb not in AT_RECEPTACLE:
             pattern = "put down {object}" if self.verb == "put" else pattern.partition(" with ")[0]
-        thing = _with_article(self.object or "it", any_one=self.verb == "find")
-        return pattern.format(object=thing, receptacle=_with_article(self.receptacle or "it"))
+        thing = _said(self.object, any_one=self.verb == "find")
+        return pattern.format(object=thing, receptacle=_said(self.receptacle))
 
     def __str__(self) -> str:
         return self.text
@@ -93,12 +94,10 @@ class Failed:
 Outcome = Execute | Done | Failed
 
 
-def _with_article(name: str, *, any_one: bool = False) -> str:
-    if name == "it":
-        return name
-    if not any_one or name[-1].isdigit():
-        return f"the {name}"
-    return f"an {name}" if name[0] in "aeiou" else f"a {name}"
+def _said(name: str | None, *, any_one: bool = False) -> str:
+    if name is None:
+        return "it"
+    return with_article(name) if any_one and not name[-1].isdigit() else f"the {name}"
 
 
 def example_skills(example: Example) -> tuple[Skill, ...]:
@@ -116,12 +115,8 @@ _TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
 _DOES = {verb: f"{verb}s" for verb in _TREATED}
 
 
-@dataclass(frozen=True, slots=True)
-class LocatedItem:
-    """An object with a receptacle that is known to hold it."""
-
-    item: Item
-    where: Receptacle
+_Sight = tuple[Item, Receptacle]
+"""An object with a receptacle that is known to hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +212,8 @@ class Attempt:
                 treated = held and (held.clean if verb == "clean" else held.heat == _TREATED[verb])
                 return f"the {held.name} is {_TREATED[verb]}" if held and treated and self._is(held) else None
             case "use":
-                lit = (one for one in self._sights() if one.item.lit and self._here(one.where))
-                return next((f"the {one.item.name} is on" for one in lit), None)
+                lit = (item for item, where in self._sights() if item.lit and self._here(where))
+                return next((f"the {item.name} is on" for item in lit), None)
             case "explore":
                 return f"looked into the {self.belief.at}" if self.state.accomplished else None
             case _:
@@ -226,7 +221,7 @@ class Attempt:
 
     def place(self) -> str | None:
         """The skill's receptacle at the present place, once it is carried out."""
-        spots = self._spots() or self._spots_of(self.wanted) or [one.where for one in self._sights()]
+        spots = self._spots() or self._spots_of(self.wanted) or [where for _, where in self._sights()]
         return next((one.name for one in spots if self._here(one)), None)
 
     def at_place(self) -> bool:
@@ -245,7 +240,8 @@ class Attempt:
                     return f"no {self.wanted} was seen yet that could be reached; find one first"
                 slicing = self.skill.verb == "slice" and not (self.held and self.held.kind in KNIVES)
                 knife = f"slicing takes a {' or a '.join(KNIVES)} in your hand" if slicing else None
-                return self._far(sights[0].where, sights[0].item.name) or knife
+                item, where = sights[0]
+                return self._far(where, item.name) or knife
             case "heat" | "cool" | "clean" as verb:
                 return self._not_held() or self._unfit(APPLIANCES[verb]) or self._no_spot()
             case "put":
@@ -275,10 +271,16 @@ class Attempt:
             case "go":
                 yield from (self._going(one) for one in self._spots())
             case "pick":
-                for one in self._sights(nearby=True):
-                    take = self.words.take.format(thing=one.item.name, place=one.where.name)
-                    yield from () if self._loose(one) else self._at(one.where, take, inside=True)
-                    yield from self._reaching(one, take)
+                reach = self.words.reach
+                for item, where in self._sights(nearby=True):
+                    take = self.words.take.format(thing=item.name, place=where.name)
+                    itself = item.name == where.name
+                    # What lies in a room and on nothing has no place beside which one could reach it.
+                    if reach is None or itself or where.openness is not None:
+                        yield from self._at(where, take, inside=True)
+                    # One goes to the object itself, and the controller forgets that the command was refused before.
+                    if reach is not None and not itself:
+                        yield from (reach.format(thing=item.name), take)
             case "put":
                 thing, spots = self.held.name if self.held else None, self._spots()
                 on = all(one.openness == "surface" for one in spots)
@@ -294,8 +296,8 @@ class Attempt:
             case "use" | "slice" as verb:
                 inside = verb == "slice"
                 pattern = f"slice {{thing}} with {self.belief.held}" if inside else self.words.use
-                for one in self._sights(nearby=inside):
-                    yield from self._at(one.where, pattern.format(thing=one.item.name), inside=inside)
+                for item, where in self._sights(nearby=inside):
+                    yield from self._at(where, pattern.format(thing=item.name), inside=inside)
             case "examine":
                 for one in self._spots_of(self.wanted):
                     yield from self._at(one, f"examine {one.name}")
@@ -333,18 +335,18 @@ class Attempt:
             return next((f"you are at the {one.name}" for one in spots[:1] if self._here(one)), None)
         if self.held and self._is(self.held):
             return f"you hold the {self.held.name}"
-        visible = (one for one in self._to_find() if self._here(one.where) and one.where.openness != "closed")
-        return next((f"the {one.item.name} is in or on the {one.where.name}, where you are" for one in visible), None)
+        visible = ((item, where) for item, where in self._to_find() if self._here(where) and where.openness != "closed")
+        return next((f"the {item.name} is in or on the {where.name}, where you are" for item, where in visible), None)
 
-    def _to_find(self) -> list[LocatedItem]:
+    def _to_find(self) -> list[_Sight]:
         """Known objects that count as found: one that was put down only counts when every other place was searched."""
         seen = self._sights()
-        fresh = [one for one in seen if one.item.name not in self.state.placed or self.wanted == one.item.name]
+        fresh = [(item, where) for item, where in seen if item.name not in self.state.placed or self.wanted == item.name]
         return fresh if fresh or any(map(self._look_into, self.belief.unsearched)) else seen
 
     def _to_fetch(self) -> Iterator[str]:
-        for one in self._to_find():
-            yield from self._at(one.where, f"open {one.where.name}")
+        for _, where in self._to_find():
+            yield from self._at(where, f"open {where.name}")
 
     def _look_into(self, one: Receptacle) -> list[str]:
         """The commands up to seeing what a receptacle holds, best first; none if they were in vain."""
@@ -355,18 +357,19 @@ class Attempt:
             left = [self._going(one)] if self._going(one) not in self.state.vain else []
         return left
 
-    def _sights(self, *, nearby: bool = False) -> list[LocatedItem]:
+    def _sights(self, *, nearby: bool = False) -> list[_Sight]:
         """Known objects that are wanted and not held, nearest first; fresh ones first but, where ``nearby``, for those here."""
         sights = [
-            LocatedItem(item, holder)
+            (item, holder)
             for item in self.belief.items
             if self._is(item) and item.name not in self.belief.carried
             for holder in self._holders(item)
         ]
-        order = {one.name: at for at, one in enumerate(self._nearest(one.where for one in sights))}
+        order = {one.name: at for at, one in enumerate(self._nearest(where for _, where in sights))}
 
-        def rank(one: LocatedItem) -> tuple[bool, bool, int]:
-            return nearby and not self._here(one.where), one.item.name in self.state.placed, order[one.where.name]
+        def rank(sight: _Sight) -> tuple[bool, bool, int]:
+            item, where = sight
+            return nearby and not self._here(where), item.name in self.state.placed, order[where.name]
 
         return sorted(sights, key=rank)
 
@@ -376,16 +379,6 @@ class Attempt:
         itself = self.belief.receptacle(item.name)
         around = self.belief.receptacle(item.where) if self.words.reach else None
         return (itself,) if itself else self.belief.holders(item.name) or ((around,) if around else ())
-
-    def _loose(self, one: LocatedItem) -> bool:
-        """Whether an object lies in a room and on nothing, so that there is no place beside which one could reach it."""
-        return self.words.reach is not None and one.where.openness is None and one.item.name != one.where.name
-
-    def _reaching(self, one: LocatedItem, command: str) -> Iterator[str]:
-        """Going to an object itself, and then the command; the controller forgets that the command was refused before."""
-        if self.words.reach is not None and one.item.name != one.where.name:
-            yield self.words.reach.format(thing=one.item.name)
-            yield command
 
     # Places.
 
@@ -415,14 +408,14 @@ class Attempt:
 
     def _nearest(self, receptacles: Iterable[Receptacle]) -> list[Receptacle]:
         """``receptacles`` by the commands until one can reach in, then by name."""
-        return sorted(receptacles, key=lambda one: ((not self._here(one)) + self._shut_chance(one), _by_name(one)))
+        return sorted(receptacles, key=lambda one: ((not self._here(one)) + self._shut_chance(one), one.kind, one.number))
 
     def _likeliest(self) -> list[Receptacle]:
         if self.counts is None:
             named = {name: at for at, name in enumerate(self.guide)}
 
             def rank(one: Receptacle) -> tuple[int, bool, str, int]:
-                name, number = (drawn(self.state.salt, one.name), 0) if self.state.salt else _by_name(one)
+                name, number = (drawn(self.state.salt, one.name), 0) if self.state.salt else (one.kind, one.number)
                 return named.get(one.name, len(named)), not self._here(one), name, number
 
             return sorted(self.belief.unsearched, key=rank)
@@ -432,7 +425,7 @@ class Attempt:
             commands = max(1.0, (not self._here(one)) + self._shut_chance(one))
             return commands / counts.chance(kind(self.sought), one.kind, room)
 
-        return sorted(self.belief.unsearched, key=lambda one: (cost(one), _by_name(one)))
+        return sorted(self.belief.unsearched, key=lambda one: (cost(one), one.kind, one.number))
 
     def _breadth(self) -> list[Receptacle]:
         """The receptacles that were not searched yet: one of each kind, then the next of each, in the opening's order."""
@@ -498,7 +491,3 @@ class Attempt:
         if not self.near or self._here(one):
             return None
         return f"you are not near the {what or one.name}; go there first"
-
-
-def _by_name(one: Receptacle) -> tuple[str, int]:
-    return one.kind, one.number
