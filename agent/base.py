@@ -33,10 +33,8 @@ class Emitter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An earlier episode of the same task that was not won.
-
-    ``played`` is what happened in it, in order: commands with their answers, thoughts, and replies that could not be read.
-    ``reflection`` is what the agent said about the episode before it.
+    """An earlier episode of the same task that was not won: what was ``played``, in order, and the agent's ``reflection`` on
+    it.
     """
 
     played: tuple[Transition | Thought | ParseFailed, ...]
@@ -45,11 +43,8 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What a configuration lets the agent see beyond text.
-
-    ``task_type`` is the type if it is granted, else None. Admissible commands come with each turn. ``attempts`` are earlier
-    ones at the same task, if lost tasks are played again. ``plan`` is the annotated plan if it is granted: subgoals, each an
-    action with its names.
+    """What a configuration lets the agent see beyond text. ``attempts`` are earlier ones at the same task, ``plan`` is the
+    annotated plan: subgoals, each an action with its names. Admissible commands come with each turn.
     """
 
     admissible: bool = False
@@ -137,10 +132,8 @@ class Agent(Protocol):
         ...
 
     async def decide(self, memory: Memory, turn: Turn, emit: Emitter) -> tuple[Decision, Memory]:
-        """The next decision and the new memory. If the call is cancelled, the old memory stays valid.
-
-        Raises ``ModelError`` if a model fails: the episode then ends with an error. In a run, a ``fatal`` one stops the run
-        instead, and leaves the episode unfinished.
+        """The next decision and the new memory. If the call is cancelled, the old memory stays valid. Raises ``ModelError``
+        if a model fails: the episode ends, or, if it is ``fatal``, the run stops.
         """
         ...
 

@@ -79,10 +79,8 @@ Price = Annotated[float, BeforeValidator(_not_bool), Field(ge=0, le=1_000_000, a
 
 
 class Prices(BaseModel):
-    """The price of a model per million tokens, in any currency.
-
-    ``input`` is for uncached prompt tokens, ``cached`` for cached ones (default: the same as ``input``), ``output`` for
-    completion tokens.
+    """The price of a model per million tokens, in any currency: of uncached prompt tokens, of cached ones (default: the
+    same), and of completion tokens.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -171,9 +169,8 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class SettingsSource:
-    """Values from one place, such as an arm of a sweep; ``spelled`` has a key's name there where it differs.
-
-    Relative paths begin at ``folder``. ``sha256`` is that of a folder's file, which may be somebody else's.
+    """Values from one place, whose relative paths begin at ``folder``; ``spelled`` has a key's name there where it differs.
+    ``sha256`` is that of a folder's file, which may be somebody else's.
     """
 
     origin: str

@@ -60,10 +60,10 @@ class Pool(Protocol):
 def in_processes(
     make: Callable[[], Worker[T, R]], items: Sequence[T], processes: int, cluster: Pool | None = None
 ) -> Iterator[R]:
-    """What a worker makes of each of ``items``, in their order; with one of ``processes``, in this one.
+    """What a worker makes of each of ``items``, in their order, in so many ``processes`` or on a ``cluster``.
 
-    On a ``cluster``, its processes work instead. ``make`` is called once in each process, which has to be able to import it.
-    What a worker raises is raised here, and ``HousequestError`` where `MOST_LOST` processes die over the same items.
+    ``make`` is called once in each, which has to be able to import it. What a worker raises is raised here, and
+    ``HousequestError`` where `MOST_LOST` processes die over the same items.
     """
     if cluster is None and (processes == 1 or len(items) <= AT_ONCE):
         worker = make()

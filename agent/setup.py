@@ -47,10 +47,8 @@ class FrozenRule(BaseModel):
 
 
 class FrozenRules(BaseModel):
-    """The rules that the agent may see, as a run's record keeps them.
-
-    ``file`` and ``sha256`` identify the book, ``part`` says which of its rules if not all accepted ones, ``budget`` is in
-    tokens per episode.
+    """The rules that the agent may see, as a run's record keeps them, of the book ``file``; ``budget`` is in tokens per
+    episode. ``part`` says which of its rules if not all accepted ones.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -75,10 +73,8 @@ class FrozenRules(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Who plays ``world`` and how, with every choice made.
-
-    ``model`` is its full name with its address; None where the agent needs none. ``timeout`` limits one attempt at a model
-    call, in seconds; ``prices`` are the model's. ``episode`` configures each episode and its record.
+    """Who plays ``world`` and how, with every choice made. ``model`` is its full name, if one is needed; ``timeout`` limits
+    one attempt at a call, in seconds.
     """
 
     world: World
@@ -150,10 +146,8 @@ def set_up(
     rules: FrozenRules | None = None,
     curiosity: float | None = None,
 ) -> Setup:
-    """Resolve every choice that ``settings`` leave open.
-
-    ``world`` and ``agent`` are made from ``settings`` unless given; ``rules`` replace the configured rulebook, ``curiosity`` is
-    the probability of a random turn. Raises ``ConfigurationError`` and ``KnowledgeError``.
+    """Resolve every choice that ``settings`` leave open, unless given; ``curiosity`` is the probability of a random turn.
+    Raises ``ConfigurationError`` and ``KnowledgeError``.
     """
     if world is None:
         world_class(settings.world)  # An unknown world is refused before its agent's model is looked for.

@@ -156,10 +156,8 @@ def _read(entry: Path) -> Trust | None:
 
 
 def demands_of(folder: Path, values: Mapping[str, object], later: Sequence[Mapping[str, object]] = ()) -> Iterator[Demand]:
-    """What takes the user's trust in the settings ``values`` of ``folder``'s file, whose paths are whole.
-
-    What is not known to be harmless does, unless settings in ``later``, which win, set it too. Values of a wrong type do not,
-    since they are refused anyway.
+    """What takes the user's trust in the settings ``values`` of ``folder``'s file, whose paths are whole: what is not known
+    to be harmless, unless settings in ``later``, which win, set it too. Values of a wrong type are refused anyway.
     """
     for key, value in values.items():
         judge = _JUDGES.get(key, _words)

@@ -86,10 +86,9 @@ class RuleBudget:
 class RuleSelector:
     """Selects rules in one episode; call ``next`` at each of its turns.
 
-    Rules about the task's type or the things it names come first, then rules about all tasks. If the type is unknown, rules
-    about a type come last. A rule about other things waits until one of them is held or nearby; part of the budget is reserved
-    for this. Location rules are shown only for things that the task names. Rules that no longer fit the budget are skipped.
-    ``first`` and ``waiting`` are positions in the book.
+    Rules about the task's type or things come first, then rules about all tasks, and about a type if that is unknown. A rule
+    about other things waits until one of them is held or nearby; part of the budget is reserved for this. Location rules are
+    shown only for things that the task names. ``first`` and ``waiting`` are positions in the book.
     """
 
     offered: RuleBudget

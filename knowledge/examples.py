@@ -43,11 +43,7 @@ EACH = 10
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A won task with its trajectory.
-
-    ``origin`` says where it comes from and is never shown to a model. ``type`` is the world's name of the task type, used to
-    choose examples; it is shown only if the agent is given task types.
-    """
+    """A won task with its trajectory. ``origin`` is never shown to a model, ``type`` only where task types are granted."""
 
     origin: str
     type: str

@@ -26,10 +26,8 @@ _VARIABLE = re.compile(r"\{([a-z_]+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One executed command: the belief before it, the answer, and the belief after it.
-
-    ``origin`` says where it is recorded; equal origins are the same transition. Moments in the same house, as it was at the
-    start, have equal ``house``. ``refused``: the world did not accept the command.
+    """One executed command, with the belief before and after it. ``origin`` says where it is recorded; equal origins are the
+    same transition. Moments in the same house, as it was at the start, have equal ``house``.
     """
 
     origin: str

@@ -299,10 +299,8 @@ _SENTENCE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PlaceShare:
-    """How many objects of a kind were ``seen`` in a kind of receptacle.
-
-    ``share`` is the estimated share of all such objects, in [0, 1], with its 95 % interval. ``witnesses`` are the first
-    recorded steps, as run/task/step, that showed one there.
+    """How many objects of a kind were ``seen`` in a kind of receptacle, the estimated share of all such objects with its 95 %
+    interval, and the first recorded steps that showed one there.
     """
 
     receptacle: str

@@ -14,20 +14,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple, Protocol
 
+from housequest.knowledge import rules
 from housequest.knowledge.checks import Check, parse_check
-from housequest.knowledge.rules import (
-    EDIT_KINDS,
-    EDITED,
-    JUDGES,
-    KINDS,
-    SOURCES,
-    STATUSES,
-    WITNESSES,
-    Edit,
-    Evidence,
-    Origin,
-    Rule,
-)
 from housequest.worlds.errors import KnowledgeError, nearest, shown
 from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import DEFAULT_WORLD
@@ -96,12 +84,11 @@ class Wrong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The rules of a rulebook's text with their ``places``, and the ``world`` that they are about.
-
-    ``listed`` is the place of their list, or of nothing where one should be; None if the lines ``missing`` must come first.
+    """The rules of a rulebook's text with their ``places``, and the ``world`` that they are about. ``listed`` is the place of
+    their list; None if the lines ``missing`` must come first.
     """
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[rules.Rule, ...] = ()
     world: str = DEFAULT_WORLD
     places: tuple[Place, ...] = ()
     listed: Place | None = None
@@ -123,19 +110,19 @@ def read_page(text: str, where: str) -> Page:
         if listed is None:
             return Page(world=world, missing=("rules:",))
         items: list[YamlNode] = listed.value or []
-        rules: dict[str, Rule] = {}
+        by_id: dict[str, rules.Rule] = {}
         starts: dict[str, int] = {}
         for number, item in enumerate(items, 1):
             rule = f"rule {number}"
             read = _rule(item, number)
-            if read.id in rules:
+            if read.id in by_id:
                 way_out = f"line {starts[read.id]} has it too; give one of them another id"
                 raise _wrong(item, f"there are two rules with the id {shown(read.id)}: {way_out}", "id")
-            rules[read.id], starts[read.id] = read, item.start_mark.line + 1
+            by_id[read.id], starts[read.id] = read, item.start_mark.line + 1
     except Wrong as wrong:
         place = ", ".join(part for part in (rule, ".".join(wrong.fields)) if part)
         raise KnowledgeError(f"{where}:{wrong.line + 1}: {f'{place}: ' if place else ''}{wrong}.") from None
-    return Page(tuple(rules.values()), world, tuple(map(Place.of, items)), Place.of(listed), ())
+    return Page(tuple(by_id.values()), world, tuple(map(Place.of, items)), Place.of(listed), ())
 
 
 def _book(root: YamlNode) -> tuple[str, YamlNode | None]:
@@ -152,8 +139,8 @@ def _book(root: YamlNode) -> tuple[str, YamlNode | None]:
         way_out = f"write {_FORMAT} there once its rules are in that format"
         raise _wrong(found, f"this book has the format {format}, and only {FORMAT} is read here; {way_out}")
     fields = _fields(root, {"format": lambda node: node, "world": _name("a world's name"), "rules": _listed})
-    rules = next((value for key, value in root.value if key.value == "rules"), None)
-    return fields.get("world", DEFAULT_WORLD), rules
+    listed = next((value for key, value in root.value if key.value == "rules"), None)
+    return fields.get("world", DEFAULT_WORLD), listed
 
 
 def _listed(node: YamlNode) -> YamlNode:
@@ -162,17 +149,17 @@ def _listed(node: YamlNode) -> YamlNode:
     return node
 
 
-def _rule(item: YamlNode, number: int) -> Rule:
+def _rule(item: YamlNode, number: int) -> rules.Rule:
     if item.id == "sequence":
         raise _wrong(item, "a rule is a statement, or a mapping with a statement")
     fields = _fields(item, _RULE) if item.id == "mapping" else {"statement": _read("statement", _statement, item)}
     if "statement" not in fields:
         raise _wrong(item, "the rule has no statement", "statement")
-    origin: Origin = fields.get("origin", Origin())
+    origin: rules.Origin = fields.get("origin", rules.Origin())
     # A rule from a model or a run is a candidate until it is accepted.
     fields.setdefault("id", f"rule-{number}")
     fields.setdefault("status", "accepted" if origin.source == "person" else "candidate")
-    return Rule(**fields)
+    return rules.Rule(**fields)
 
 
 def _fields(item: YamlNode, readers: Mapping[str, _Reader]) -> dict[str, Any]:
@@ -256,7 +243,7 @@ def _words(node: YamlNode) -> tuple[str, ...]:
 
 
 def _witnesses(node: YamlNode) -> tuple[str, ...]:
-    return _words(node)[:WITNESSES]
+    return _words(node)[: rules.WITNESSES]
 
 
 def _count(node: YamlNode) -> int:
@@ -283,37 +270,40 @@ def _date(node: YamlNode) -> datetime.date:
         raise _wrong(node, f"{shown(text)} is not a date such as 2026-01-31") from None
 
 
-def _edit(node: YamlNode) -> Edit:
+def _edit(node: YamlNode) -> rules.Edit:
     fields = _fields(node, _EDIT)
     if "did" not in fields:
         raise _wrong(node, "this does not say what was done", "did")
-    return Edit(**fields)
+    return rules.Edit(**fields)
 
 
-_ORIGIN: dict[str, _Reader] = {"source": _choice(SOURCES), "name": _text}
+_ORIGIN: dict[str, _Reader] = {"source": _choice(rules.SOURCES), "name": _text}
 _EVIDENCE: dict[str, _Reader] = {"supports": _count, "contradicts": _count, "witnesses": _witnesses, "against": _witnesses}
 _EDIT: dict[str, _Reader] = {
-    "did": _choice(EDIT_KINDS),
-    "field": _choice(EDITED),
-    "by": _choice(JUDGES),
+    "did": _choice(rules.EDIT_KINDS),
+    "field": _choice(rules.EDITED),
+    "by": _choice(rules.JUDGES),
     "was": partial(_text, longest=LONGEST_WAS),
     "date": _date,
 }
 _RULE: dict[str, _Reader] = {
     "id": _name("an id"),
     "statement": _statement,
-    "kind": _choice(KINDS),
+    "kind": _choice(rules.KINDS),
     "types": _words,
     "objects": _words,
-    "status": _choice(STATUSES),
-    "by": _choice(JUDGES),
-    "origin": lambda node: Origin(**_fields(node, _ORIGIN)),
+    "status": _choice(rules.STATUSES),
+    "by": _choice(rules.JUDGES),
+    "origin": lambda node: rules.Origin(**_fields(node, _ORIGIN)),
     "check": _check,
-    "evidence": lambda node: Evidence(**_fields(node, _EVIDENCE)),
+    "evidence": lambda node: rules.Evidence(**_fields(node, _EVIDENCE)),
     "history": lambda node: tuple(map(_edit, _list(node, MOST_EDITS, " of what was done"))),
 }
 FIELDS: dict[type, tuple[str, ...]] = {
-    kind: tuple(readers) for kind, readers in ((Rule, _RULE), (Origin, _ORIGIN), (Evidence, _EVIDENCE), (Edit, _EDIT))
+    rules.Rule: tuple(_RULE),
+    rules.Origin: tuple(_ORIGIN),
+    rules.Evidence: tuple(_EVIDENCE),
+    rules.Edit: tuple(_EDIT),
 }
 """The fields of each record in the order in which they are written."""
 

@@ -141,9 +141,8 @@ def parse_book(path: Path, content: bytes) -> Rulebook:
 def save(book: Rulebook) -> Rulebook:
     """Write ``book`` to its file atomically; returns the book as it would now be read.
 
-    Raises ``KnowledgeError``, and leaves the file as it was, if the file has changed since ``book`` was read or cannot be
-    written. Commands of housequest wait for each other. An editor does not: what it writes between the comparison and the
-    replacement is lost.
+    Raises ``KnowledgeError``, and leaves the file as it was, if that has changed since or cannot be written. Commands of
+    housequest wait for each other; what an editor writes between the comparison and the replacement is lost.
     """
     content = book.text.encode()
     if len(content) > LARGEST_FILE:
@@ -195,10 +194,8 @@ def _compare(book: Rulebook, path: Path) -> None:
 
 @contextmanager
 def saving(path: Path) -> Generator[None, None, None]:
-    """Hold the rulebook ``path`` against other commands of this user; without a lock where none can be made.
-
-    The lock is a file in the user's state folder, so that none is left beside the book. Raises ``KnowledgeError`` when another
-    command has held it for ``PATIENCE`` seconds.
+    """Hold the rulebook ``path`` against other commands of this user, by a file in their state folder, if one can be made.
+    Raises ``KnowledgeError`` when another command has held it for ``PATIENCE`` seconds.
     """
     from filelock import FileLock, Timeout
 

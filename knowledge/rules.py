@@ -56,9 +56,9 @@ class Evidence:
 class Edit:
     """What was done to a rule, and by whom.
 
-    ``was`` is the old value of ``field``, the statement that was merged into the rule, the id of the rule that it was merged
-    into, or the id of a rule that it contradicts. Older books do not name the field, which was the statement or the check.
-    ``date`` is the day; edits by programs have none, so that repeating them makes the same book.
+    ``was`` is the old value of ``field`` (older books do not name it: the statement or the check), the statement that was
+    merged into the rule, or the id of the rule that it was merged into or contradicts. ``date`` is the day; edits by programs
+    have none, so that repeating them makes the same book.
     """
 
     did: EditKind
@@ -70,10 +70,8 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One statement about the world, in words for people and models.
-
-    ``types`` and ``objects`` are the task types and kinds of thing that it concerns; empty means all. ``by`` says who set its
-    status. ``check`` is the part that recorded play can decide.
+    """One statement about the world, for people and models, about task ``types`` and kinds of thing (empty: all). ``by`` says
+    who set its status. ``check`` is the part that recorded play can decide.
     """
 
     id: str
@@ -110,8 +108,8 @@ class Rule:
     def edited(self, wanted: Rule, by: DecidedBy = "person") -> Rule:
         """The rule with the statement, kind, types, objects and check of ``wanted``; its history records each change.
 
-        If the check changes (or the statement, if there is no check), counted evidence is dropped. If evidence or a model had
-        judged the rule, changing its statement, kind or check makes it a candidate again. The history keeps the old values.
+        If what is checked changes, counted evidence is dropped. If evidence or a model had judged the rule, changing its
+        statement, kind or check makes it a candidate again.
         """
         rule = replace(
             wanted, id=self.id, status=self.status, by=self.by, origin=self.origin, evidence=self.evidence, history=self.history

@@ -24,10 +24,8 @@ from housequest.worlds.registry import load_plugin
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is known, in words for prompts.
-
-    ``places`` are the kinds of receptacle, ``seen`` those of all things in the order in which they were seen, and ``holding``
-    is that of what is in the hand ("" for nothing).
+    """What is known, in words for prompts, and the kinds of receptacle (``places``), of all ``seen`` in order, and of what is
+    held.
     """
 
     found: str

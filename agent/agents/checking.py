@@ -78,9 +78,8 @@ async def check_agent(
     settings: Mapping[str, Any] | None = None,
     turns: int = 6,
 ) -> ContractReport:
-    """Play ``turns`` of ``task`` with ``agent``, each more than once, and report which demands of the contract are not met.
-
-    ``model`` must give equal replies to equal prompts, as a scripted one does. Raises what making the agent raises.
+    """Play ``turns`` of ``task``, each more than once, and report which demands of the contract ``agent`` does not meet.
+    ``model`` must give equal replies to equal prompts, as a scripted one does.
     """
     spec = agent_spec(agent) if isinstance(agent, str) else agent
     recording, given = None if model is None else _Recording(model), settings or {}

@@ -49,8 +49,8 @@ class ExampleSource(Protocol):
 class ExampleSelector:
     """Chooses examples from a store; the same task, store and seed give the same ones.
 
-    An ``embedder`` is called once for the store and once for each task's goal; these calls take no turns and are not counted
-    among the model's calls. Raises ``ConfigurationError`` where the strategy needs an embedder and has none.
+    An ``embedder`` is called once for the store and once for each goal; these calls take no turns and are not counted. Raises
+    ``ConfigurationError`` where the strategy needs one and has none.
     """
 
     store: tuple[Example, ...]
@@ -71,10 +71,8 @@ class ExampleSelector:
             )
 
     async def choose(self, goal: str, receptacles: Iterable[str] = (), *, without: str | None = None) -> tuple[Example, ...]:
-        """The examples for a task; the most similar first where similarity decides.
-
-        ``receptacles`` are the kinds of receptacle in its house, which help to read free wordings; ``without`` leaves out the
-        example of this origin. Raises ``ModelError`` when an embedding model fails: fatal unless it refused this goal alone.
+        """The examples for a task, but that of the origin ``without``; the most similar first where similarity decides. The
+        kinds of ``receptacles`` help to read free wordings. Raises ``ModelError``, fatal unless this goal alone was refused.
         """
         shots, store = self.shots, tuple(example for example in self.store if example.origin != without)
         drawn = f"{self.seed} {goal}"

@@ -97,11 +97,8 @@ def make_agent(
     question: AskPerson | None = None,
     worked: Worked | None = None,
 ) -> Agent:
-    """Make the agent ``name`` for ``world``.
-
-    ``settings`` are the agent's, by name. ``seed`` goes to the model, ``question`` asks a person for a command, and ``worked``
-    has example replies for a model that continues plain text. Raises ``ConfigurationError``, and ``Unsupported`` if the agent
-    needs a household and the world is not one.
+    """Make the agent ``name`` for ``world``. ``question`` asks a person for a command, and ``worked`` has example replies for
+    a model that continues plain text. Raises ``ConfigurationError``, and ``Unsupported`` if it does not play such a world.
     """
     spec = agent_spec(name)
     read = spec.read_settings(settings or {})

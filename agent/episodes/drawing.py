@@ -47,11 +47,10 @@ _LEAST = 2
 class Scene:
     """One moment of an episode as it is drawn.
 
-    ``came`` is where the last turn's move began, None without one. ``new`` names the things and receptacles of which the last
-    turn told something new, and ``kinds`` are the kinds that the goal names. ``true``: the situation is the true state, not
-    what is believed. ``camera`` is the player's own, None in a world without pictures.
-    ``enacted`` is what became of the commands so far in a simulator, where they are enacted; ``move`` is the one that is drawn,
-    None for what follows the last one.
+    ``came`` is where the last turn's move began. ``new`` names what the last turn told something new of, and ``kinds`` are
+    those that the goal names. ``true``: the situation is the true state, not what is believed. ``camera`` is the player's
+    own, if any. ``enacted`` is what became of the commands in a simulator; ``move`` is the one that is drawn, None for what
+    follows the last one.
     """
 
     room: Room

@@ -178,10 +178,9 @@ async def wait_for_end(task: asyncio.Task[object]) -> None:
 class EpisodeState:
     """The state of an episode between two events; its values are immutable, so a shallow copy is a snapshot.
 
-    ``hints`` and ``unseen`` are hints and transitions that the agent has not been given yet. ``rules`` are all that it may show
-    its model, ``reported`` the statements of those it did show. ``notes`` are what was found out about the model
-    (`housequest.agent.roles.base`). ``played`` is every executed command with its answer; ``belief`` is what is known by then,
-    if rules are selected by it.
+    ``hints`` and ``unseen`` transitions were not given to the agent yet. ``rules`` may be shown to its model, and
+    ``reported`` are the statements that were. ``notes`` are what was found out about the model; ``belief`` is kept if rules
+    are selected by it.
     """
 
     memory: Memory = None

@@ -15,22 +15,7 @@ from functools import partial
 from random import Random
 from typing import TypeVar
 
-from housequest.agent.base import (
-    Act,
-    Agent,
-    Attempt,
-    Decision,
-    GiveUp,
-    Glimpse,
-    Grants,
-    Idle,
-    Leave,
-    Memory,
-    ParseFailure,
-    Turn,
-    Watchable,
-    Watcher,
-)
+from housequest.agent import base
 from housequest.agent.episodes import events
 from housequest.agent.episodes import overseer as person
 from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
@@ -84,7 +69,7 @@ class EpisodeConfig:
     settings: Mapping[str, str | int | float | bool] = field(default_factory=dict[str, str | int | float | bool])
     inline: bool = True
     curiosity: float | None = None
-    attempts: Mapping[str, tuple[Attempt, ...]] = field(default_factory=dict[str, tuple[Attempt, ...]])
+    attempts: Mapping[str, tuple[base.Attempt, ...]] = field(default_factory=dict[str, tuple[base.Attempt, ...]])
 
     def open(self, world: World, task: Task) -> Env:
         """A new env for ``task``, with the diagnosis if it is granted. Raises ``GameError`` and ``Unsupported``."""
@@ -103,19 +88,18 @@ class EpisodeConfig:
 
 async def run_episode(
     env: Env,
-    agent: Agent,
+    agent: base.Agent,
     config: EpisodeConfig,
     listener: EventListener,
     overseer: person.Overseer | None = None,
     *,
     world: World | None = None,
-    watcher: Watcher | None = None,
+    watcher: base.Watcher | None = None,
 ) -> events.Ended:
     """Play one episode to its end and return how its last branch ended; ``listener`` gets every event.
 
-    The caller closes ``env``; the loop closes its copies. ``world`` is that of the env; the grants ``view`` and ``plan`` need
-    it, to draw its rooms and to show its annotated plan. ``watcher`` gets what the agent recognises in each picture, if the
-    agent is `Watchable`.
+    The caller closes ``env``; the loop closes its copies. The grants ``view`` and ``plan`` need the ``world``. ``watcher``
+    gets what a `Watchable` agent recognises in each picture.
     """
     return await _Episode(
         env, env, agent, config, EventEmitter(listener), overseer or person.Unattended(), world, watcher
@@ -125,7 +109,7 @@ async def run_episode(
 async def play(
     world: World,
     task: Task,
-    agent: Agent,
+    agent: base.Agent,
     *,
     max_turns: int = 50,
     grants: frozenset[str] = frozenset(),
@@ -165,8 +149,8 @@ class _RewindTo(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    decision: Decision
-    memory: Memory
+    decision: base.Decision
+    memory: base.Memory
     reported: tuple[str, ...]
     notes: frozenset[str]
     by: events.Player = "agent"
@@ -178,13 +162,13 @@ class _Episode:
 
     given_env: Env
     env: Env
-    agent: Agent
+    agent: base.Agent
     config: EpisodeConfig
     emitter: EventEmitter
     overseer: person.Overseer
     world: World | None
-    watcher: Watcher | None
-    grants: Grants = field(default_factory=Grants)
+    watcher: base.Watcher | None
+    grants: base.Grants = field(default_factory=base.Grants)
     household: Household | None = None
     eyes: Eyes | None = None
     selector: RuleSelector | None = None
@@ -223,34 +207,26 @@ class _Episode:
     async def _start(self) -> None:
         opening = await self._in_world(self.env.reset)
         task, config = self.env.task, self.config
-        self.grants = Grants(
+        self.grants = base.Grants(
             admissible="admissible" in config.grants,
             diagnosis="diagnosis" in config.grants,
             task_type=task.type if "type" in config.grants else None,
             attempts=config.attempts.get(task.id, ()),
             plan=await self._in_world(partial(_annotated, self.world, task)) if PLAN in config.grants else None,
         )
+        of_task = {name: getattr(task, name) for name in ("world", "split", "number", "type", "goal", "wording")}
+        of_config = {name: getattr(config, name) for name in ("engine", "model", "habits", "curiosity", "max_turns", "seed")}
         self.emitter.emit(
             events.Started(
-                world=task.world,
-                engine=config.engine,
                 task=task.id,
-                split=task.split,
-                number=task.number,
-                type=task.type,
-                goal=task.goal,
-                wording=task.wording,
                 agent=self.agent.name,
                 settings=dict(config.settings),
-                model=config.model,
                 rules=config.rules.label if config.rules else None,
                 rules_budget=config.rules.budget if config.rules else None,
-                habits=config.habits,
-                curiosity=config.curiosity,
                 grants=tuple(sorted(config.grants)),
-                max_turns=config.max_turns,
-                seed=config.seed,
                 opening=opening.observation.text,
+                **of_task,
+                **of_config,
             )
         )
         with attributed("agent"):
@@ -268,16 +244,9 @@ class _Episode:
         _end_if_over(opening)
 
     def _end(self, over: EpisodeOver) -> events.Ended:
-        ended = events.Ended(
-            outcome=over.outcome,
-            reason=over.reason,
-            turns=self.state.turn,
-            steps=self.state.steps,
-            refused=self.state.refused,
-            assisted=self.emitter.assisted,
-            boundary=over.boundary,
-            message=over.message,
-        )
+        told = {name: getattr(over, name) for name in ("outcome", "reason", "boundary", "message")}
+        turns, steps, refused = self.state.turn, self.state.steps, self.state.refused
+        ended = events.Ended(turns=turns, steps=steps, refused=refused, assisted=self.emitter.assisted, **told)
         self.emitter.emit(ended)
         return ended
 
@@ -341,7 +310,7 @@ class _Episode:
         frame, pose = await self._in_world(partial(camera_view, self.agent, self.env))
         before, declined = self.emitter.last, ()
         while True:
-            turn = Turn(
+            turn = base.Turn(
                 number=number,
                 left=self.config.max_turns - state.turn,
                 transitions=state.unseen,
@@ -368,7 +337,7 @@ class _Episode:
                 if isinstance(wish, person.Proceed):
                     self.emitter.intervene("retry")
                 return wish
-            if not isinstance(answer.decision, Act):
+            if not isinstance(answer.decision, base.Act):
                 return answer
             self.emitter.emit(events.Proposed(turn=number, command=answer.decision.command))
             verdict = person.Proceed()
@@ -379,7 +348,7 @@ class _Episode:
                     return answer
                 case person.Replace(command=command):
                     self.emitter.intervene("replace", command)
-                    return replace(answer, decision=Act(clean(command)), by="person")
+                    return replace(answer, decision=base.Act(clean(command)), by="person")
                 case person.Again(hint=hint):
                     self.emitter.last = before
                     self._hint("again", hint)
@@ -394,10 +363,10 @@ class _Episode:
                     self.emitter.last = before
                     return verdict
 
-    async def _ask(self, turn: Turn) -> _Decided | ModelError:
+    async def _ask(self, turn: base.Turn) -> _Decided | ModelError:
         reporter = RuleReporter(self.emitter.from_agent, self.state.reported)
         with attributed("agent"), notes_of_model(self.state.notes) as notes:
-            watched = self.agent if self.watcher is not None and isinstance(self.agent, Watchable) else None
+            watched = self.agent if self.watcher is not None and isinstance(self.agent, base.Watchable) else None
             if watched is not None:
                 # What it sees is there to be watched while a model thinks about it.
                 self._show(watched, await watched.attend(self.state.memory, turn))
@@ -414,9 +383,9 @@ class _Episode:
                 self._show(watched, memory)
         return _Decided(decision, memory, reporter.shown, frozenset(notes))
 
-    def _show(self, watched: Watchable, memory: Memory) -> None:
+    def _show(self, watched: base.Watchable, memory: base.Memory) -> None:
         if self.watcher is not None:
-            self.watcher(Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
+            self.watcher(base.Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
 
     async def _checked(self, answer: R | person.Rewind) -> R | _Answer:
         """``answer``, unless it rewinds: then raises ``_RewindTo``, or asks the person again if that leads nowhere."""
@@ -436,15 +405,15 @@ class _Episode:
         state.memory, state.reported, state.notes = decided.memory, decided.reported, decided.notes
         state.hints, state.unseen = (), ()
         match decided.decision:
-            case Leave(reason=reason):
+            case base.Leave(reason=reason):
                 raise EpisodeOver("stopped", reason)
-            case GiveUp(reason=reason):
+            case base.GiveUp(reason=reason):
                 raise EpisodeOver("lost", f"gave up: {reason}")
-            case ParseFailure() | Idle() as spent:
+            case base.ParseFailure() | base.Idle() as spent:
                 state.turn = number
-                reason = clean(spent.reason) if isinstance(spent, Idle) else None
+                reason = clean(spent.reason) if isinstance(spent, base.Idle) else None
                 self.turn_start = self.emitter.emit(events.TurnSpent(turn=number, reason=reason))
-            case Act(command=command):
+            case base.Act(command=command):
                 await self._execute(command, decided.by)
 
     async def _execute(self, command: str, by: events.Player) -> None:

@@ -44,10 +44,8 @@ class EpisodeFile:
 def recorded_moments(
     paths: Iterable[Path], left_out: Callable[[ConfigurationError], None] | None = None, *, world: str | None = None
 ) -> Iterator[Moment]:
-    """The moments in ``paths``, which are runs' folders or episodes' files, in order.
-
-    Raises ``ConfigurationError`` for any other path, for a damaged record, for a world whose texts cannot be read, and for a
-    world other than ``world``; with ``left_out`` the last three are reported there and skipped.
+    """The moments in ``paths``, which are runs' folders or episodes' files, in order. Raises ``ConfigurationError`` for any
+    other path; damaged records, and worlds that cannot be read or are not ``world``, are ``left_out`` if that is given.
     """
     for record in episode_files(paths):
         try:

@@ -33,9 +33,8 @@ LONGEST_LINE = 16_000_000
 class EpisodeRecorder:
     """Writes an episode's events to ``path``; an ``EventListener`` and a context manager.
 
-    Until the episode has ended, the file's name ends in ``.part``, so a complete record is known by its name. ``resume``
-    continues an existing record, and drops a last line that was cut off. Timings go to ``clock``, one JSON line each with the
-    episode's ``label``; without ``clock`` they are dropped.
+    Until the episode has ended, the file's name ends in ``.part``. ``resume`` continues an existing record, and drops a last
+    line that was cut off. Timings go to ``clock`` with the episode's ``label``.
     """
 
     def __init__(self, path: Path, *, clock: BinaryIO | None = None, label: str = "", resume: bool = False) -> None:

@@ -19,22 +19,12 @@ from housequest.agent.episodes import overseer as person
 from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.models.base import (
-    Capabilities,
-    Completion,
-    Message,
-    Model,
-    ModelWrapper,
-    Request,
-    Scores,
-    TokenChoice,
-    Usage,
-)
+from housequest.agent.models import base as models
 from housequest.worlds.base import Env, Step, World
 from housequest.worlds.env import Wrapper
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
 
-AgentFactory = Callable[[Model | None, AskPerson | None], Agent]
+AgentFactory = Callable[[models.Model | None, AskPerson | None], Agent]
 """Makes the agent from a model and a way to ask a person; each is None if the agent was played without."""
 
 CommandsListener = Callable[[tuple[str, ...] | None], None]
@@ -49,7 +39,7 @@ async def resume_episode(
     listener: EventListener,
     overseer: person.Overseer | None = None,
     *,
-    model: Model | None = None,
+    model: models.Model | None = None,
     question: AskPerson | None = None,
     listing: CommandsListener | None = None,
     world: World | None = None,
@@ -57,12 +47,10 @@ async def resume_episode(
 ) -> Ended:
     """Play on from the end of ``recorded``, and return how the episode ended.
 
-    ``env`` is a new one over the same task, and ``config`` that of the record. ``model``, ``question`` and ``overseer`` are
-    used once the record is used up; if a person changed the model, give the last one. ``listener`` gets only new events. If a
-    person gave several hints at once, only the recorded ones count. ``listing`` gets the possible commands at each replayed
-    turn, since ``overseer`` may be asked about a proposal before a turn. ``world`` is that of ``env``; what the agent saw is
-    drawn again, and ``watcher`` told of it from the beginning on. Raises ``ConfigurationError`` naming the first event that
-    differs from the record.
+    ``env`` is a new one over the same task, and ``config`` that of the record. ``model`` (the last one), ``question`` and
+    ``overseer`` are used once the record is used up; ``listener`` gets only new events. ``listing`` gets the possible
+    commands at each replayed turn, since ``overseer`` may be asked about a proposal before a turn. What the agent saw is
+    drawn again, and ``watcher`` told of it. Raises ``ConfigurationError`` naming the first event that differs.
     """
     script = _Script(recorded, overseer or person.Unattended(), listing)
     agent = script.agent = make_agent(
@@ -263,23 +251,23 @@ def _difference(event: Event, recorded: Event) -> str:
     return f"{key} is {shown(getattr(now, key, None))} where {shown(getattr(then, key, None))} is recorded"
 
 
-class _RecordedModel(ModelWrapper):
+class _RecordedModel(models.ModelWrapper):
     """Answers with the recorded replies, held or plain as then, whatever the model is now; then with the live model's."""
 
-    def __init__(self, script: _Script, live: Model) -> None:
+    def __init__(self, script: _Script, live: models.Model) -> None:
         super().__init__(live)
         self._script = script
 
-    async def capabilities(self) -> Capabilities:
+    async def capabilities(self) -> models.Capabilities:
         return self._as_then(await super().capabilities())
 
-    async def holding(self) -> Capabilities:
+    async def holding(self) -> models.Capabilities:
         return self._as_then(await super().holding())
 
-    async def continuing(self) -> Capabilities:
+    async def continuing(self) -> models.Capabilities:
         return self._as_then(await super().continuing())
 
-    def _as_then(self, now: Capabilities) -> Capabilities:
+    def _as_then(self, now: models.Capabilities) -> models.Capabilities:
         """What the model can do, as far as it decides how the next recorded call is made."""
         if self._script.next is None:
             return now
@@ -294,15 +282,15 @@ class _RecordedModel(ModelWrapper):
         grammar = held or call is None
         return replace(now, chats=not plain, completions=plain, grammar=grammar, schema=False, choices=choices)
 
-    async def complete(self, request: Request) -> Completion:
+    async def complete(self, request: models.Request) -> models.Completion:
         called = await self._call()
         if called is None:
             return await super().complete(request)
         begun = tuple((one.text, one.logprob) for one in called.candidates or ())
-        tokens = (TokenChoice(*begun[0], begun),) if begun else ()
-        return Completion(called.reply, called.finish, _usage(called), tokens=tokens, held=called.held)
+        tokens = (models.TokenChoice(*begun[0], begun),) if begun else ()
+        return models.Completion(called.reply, called.finish, _usage(called), tokens=tokens, held=called.held)
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
+    async def score(self, messages: Sequence[models.Message], continuations: Sequence[str]) -> models.Scores:
         called = await self._call()
         if called is None:
             return await super().score(messages, continuations)
@@ -312,9 +300,9 @@ class _RecordedModel(ModelWrapper):
         known = {candidate.text: candidate.logprob for candidate in called.candidates}
         logprobs = tuple(known.get(text, -math.inf) for text in continuations)
         if called.reply in continuations:
-            return Scores(logprobs, called.calls or 1, _usage(called))
+            return models.Scores(logprobs, called.calls or 1, _usage(called))
         # However many texts were scored at once, the cost is counted with the selected one.
-        return Scores(logprobs, 0, Usage(0, 0))
+        return models.Scores(logprobs, 0, models.Usage(0, 0))
 
     async def _call(self) -> events.ModelCall | None:
         coming = self._script.next
@@ -323,8 +311,8 @@ class _RecordedModel(ModelWrapper):
         raise await self._script.missing("a call to the model")
 
 
-def _usage(called: events.ModelCall) -> Usage:
-    return Usage(called.prompt_tokens, called.completion_tokens)
+def _usage(called: events.ModelCall) -> models.Usage:
+    return models.Usage(called.prompt_tokens, called.completion_tokens)
 
 
 def _recorded_question(script: _Script, live: AskPerson) -> AskPerson:

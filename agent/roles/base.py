@@ -109,9 +109,9 @@ class Role(Generic[T]):
 class Sampling:
     """Sampling parameters of a call; ``bias`` favours the tokens of texts, for models that take one (`Capabilities`).
 
-    ``max_tokens`` limits every reply, whatever its role, but for one that is asked for again without its thought (`ask`).
-    Without it a role's own limit holds, or ``usual_tokens``. ``form`` says whether replies are held to their forms; ``free``
-    asks as before there were forms. ``examples`` are shown to a model that continues plain text.
+    ``max_tokens`` limits every reply but one that is asked for again without its thought (`ask`); without it a role's own
+    limit holds, or ``usual_tokens``. ``form`` says whether replies are held to their forms. ``examples`` are for a model that
+    continues plain text.
     """
 
     max_tokens: int | None = None

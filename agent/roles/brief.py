@@ -37,12 +37,10 @@ _COMMON = frozenset(_COMMON_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class BriefState:
-    """What short prompts remember of a game.
-
-    ``seen`` are the commands so far, each with the belief before it; ``hints`` are a person's hints that the model has to read
-    itself, ``directions`` what the others say to do now and ``avoided`` where they say not to look; ``failed`` are the plans
-    that were carried out and did not win; under this plan ``repeated`` counts the replies that would
-    have taught nothing, and ``turns`` the commands.
+    """What short prompts remember of a game: ``seen`` are the commands so far, each with the belief before it; ``hints``
+    those that the model has to read itself, ``directions`` what the others say to do now, and ``avoided`` where they say not
+    to look; ``failed`` the plans that did not win. Under this plan ``repeated`` counts the replies that would have taught
+    nothing, and ``turns`` the commands.
     """
 
     belief: Belief

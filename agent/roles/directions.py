@@ -31,10 +31,8 @@ _LEAST_SPELLED, _LIKE, _MORE_LIKE = 4, 0.75, 0.8
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """What a hint tells to do: go to ``places`` in this order and look into each, then give ``command``.
-
-    ``search``: finding something new that is wanted ends it; ``known`` are the things that were seen before the hint. Things
-    are not looked for in what is ``avoided``. ``missing`` is the kind of a place that the house does not have.
+    """What a hint tells to do: go to ``places`` in this order and look into each, then give ``command``. ``search``: finding
+    something wanted but for what was ``known`` ends it. ``missing`` is the kind of a place that the house does not have.
     """
 
     hint: str
@@ -252,10 +250,9 @@ _CALLED = rf"(?: (?:with|of|called) (?:the |a )?(?={_NUMBER}|{_CARDINAL}(?: on\b
 
 
 def with_numbers(text: str, belief: Belief) -> str:
-    """``text``, which names kinds of places as the house does, with the numbers of the places behind their kind.
-
-    "third cabinet", "3rd cabinet", "cabinet number three" and, where there are three, "last cabinet" become "cabinet 3". What
-    the house does not have keeps its number, or has the number 0.
+    """``text``, which names kinds of places as the house does, with the numbers of the places behind their kind: "third
+    cabinet", "cabinet number three" and, where there are three, "last cabinet" become "cabinet 3". What the house has not is
+    0.
     """
 
     def numbered(found: re.Match[str]) -> str:

@@ -48,10 +48,9 @@ _TWO = frozenset({"two", "both", "pair", "another"})
 class Controller:
     """Turns skills into commands, for worlds whose texts ``household`` reads.
 
-    The kinds of thing that exist are the world's published vocabulary, however places are searched. ``search`` is the location
-    prior: ``counts`` (the likeliest place first, counted over a training split), ``random`` (an order drawn by ``seed``),
-    ``name``, or ``llm``: by the state's guides, then at random. With ``near``, an action on a distant thing fails,
-    as in LoTa-Bench (section 4); else the skill goes there first. A skill fails after ``most`` commands.
+    Places are searched by ``search``: the likeliest first, as counted over a training split, in an order drawn by ``seed``,
+    by name, or by the state's guides and then at random. With ``near``, an action on a distant thing fails, as in LoTa-Bench
+    (section 4); else the skill goes there first. A skill fails after ``most`` commands.
     """
 
     def __init__(

@@ -32,7 +32,7 @@ _ARTICLES = frozenset({"a", "an", "the", "some", "another", "one", "any"})
 
 
 def resolve(said: str, kinds: Collection[str], names: Collection[str] | None = None) -> str | None:
-    """The kind among ``kinds``, or with a number the name, that ``said`` means; None if there is none.
+    """The kind among ``kinds``, or with a number the name, that ``said`` means.
 
     ``names`` are those of what was seen. Another name is accepted if its kind is known, since it may still be found; but a
     part of a kind's name ("glass") means only what was seen, or it would be a showerglass in every kitchen.

@@ -44,10 +44,8 @@ _WORDS: dict[Verb, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None.
-
-    ``find`` and ``examine`` take either an object or a receptacle as their ``object``. Without a ``receptacle``, ``put`` means
-    the one at which the last skill ended, and ``heat``, ``cool`` and ``clean`` mean the appliance for it.
+    """A verb with its targets, each a kind ("mug"), a name ("mug 1") or None: ``put`` is then where the last skill ended, and
+    ``heat``, ``cool`` and ``clean`` by their appliance. ``find`` and ``examine`` take a receptacle as ``object``, too.
     """
 
     verb: Verb
@@ -154,11 +152,11 @@ class ControllerState:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A ``skill`` of a ``state``, with the game's names for its targets, and the belief of that state.
+    """A ``skill`` of a ``state``, with the game's names for its targets.
 
-    Places are searched by cost over chance (see the expert) where there are ``counts``: costs are commands until one can reach
-    in, chances are those counted over a training split. Without, those that a guide named come first, then the others as the
-    state's salt draws them, or by name. With ``near``, an action on a distant thing is impossible.
+    Places are searched by cost over chance where there are ``counts``: costs are commands until one can reach in, chances
+    those counted over a training split. Without, those that a guide named come first, then the others as the state's salt
+    draws them, or by name. With ``near``, an action on a distant thing is impossible.
     """
 
     state: ControllerState

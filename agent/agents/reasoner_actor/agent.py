@@ -117,11 +117,10 @@ ACTOR: Role[ActorReply] = Role("actor", _read_action, stop=("\nObservation:",))
 class PlanMemory:
     """What reasoner and actor remember.
 
-    ``played`` are all transitions, ``unreviewed`` those since the plan was last reviewed; ``asked`` counts how often the
-    conversation with the reasoner went on, or short prompts brought another plan. ``state`` is what short prompts are rendered
-    from; None in conversations. A person may change the model within an episode, so either way of prompting finds its data
-    here. ``seen`` is what the conversations told; ``readings`` are the plans that a small model gave when it read the goal
-    again, in so many ``rounds``.
+    ``unreviewed`` are the transitions since the plan was last reviewed; ``asked`` counts how often the reasoner was asked
+    again. Either way of prompting finds its data here, since a person may change the model: ``state`` is what short prompts
+    are rendered from, ``seen`` what the conversations told; ``readings`` are the plans that a small model gave when it read
+    the goal again, in so many ``rounds``.
     """
 
     goal: str
@@ -303,9 +302,8 @@ class BriefPrompting:
         return Answer(likeliest, "", ()), memory
 
     async def _readings(self, text: str, belief: Belief, warmth: float, emit: Emitter) -> tuple[ReasonerReply, ...]:
-        """The plans that the reasoner gives where chance has a part, those that it gives most often first.
-
-        A small model seldom learned to give a second plan; how often it gives one says what else a person may have meant.
+        """The plans that the reasoner gives by chance, the most frequent first: a small model seldom learned to give a second
+        plan, and how often it gives one says what else a person may have meant.
         """
         asked = (Message("user", text),)
         most, first = self.sampling.reply_tokens(REASONER.reply_tokens), (self.sampling.seed or 0) * READINGS
