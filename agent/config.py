@@ -46,10 +46,8 @@ NO_RULES = "none"
 """Given in place of a rulebook's name, it means none, whatever a configuration file says."""
 
 RULES_BUDGET = 1_000
-"""The default limit on tokens of rules that an agent sees in an episode."""
 
 COMMON_OPTIONS = ("engine", "goals", "habits")
-"""World options that are also top-level settings."""
 
 
 def _plain(value: str) -> str:
@@ -458,5 +456,4 @@ _PAIRS = ("set", "world_option")
 _OF_A_MEASUREMENT = ("protocol", "repeat", "retries")
 """Settings that are given with the command, or an arm of a sweep, never in a file."""
 FILE_KEYS = tuple(key for key in Settings.model_fields if key not in (*_PAIRS, *_OF_A_MEASUREMENT))
-"""The settings that a configuration file may have."""
 _VARIABLES = {f"{PREFIX}{key.upper()}": key for key in Settings.model_fields if key not in (*_TABLES, *_OF_A_MEASUREMENT)}

@@ -22,11 +22,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 AT_ONCE = 16
-"""Items that are handed over together, as a parcel."""
 AHEAD = 4
 """Parcels for each process that wait or are done: results are kept in memory until their turn comes."""
 MOST_LOST = 5
-"""Processes that may die over one parcel."""
 
 
 class Worker(Protocol[T_contra, R_co]):

@@ -103,7 +103,6 @@ def _values(table: Mapping[str, Any]) -> dict[str, Values]:
 
 _FILE = resources.files("housequest.agent").joinpath("protocols.toml")
 PROTOCOLS = {protocol.name: protocol for protocol in _read(tomllib.loads(_FILE.read_text("utf-8")))}
-"""The protocols by name."""
 
 
 def find_protocol(name: str, place: str) -> Protocol:

@@ -124,7 +124,6 @@ LEARNT_FROM = frozenset({"train", "generated", "example"})
 EVALUATION_SEEDS = 1_000_000
 """Made-up houses from this seed on are for evaluation."""
 _KEPT = ("valid", "test")
-"""Prefixes of the names of evaluation splits."""
 
 
 def is_evaluation_split(split: str) -> bool:
@@ -232,7 +231,6 @@ _DEEDS = tuple(
         (r"slice (?P<thing>.*?)(?: with .*)?", "", "slice"),
     )
 )
-"""The commands that are part of a task, each with the way there and what it does."""
 
 
 def _subgoals(command: str) -> Iterator[GoalStep]:
@@ -289,18 +287,13 @@ def tasks_of(world: World, split: str) -> tuple[Example, ...]:
 KEYS: Mapping[TaskType, str] = dict(zip(TASK_TYPES, ("put", "examine", "clean", "heat", "cool", "puttwo"), strict=True))
 """What a file calls each task type."""
 EXEMPLARS_EACH = 3
-"""Exemplars of each type in a file, as in the released one."""
 LARGEST_EXEMPLARS = 2_000_000
 LONGEST_EXEMPLAR = 20_000
-"""Bytes of a file and characters of an exemplar, at most."""
 THINK = "think:"
-"""What a thought begins with."""
 ANSWER = "OK."
-"""What a thought is answered with."""
 LENGTH = 10
 """Commands of an exemplar of ours, about: enough to search a little."""
 _LIKELY = 4
-"""Kinds of places that a thought of ours names."""
 Exemplars = Mapping[str, Sequence[str]]
 """Episodes as text by the type's word of `KEYS`, in the order of their numbers."""
 _KEY = re.compile(r"react_(?P<type>[a-z]+)_(?P<number>[0-9])")

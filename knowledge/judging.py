@@ -19,7 +19,6 @@ from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 Truth = bool | None
 """None: unknown."""
 Bindings = Mapping[str, str]
-"""The values of a command's variables."""
 _NAME = r"[A-Za-z][\w-]{0,59} [0-9]{1,6}"
 _VARIABLE = re.compile(r"\{([a-z_]+)\}")
 

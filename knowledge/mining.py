@@ -24,7 +24,6 @@ from housequest.worlds.text import percentage, with_article
 FEWEST = 10
 """Least number of counted objects of a kind for a rule about where they lie."""
 PLACES = 3
-"""Most places that a rule names."""
 MOST_KINDS = 12
 _EMPTY, _FREE = Fact("holding", Term("nothing")), Fact("free")
 

@@ -30,7 +30,6 @@ MOST_EDITS = 1_000
 DEEPEST = 20
 LONGEST_TAG = 300
 PLAIN = "tag:yaml.org,2002:"
-"""What the tags of YAML's own types begin with."""
 _TYPES = ("str", "int", "float", "bool", "null", "timestamp", "merge", "value", "map", "seq")
 _TAKEN = {"", "!", *(f"{PLAIN}{name}" for name in _TYPES)}
 _NULL = f"{PLAIN}null"

@@ -24,7 +24,6 @@ JUDGES: tuple[DecidedBy, ...] = get_args(DecidedBy)
 SOURCES: tuple[Source, ...] = get_args(Source)
 EDIT_KINDS: tuple[EditKind, ...] = get_args(EditKind)
 EDITED: tuple[RuleField, ...] = get_args(RuleField)
-"""The fields whose changes a rule's history records."""
 USUAL: tuple[RuleKind, ...] = ("location", "strategy")
 """Kinds of rule about what is usual: a single exception does not refute them."""
 WITNESSES = 5

@@ -25,7 +25,6 @@ from housequest.worlds.errors import KnowledgeError
 WIDTH = 110
 
 _ALWAYS = {"status", "source", "supports", "contradicts"}
-"""Fields that are written even if they have their default."""
 
 Plain: TypeAlias = "str | int | datetime.date | list[Plain] | dict[str, Plain] | None"
 

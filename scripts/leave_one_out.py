@@ -27,7 +27,7 @@ from housequest.agent.evaluation.analysis.statistics import Interval, wilson
 from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.registry import make_model
 from housequest.agent.roles.base import Sampling, ask
-from housequest.agent.roles.subgoals import plan_example, same_plan
+from housequest.agent.roles.subgoals import Subgoal, plan_example
 from housequest.knowledge.examples import Example
 from housequest.worlds.alfworld.text import begin
 from housequest.worlds.errors import ConfigurationError, HousequestError
@@ -92,6 +92,16 @@ class Score:
         for name in sorted({verdict.type for verdict in self.verdicts}):
             members = [verdict.right for verdict in self.verdicts if verdict.type == name]
             yield name, sum(members), len(members)
+
+
+def same_plan(one: Sequence[Subgoal], other: Sequence[Subgoal]) -> bool:
+    """Whether both plans match exactly, apart from the spacing and capitals of names."""
+    return [_plain(each) for each in one] == [_plain(each) for each in other]
+
+
+def _plain(subgoal: Subgoal) -> tuple[str, ...]:
+    parts = (subgoal.action, subgoal.place if subgoal.action == "put" else subgoal.object)
+    return tuple(part.lower().replace(" ", "") for part in parts)
 
 
 async def score_arms(

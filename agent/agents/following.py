@@ -23,7 +23,6 @@ from housequest.agent.skills.skill import Skill, Verb
 from housequest.knowledge.rules import Rule
 
 PLANNER = "planner"
-"""The role that writes the plan."""
 MOST_COMPLETED = 200
 EXPLORE = Skill("explore")
 _VERBS: dict[str, Verb] = {"toggle": "use", "slice": "slice", "pick": "pick"}

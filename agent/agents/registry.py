@@ -22,7 +22,6 @@ SEARCHER = "housequest.agent.skills"
 """The package of the prompt that asks a model where to look."""
 
 DEFAULT_AGENT = "reasoner-actor"
-"""The agent that plays if none is given."""
 
 CORE = ("react", DEFAULT_AGENT, "expert", "human")
 """The agents that are always there, first in lists; the others that ship follow by name, and then those of other packages."""

@@ -44,7 +44,6 @@ from housequest.worlds.registry import household
 R = TypeVar("R")
 
 VIEW = "view"
-"""The grant that shows an agent what it sees."""
 PLAN = "plan"
 """The grant that shows an agent the annotated plan, which is hidden otherwise."""
 

@@ -164,7 +164,6 @@ def whole_prompts(events: Iterable[Event]) -> dict[int, tuple[PromptMessage, ...
 _LAYOUTS = ((',\n  "sha256": "', '"\n}\n'), (',"sha256":"', '"}'))
 """What stands before and after the digest, the last entry: in a file of many lines, and in one line without its end."""
 LENGTH_OF_END = sum(map(len, _LAYOUTS[0])) + 64
-"""Bytes at the end of a file that are its digest."""
 
 
 class Damaged(ValueError):

@@ -31,7 +31,6 @@ from housequest.worlds.errors import ModelError, Unsupported
 T = TypeVar("T")
 Conversation = tuple[Message, ...]
 LONGEST_REPLY = 20_000
-"""Characters of a reply that are kept."""
 STUB = 200
 """Characters of an unreadable reply that stay in its conversation: a few whole ones would fill a small model's context."""
 ROOM_WITHOUT_THOUGHT = 256
@@ -42,7 +41,6 @@ _THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | r
 """Some servers mark only the end of a model's reasoning, since the opening mark was in the prompt."""
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 Exchange = tuple[str, str]
-"""A message with the reply to it."""
 
 
 Examples = Callable[[str], Sequence[Exchange]]
@@ -320,7 +318,6 @@ def is_unheld(role: str) -> bool:
 
 
 Way = Literal["grammar", "schema"]
-"""By what a reply is held to its form."""
 
 
 async def continues(model: Model, sampling: Sampling) -> bool:

@@ -17,7 +17,6 @@ from housequest.worlds.base import World
 from housequest.worlds.household.goals import APPLIANCES, Goal, GoalStep
 
 STUCK = "stuck"
-"""What the expert says in place of a command where it knows none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ _IT = frozenset({"it", "that", "this", "them"})
 _LATER = frozenset({"desklamp", "floorlamp", "faucet"})
 """Kinds that stand on a place, and may yet be found."""
 _LONGEST = 500
-"""Characters of a hint or a question that are read."""
 _LEAST_SPELLED, _LIKE, _MORE_LIKE = 4, 0.75, 0.8
 """Letters of a word that may be a misspelt name; how alike it and the house's name, or another name, must be, in [0, 1]."""
 

@@ -22,7 +22,6 @@ from housequest.worlds.household.belief import Belief
 
 LONGEST_COMMAND = 200
 LONGEST_KEPT = 2_000
-"""Characters of a thought that are kept."""
 _LABEL = re.compile(
     r"^[\W\d_]{0,8}(?:(?:next|final|my|the)\s)?(?P<label>thought|think|reasoning|step|action|act|command|plan|observation)"
     r"\s?(?P<number>\d{1,2})?[\s*_`]{0,4}(?:[:=：][\s*_`]{0,4}(?P<rest>.*)|$)",
@@ -30,7 +29,6 @@ _LABEL = re.compile(
 )
 ACTIONS = frozenset({"action", "act", "command"})
 THOUGHTS = frozenset({"thought", "think", "reasoning"})
-"""The labels of a command and of a thought."""
 _WITHIN = re.compile(r"\bAction\s?: *(?P<command>[^\n]+)")
 _EXACT = re.compile(r"Thought: ?(?P<thought>[^\n]*)\n(?:Step: ?(?P<step>\d{1,2})\n)?Action: ?(?P<command>[^\n]+)")
 _PLAIN = re.compile(r"[A-Za-z][\w '/-]{0,79}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 from housequest.agent.roles.base import ReplyError
 from housequest.agent.roles.reading import found_json
@@ -26,16 +26,8 @@ MOST_SUBGOALS = 40
 LONGEST_NAME = 60
 
 PAIR_NAMES: dict[Action, str] = {
-    "navigate": "Navigation",
-    "pick": "PickupObject",
-    "put": "PutObject",
-    "open": "OpenObject",
-    "close": "CloseObject",
-    "toggle": "ToggleObject",
-    "slice": "SliceObject",
-    "heat": "HeatObject",
-    "cool": "CoolObject",
-    "clean": "CleanObject",
+    **{action: f"{action.capitalize()}Object" for action in get_args(Action)},
+    **{"navigate": "Navigation", "pick": "PickupObject"},
 }
 """The actions' names in LLM-Planner's prompts."""
 
@@ -130,16 +122,6 @@ def read_subgoals(text: str, names: Sequence[str]) -> tuple[Subgoal, ...]:
 def name_of(words: str) -> str:
     """A name without articles, marks and extra spaces: "Desk Lamp 2" for "the `Desk Lamp` 2."."""
     return " ".join(word for word in _WORD.findall(words) if word.lower() not in _SMALL)[:LONGEST_NAME]
-
-
-def same_plan(one: Sequence[Subgoal], other: Sequence[Subgoal]) -> bool:
-    """Whether both plans match exactly, apart from the spacing and capitals of names."""
-    return [_plain(each) for each in one] == [_plain(each) for each in other]
-
-
-def _plain(subgoal: Subgoal) -> tuple[str, ...]:
-    parts = (subgoal.action, subgoal.place if subgoal.action == "put" else subgoal.object)
-    return tuple(part.lower().replace(" ", "") for part in parts)
 
 
 def _pieces(text: str) -> Iterator[tuple[Subgoal | None, str]]:

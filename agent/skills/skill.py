@@ -26,9 +26,7 @@ Verb = Literal[
 ]
 VERBS: tuple[Verb, ...] = get_args(Verb)
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
-"""Verbs without a target."""
 AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
-"""Verbs whose only target is a receptacle."""
 _WORDS: dict[Verb, str] = {
     "go": "go to {receptacle}",
     "pick": "pick up {object}",
@@ -109,7 +107,6 @@ def as_skill(subgoal: GoalStep) -> Skill:
 
 
 _TREATED: dict[str, str] = {"heat": "hot", "cool": "cool", "clean": "clean"}
-"""What an object is after each treatment."""
 _DOES = {verb: f"{verb}s" for verb in _TREATED}
 
 

@@ -92,7 +92,6 @@ PROMPT = ">"
 NOTHING = "(nothing)"
 """An empty line, which servers refuse."""
 REFLECTION = "reflection"
-"""The role that says what went wrong in an attempt."""
 MOST_NOTES = 3
 """Reflections that are shown, the last ones (Reflexion's)."""
 NOTE_TOKENS = 256
@@ -346,7 +345,6 @@ _BEGIN, _END = "<action>", "</action>"
 _LAST = 30
 """Letters at the end of a reply that are played where nothing stands between the marks of an action."""
 _UNLISTED = "help"
-"""What can be done and is not listed."""
 
 
 def _read_marked(text: str) -> str:

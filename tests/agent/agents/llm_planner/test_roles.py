@@ -11,8 +11,9 @@ from hypothesis import given
 from housequest.agent.agents.llm_planner.agent import LLM_PLANNER, plan_form
 from housequest.agent.agents.llm_planner.agent import prompted_plan as as_line
 from housequest.agent.roles.base import Role
-from housequest.agent.roles.subgoals import plan_example, same_plan
+from housequest.agent.roles.subgoals import plan_example
 from housequest.knowledge.examples import shipped
+from scripts.leave_one_out import same_plan
 from tests.agent.agents.test_planning_roles import TEXT, blanks, read_or_refused
 from tests.agent.role_forms import check_form
 
