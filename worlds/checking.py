@@ -16,8 +16,7 @@ from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFoun
 from housequest.worlds.options import read_options
 from housequest.worlds.rooms.room import reached
 
-LONGEST_TEXT = 50_000
-"""Characters of an observation at most."""
+LONGEST_TEXT = 50_000  # characters of an observation at most
 _EXPERT_STEPS = 100
 _ODD = ("", "dance wildly", "\0", "\ud800", "look " * 10_000, "..", "\u202elook")
 Wrap = Callable[[Env], Env]

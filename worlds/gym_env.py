@@ -27,8 +27,7 @@ except ImportError as error:
 ID = "housequest/ALFWorld-v0"
 CHARACTERS = "".join(sorted({*string.printable} - {*"\t\r\v\f"}))
 """Printable ASCII, enough for the published games and their annotators' goals."""
-LONGEST = 8_192
-"""The longest observation and action, in characters. Published games need 909; a custom goal may have 2,000."""
+LONGEST = 8_192  # the longest observation and action, in characters. Published games need 909; a custom goal may have 2,000
 
 
 def register() -> str:

@@ -31,12 +31,9 @@ def _folder(kind: str) -> Path:
 
 config_folder = partial(_folder, "config")
 """The user's own configuration (``housequest.toml`` with ``key_env`` lives here alone)."""
-data_folder = partial(_folder, "data")
-"""What the user made: edited rulebooks."""
-cache_folder = partial(_folder, "cache")
-"""What can be rebuilt: the index of tasks."""
-state_folder = partial(_folder, "state")
-"""What was played: episodes recorded by ``housequest play``."""
+data_folder = partial(_folder, "data")  # what the user made: edited rulebooks
+cache_folder = partial(_folder, "cache")  # what can be rebuilt: the index of tasks
+state_folder = partial(_folder, "state")  # what was played: episodes recorded by ``housequest play``
 
 
 def alfworld_data() -> Path:
@@ -201,8 +198,7 @@ def read_yaml(path: Path, name: str, largest: int) -> object:
     return parse_yaml(content, name)
 
 
-DEEPEST = 50
-"""The deepest nesting; parsing takes time quadratic in it."""
+DEEPEST = 50  # the deepest nesting; parsing takes time quadratic in it
 
 
 def parse_yaml(content: bytes, name: str) -> object:

@@ -37,8 +37,7 @@ Group = Literal[
     "housequest.views",
 ]
 _SHIPPED = "housequest"
-_ROOT = Path(__file__).parents[1]
-"""The folder of the package ``housequest``."""
+_ROOT = Path(__file__).parents[1]  # the folder of the package ``housequest``
 
 
 @cache
@@ -107,8 +106,7 @@ def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "unknown"
 
 
-DEFAULT_WORLD = "alfworld"
-"""The world if none is named, also by a rulebook."""
+DEFAULT_WORLD = "alfworld"  # the world if none is named, also by a rulebook
 
 
 def world_names() -> tuple[str, ...]:

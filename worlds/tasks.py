@@ -61,10 +61,8 @@ class EndlessTasks(Sequence[Task], ABC):
         return self.made(int(seed))
 
 
-_LONGEST_SENTENCE = 400
-"""Characters; the longest published goal has 161."""
-_LONGEST_INSTRUCTION = 4_000
-"""Characters of a goal with its instructions; the longest of train and valid_seen has 1,750."""
+_LONGEST_SENTENCE = 400  # characters; the longest published goal has 161
+_LONGEST_INSTRUCTION = 4_000  # characters of a goal with its instructions; the longest of train and valid_seen has 1,750
 _SETTING = re.compile(r"human(?P<steps>\+steps)?(?::(?:(?P<number>[0-9]{1,4})|seed=(?P<seed>-?[0-9]{1,18})))?", re.ASCII)
 
 

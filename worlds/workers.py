@@ -240,8 +240,7 @@ class Asking(threading.Event):
         """Sends a part of the answer, ahead of it."""
 
 
-Handler = Callable[[Any, Asking], Any]
-"""Answers a request."""
+Handler = Callable[[Any, Asking], Any]  # answers a request
 
 
 def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoReturn:

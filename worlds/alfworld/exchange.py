@@ -58,8 +58,7 @@ if TYPE_CHECKING:
 RELEASES = "https://github.com/alfworld/alfworld/releases/download"
 OFFICIAL = ("0.4.0/json_2.1.2_tw-pddl.zip", "0.2.2/json_2.1.1_json.zip")
 """The games and the annotations, under ``RELEASES``: what alfworld 0.4.2's own ``alfworld-download`` fetches of them."""
-MAX_ARCHIVE = 4 << 30
-"""Bytes; the official ones have 36 MB and 72 MB."""
+MAX_ARCHIVE = 4 << 30  # bytes; the official ones have 36 MB and 72 MB
 _ATTEMPTS = 6
 _LONGEST_PAUSE = 30.0
 
@@ -184,8 +183,7 @@ def _fetch(client: httpx2.Client, address: httpx2.URL, part: _Part, report: Call
 
 
 MAX_MEMBERS = 500_000
-MAX_TOTAL = 16 << 30
-"""Bytes, unpacked; the official archives together have about 2 GB."""
+MAX_TOTAL = 16 << 30  # bytes, unpacked; the official archives together have about 2 GB
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}"
 _MEMBER = re.compile(
     rf"(?:\./)?json_2\.1\.[0-9]/(?P<split>{_NAME})/(?P<task>{_NAME})/(?P<trial>{_NAME})/(?P<file>{GAME_FILE}|{TRAJECTORY_FILE})"

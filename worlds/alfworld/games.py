@@ -29,17 +29,13 @@ PUBLISHED = {"train": 3553, "valid_train": 200, "valid_seen": 140, "valid_unseen
 EVALUATED = "valid_seen"
 TRAINING = "train"
 """The splits that are evaluated and that are learned from if none is named."""
-EXAMPLE = "example"
-"""The split of the shipped houses; always available."""
-FILE = "file"
-"""The unlisted split of games named by a path outside the data folder."""
-GENERATED = "generated"
-"""The unlisted, endless split of generated houses, ``generated:SEED``."""
+EXAMPLE = "example"  # the split of the shipped houses; always available
+FILE = "file"  # the unlisted split of games named by a path outside the data folder
+GENERATED = "generated"  # the unlisted, endless split of generated houses, ``generated:SEED``
 LAYOUT = "json_2.1.1"
 GAME_FILE = "game.tw-pddl"
 TRAJECTORY_FILE = "traj_data.json"
-MAX_TRAJECTORY = 32 << 20
-"""Bytes of one ``traj_data.json``; every published one is well below."""
+MAX_TRAJECTORY = 32 << 20  # bytes of one ``traj_data.json``; every published one is well below
 GET_DATA = "Fetch the games with `housequest data download`, or set ALFWORLD_DATA to the folder that holds json_2.1.1."
 _NUMBERED = re.compile(r"(?P<split>[^/\\:]+):(?P<number>[0-9]{1,19})", re.ASCII)
 
@@ -108,8 +104,7 @@ def _sentence(annotation: Any, *, steps: bool) -> str:
     return joined_sentences((sentence, *described))
 
 
-_VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))
-"""Changes with the columns of an entry and with the accepted games."""
+_VERSION = " ".join(("2", *DOMAINS, *GRAMMARS))  # changes with the columns of an entry and with the accepted games
 Status = Literal["playable", "left out", "refused"]
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _COLUMNS = (str, int, int, str, str, str, str, str)

@@ -7,10 +7,8 @@ from housequest.worlds.rooms.furnish import Located, furnish
 from housequest.worlds.rooms.plans import make_up
 from housequest.worlds.rooms.room import Holder, Point, Room, Situation, kind_of, read_place, read_point
 
-_WIDEST = 25.0
-"""No room is wider, in metres."""
-_AROUND = 3.0
-"""Scenery is no more than this far outside of what the receptacles span."""
+_WIDEST = 25.0  # no room is wider, in metres
+_AROUND = 3.0  # scenery is no more than this far outside of what the receptacles span
 
 
 def room_of(problem: str, game: Game) -> Room:

@@ -335,8 +335,7 @@ def _named(words: Sequence[str], kinds: Collection[str], receptacles: Sequence[s
     return found
 
 
-COUNTS_FILE = Path(__file__).with_name("counts.json")
-"""The table of counts that ships; ``scripts/count_locations.py`` makes it."""
+COUNTS_FILE = Path(__file__).with_name("counts.json")  # the table of counts that ships; ``scripts/count_locations.py`` makes it
 
 
 def load_counts(path: Path | None = None) -> Counts:

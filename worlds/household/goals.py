@@ -27,10 +27,8 @@ TaskType = Literal[
 Treatment = Literal["clean", "heat", "cool"]
 TYPES: dict[GoalForm, TaskType] = dict(zip(get_args(GoalForm), get_args(TaskType), strict=True))
 """The task type of each form of goal."""
-TASK_TYPES: tuple[TaskType, ...] = tuple(TYPES.values())
-"""The six task types, in ALFWorld's order."""
-ADJECTIVES: dict[Treatment, str] = {"clean": "clean", "heat": "hot", "cool": "cool"}
-"""What an object is that was treated so."""
+TASK_TYPES: tuple[TaskType, ...] = tuple(TYPES.values())  # the six task types, in ALFWorld's order
+ADJECTIVES: dict[Treatment, str] = {"clean": "clean", "heat": "hot", "cool": "cool"}  # what an object is that was treated so
 TREATMENTS: dict[TaskType, Treatment] = {TYPES[treatment]: treatment for treatment in ADJECTIVES}
 """What must be done to the object, for the task types that ask for it."""
 
@@ -84,14 +82,12 @@ class Topic:
     needed: frozenset[str] = frozenset()
 
 
-APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}
-"""The receptacle that does it."""
+APPLIANCES: dict[Treatment, str] = {"clean": "sinkbasin", "heat": "microwave", "cool": "fridge"}  # the receptacle that does it
 _WORDS: dict[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
 """Kinds by ALFWorld's names: what else people call them, and what LoTa-Bench's robot does with which."""
 SYNONYMS: dict[str, str] = {said: kind for kind, words in _WORDS["synonyms"].items() for said in words.split()}
 """What people call things, by the name that the game has for them."""
-KNIVES = ("knife", "butterknife")
-"""What slices."""
+KNIVES = ("knife", "butterknife")  # what slices
 SkillVerb = Literal["find", "pick up", "put down", "open", "close", "turn on", "turn off", "slice"]
 _SPOKEN: dict[str, str] = {
     **{word.replace("-", ""): word.replace("-", " ") for word in f"{_WORDS['carried']} {_WORDS['places']}".split()},

@@ -12,8 +12,7 @@ from itertools import combinations, islice
 
 from housequest.worlds.rooms.room import AHEAD, GRID, Box, Cell, Fixture, Kind, Point, Pose, Room, Side, kind_of, walkable
 
-BODY = 0.2
-"""Nothing stands closer than this to a cell where somebody stands, in metres."""
+BODY = 0.2  # nothing stands closer than this to a cell where somebody stands, in metres
 _COUNTER = 2.5
 _MARGIN = 0.06
 _DEEPEST = 0.4
@@ -128,16 +127,11 @@ def _protruding(fixtures: list[Fixture]) -> list[Fixture]:
     return found
 
 
-ON_FLOOR = 0.25
-"""A pivot below this is at the bottom of what stands on the floor; a higher one is at its top."""
-BEYOND = 0.5
-"""The floor goes on this far beyond the outermost places where somebody stands, in metres."""
-ASIDE = 0.3
-"""The floor ends this far from the walls, in metres."""
-WALLS = 2.6
-"""How high a room is at least, in metres."""
-MAX_FIXTURES = 400
-"""Receptacles that are drawn, and pieces of scenery: several times what a published game has."""
+ON_FLOOR = 0.25  # a pivot below this is at the bottom of what stands on the floor; a higher one is at its top
+BEYOND = 0.5  # the floor goes on this far beyond the outermost places where somebody stands, in metres
+ASIDE = 0.3  # the floor ends this far from the walls, in metres
+WALLS = 2.6  # how high a room is at least, in metres
+MAX_FIXTURES = 400  # receptacles that are drawn, and pieces of scenery: several times what a published game has
 _NEAR_SINK = 0.05
 _THIN = 0.15
 _BACKED = ("sofa", "armchair", "bed")

@@ -22,11 +22,9 @@ from housequest.worlds.household.belief import Belief
 from housequest.worlds.rooms.furnish import MAX_FIXTURES, WALLS
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, MAX_CELLS, Box, Fixture, Pose, Room, kind_of, reached, uncovered
 
-VERSION = 1
-"""Increased whenever a house would get another plan."""
+VERSION = 1  # increased whenever a house would get another plan
 _ISLANDS = ("diningtable", "kitchentable", "coffeetable", "ottoman")
-_ON_TOP = ("sink",)
-"""What stands on counters, though pictures of published games know it as a part of one."""
+_ON_TOP = ("sink",)  # what stands on counters, though pictures of published games know it as a part of one
 _COUNTER = 0.94
 _DEEP = 0.62
 _HUNG = 1.4
@@ -40,8 +38,7 @@ _TURNED = 1.2
 _REACHED = 12
 #: A box of a column: name, from and to along the wall, from and to upwards, from and to away from the wall.
 _Local = tuple[str, float, float, float, float, float, float]
-_Placed = tuple[Fixture, bool]
-"""With whether it is a receptacle of the game; a worktop is not."""
+_Placed = tuple[Fixture, bool]  # with whether it is a receptacle of the game; a worktop is not
 _Placing = Callable[[float, float, float, float, float, float], Box]
 
 
@@ -374,11 +371,9 @@ def _snapped(length: float) -> float:
     return ceil(length / GRID) * GRID
 
 
-MAX_ROOMS = 24
-"""Rooms that are drawn."""
+MAX_ROOMS = 24  # rooms that are drawn
 WALL = "wall"
-_SIZE = (5.5, 5.0)
-"""Metres of a room, x and z: enough for every made-up apartment's."""
+_SIZE = (5.5, 5.0)  # metres of a room, x and z: enough for every made-up apartment's
 _MORE = 0.5
 _MOST_MORE = 40
 _DOOR = 1.0

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy import bool_, float32, float64, int32, int64, uint8, uint32
     from numpy.typing import NDArray
 
-Size = tuple[int, int]
-"""Columns and rows of pixels."""
+Size = tuple[int, int]  # columns and rows of pixels
 MAX_PIXELS = 4_000_000
 _NEAR = 0.05
 _FAR = 1e3

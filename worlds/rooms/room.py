@@ -20,12 +20,9 @@ from typing import Literal, NamedTuple
 
 from housequest.worlds.household.belief import Belief, Openness
 
-GRID = 0.25
-"""The length of a step, in metres."""
-EYE = 1.576
-"""How high the camera of somebody standing is, in metres."""
-FAR = 50.0
-"""Coordinates beyond this are no room's."""
+GRID = 0.25  # the length of a step, in metres
+EYE = 1.576  # how high the camera of somebody standing is, in metres
+FAR = 50.0  # coordinates beyond this are no room's
 _COUNT = r"(?:_(?P<{0}sign>plus|minus)_)?(?P<{0}>\d{{1,4}})"
 _METRES = r"(?:_(?P<{0}sign>plus|minus)_)?(?P<{0}>\d{{1,4}}_dot_\d{{1,4}})"
 _THING = re.compile(rf"[a-z0-9]+_bar_{'_bar_'.join(map(_METRES.format, 'xyz'))}(?:_bar_\w{{1,60}})?", re.ASCII)
@@ -142,12 +139,9 @@ def _colour(code: str) -> Colour:
     return red, green, blue
 
 
-Side = int
-"""A quarter turn: 0 for +z, 1 for +x, 2 for -z, 3 for -x."""
-Cell = tuple[int, int]
-"""A cell of the grid, (x, z) in steps."""
-AHEAD: tuple[tuple[int, int], ...] = ((0, 1), (1, 0), (0, -1), (-1, 0))
-"""The step (x, z) towards each side."""
+Side = int  # a quarter turn: 0 for +z, 1 for +x, 2 for -z, 3 for -x
+Cell = tuple[int, int]  # a cell of the grid, (x, z) in steps
+AHEAD: tuple[tuple[int, int], ...] = ((0, 1), (1, 0), (0, -1), (-1, 0))  # the step (x, z) towards each side
 
 
 class Box(NamedTuple):
@@ -339,10 +333,8 @@ def believed(room: Room, belief: Belief) -> Situation:
     return Situation(room.pose(belief.at), belief.at, tuple(holders), belief.held, lit, belief.also)
 
 
-LOW = 1.2
-"""Somebody walks below what hangs higher, in metres."""
-MAX_CELLS = 40_000
-"""Cells of a room at most: 50 by 50 metres."""
+LOW = 1.2  # somebody walks below what hangs higher, in metres
+MAX_CELLS = 40_000  # cells of a room at most: 50 by 50 metres
 _FLAT = 0.1
 
 

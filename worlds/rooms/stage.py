@@ -12,10 +12,8 @@ from math import cos, radians, sin
 
 from housequest.worlds.rooms.room import AHEAD, Box, Colour, Fixture, Holder, Kind, Point, Pose, Room, Side, Situation, kind_of
 
-MAX_CONTENTS = 200
-"""Things in one receptacle that are drawn."""
-BOARD = 0.02
-"""How thick the boards of a receptacle are, in metres."""
+MAX_CONTENTS = 200  # things in one receptacle that are drawn
+BOARD = 0.02  # how thick the boards of a receptacle are, in metres
 _THINNEST = 0.02
 _RIM = 0.14
 
@@ -121,11 +119,9 @@ def holding(box: Box, things: list[tuple[str, Box]]) -> tuple[Box, list[tuple[st
     return box, kept
 
 
-MAX_BOXES = 6_000
-"""Boxes that are drawn; no published game comes near, and a hostile one is cut off."""
+MAX_BOXES = 6_000  # boxes that are drawn; no published game comes near, and a hostile one is cut off
 AGENT = "you"
-MAX_HOLLOWS = 60
-"""Open receptacles that are cut out of what they are built into."""
+MAX_HOLLOWS = 60  # open receptacles that are cut out of what they are built into
 _SWING = 0.42
 _AIR = 0.06
 _NEAR_WALL = 0.35

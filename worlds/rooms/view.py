@@ -15,8 +15,7 @@ from housequest.worlds.rooms.stage import agent, furniture, inner, lying, outer,
 
 Drawing = Literal["house", "eyes", "plan"]
 """The pictures of a room: the doll's house, what the agent sees from where it stands, and the plan."""
-FIELD = 90.0
-"""Degrees that a camera sees from top to bottom, as in ALFRED."""
+FIELD = 90.0  # degrees that a camera sees from top to bottom, as in ALFRED
 _TILT = 50.0
 _LOWERED = 0.35
 _CORNER = 0.4

@@ -211,8 +211,7 @@ MAX_FILE = 8_000_000
 _USUAL_FILE = 200_000
 MAX_GOAL = 2_000
 MAX_WALKTHROUGH = 10_000
-PLACEHOLDER = "UNKNOWN GOAL."
-"""The goal sentence in the grammar that alfworld installs."""
+PLACEHOLDER = "UNKNOWN GOAL."  # the goal sentence in the grammar that alfworld installs
 _PERMANENT = ("openable", "pickupable", "heatable", "coolable", "cleanable", "sliceable", "toggleable")
 NOWHERE = -1
 NOTHING = -1

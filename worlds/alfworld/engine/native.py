@@ -19,8 +19,7 @@ from housequest.worlds.env import StateEnv
 _T = TypeVar("_T")
 _action = cache(Action)
 """Actions are few, and many games are played at once: one object for each takes less time and memory than new ones."""
-VERSION = "native 1"
-"""The engine with its version, for records."""
+VERSION = "native 1"  # the engine with its version, for records
 REFUSED = "Nothing happens."
 HELP = Path(__file__).with_name("help.txt").read_text("utf-8")
 

@@ -70,8 +70,7 @@ class _Node(NamedTuple):
     done: frozenset[int]
 
 
-_Step = tuple[Action, int, _Node]
-"""What to do, its cost with the ``go`` and ``open`` before it, and the node that it leads to."""
+_Step = tuple[Action, int, _Node]  # what to do, its cost with the ``go`` and ``open`` before it, and the node that it leads to
 
 
 class _Search(Problem[_Node, Action]):

@@ -216,10 +216,8 @@ def _read_weights(thing: str, places: object) -> dict[str, int]:
 
 
 _T = TypeVar("_T")
-VERSION = 1
-"""Increased whenever a seed would give another house."""
-SEEDS = 2**63 - 1
-"""Seeds are 0 to ``SEEDS - 1``: the longest that a sequence can be."""
+VERSION = 1  # increased whenever a seed would give another house
+SEEDS = 2**63 - 1  # seeds are 0 to ``SEEDS - 1``: the longest that a sequence can be
 DRAWS = 100
 _FORMS: dict[TaskType, GoalForm] = {task_type: form for form, task_type in TYPES.items()}
 _START = "loc_bar_000"
