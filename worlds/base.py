@@ -234,44 +234,25 @@ class NoOptions:
 class World(ABC):
     """A family of tasks. A subclass needs ``name``, `splits`, `tasks` and `open`; everything else has a default."""
 
-    name: ClassVar[str]
-    """The name of its entry point."""
-    version: ClassVar[str] = "1"
-    """Changes when the same commands may give other texts."""
-    Options: ClassVar[type[Any]] = NoOptions
-    """A frozen dataclass with the options that can be set; see `housequest.worlds.options`."""
-    household: Household | None = None
-    """Reads its texts into a belief; None if it is not a household."""
-    preamble: ClassVar[str] = "a world"
-    """What prompts call this world: a noun with its article, such as "a household"."""
-    task_types: ClassVar[Mapping[str, str]] = {}
-    """Its task types in display order, each with a short word for it. Only endless splits need them."""
-    published_splits: ClassVar[Mapping[str, int]] = {}
-    """The published splits in display order, with the number of tasks of each, whether they are installed or not."""
-    endless_splits: ClassVar[tuple[str, ...]] = ()
-    """Splits that make tasks on demand (``SPLIT:SEED``). `splits` does not list them."""
-    first_task: str | None = None
-    """The task for a person's first game; None for the first task of `example_split`."""
-    prior: ClassVar[str] = "counts of where things were in train"
-    """What a search by ``counts`` goes by before it has seen anything; reports say it."""
-    get_data: ClassVar[str] = ""
-    """How to get the published splits: one sentence for people."""
-    metrics: tuple[Metric, ...] = ()
-    """What its benchmark computes beside success; reports show it instead of their own means."""
-    max_turns: int = 50
-    """Turns of an episode by default."""
-    skills: tuple[str, ...] = ()
-    """Its commands if they are whole skills that the world carries out; planners select from `skills_at`."""
-    pictured: ClassVar[bool] = False
-    """Whether its envs show pictures (`Pictured`)."""
-    enacts: bool = False
-    """Whether its commands are also carried out in a simulator, for people to watch (`housequest.worlds.env`)."""
-    inline: bool = True
-    """Whether a step takes milliseconds. If not, steps run in a thread."""
-    keys: tuple[CommandKey, ...] = ()
-    """Keys that send a command, for people who play on the screen."""
-    manual: str = ""
-    """How to act: the forms of the commands, one on each line, for people and prompts."""
+    name: ClassVar[str]  # the name of its entry point
+    version: ClassVar[str] = "1"  # changes when the same commands may give other texts
+    Options: ClassVar[type[Any]] = NoOptions  # a frozen dataclass of what can be set; see `housequest.worlds.options`
+    household: Household | None = None  # reads its texts into a belief; None if it is not a household
+    preamble: ClassVar[str] = "a world"  # what prompts call this world: a noun with its article, such as "a household"
+    task_types: ClassVar[Mapping[str, str]] = {}  # in display order, each with a short word for it; endless splits need them
+    published_splits: ClassVar[Mapping[str, int]] = {}  # in display order, with their number of tasks, installed or not
+    endless_splits: ClassVar[tuple[str, ...]] = ()  # they make tasks on demand (``SPLIT:SEED``); `splits` does not list them
+    first_task: str | None = None  # the task for a person's first game; None for the first task of `example_split`
+    prior: ClassVar[str] = "counts of where things were in train"  # what a search by ``counts`` goes by at first
+    get_data: ClassVar[str] = ""  # how to get the published splits: one sentence for people
+    metrics: tuple[Metric, ...] = ()  # what its benchmark computes beside success; reports show it instead of their own means
+    max_turns: int = 50  # turns of an episode by default
+    skills: tuple[str, ...] = ()  # its commands if they are whole skills; planners select from `skills_at`
+    pictured: ClassVar[bool] = False  # whether its envs show pictures (`Pictured`)
+    enacts: bool = False  # whether its commands are also carried out in a simulator, to be watched (`housequest.worlds.env`)
+    inline: bool = True  # whether a step takes milliseconds. If not, steps run in a thread
+    keys: tuple[CommandKey, ...] = ()  # keys that send a command, for people who play on the screen
+    manual: str = ""  # how to act: the forms of the commands, one on each line, for people and prompts
 
     @classmethod
     def from_options(cls, options: Any) -> Self:

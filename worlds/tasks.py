@@ -26,10 +26,8 @@ class EndlessTasks(Sequence[Task], ABC):
     """All tasks of a split that makes them: a task's number is its seed, and its id ``SPLIT/SEED``."""
 
     split: ClassVar[str]
-    seeds: ClassVar[int]
-    """Seeds are 0 to ``seeds - 1``."""
-    what: ClassVar[str]
-    """What is made, in a word: house."""
+    seeds: ClassVar[int]  # seeds are 0 to ``seeds - 1``
+    what: ClassVar[str]  # what is made, in a word: house
 
     @abstractmethod
     def made(self, seed: int) -> Task:

@@ -46,8 +46,7 @@ class Engine(Protocol):
     It is made without arguments once a world needs it, and raises ``ConfigurationError`` where something is not installed.
     """
 
-    enacts: bool
-    """Whether its envs also carry out their commands in a simulator (`housequest.worlds.env`)."""
+    enacts: bool  # whether its envs also carry out their commands in a simulator (`housequest.worlds.env`)
 
     @property
     def version(self) -> str:

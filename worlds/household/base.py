@@ -35,16 +35,11 @@ class Commands:
     take: str
     puts: tuple[str, ...]
     use: str
-    forms: tuple[CommandForm, ...]
-    """All commands that name something, one form each; the others are always accepted."""
-    checks: tuple[str, ...]
-    """Two checks of rules as examples, for people and models: what is refused, and what something does."""
-    treat: str | None = None
-    """How something is heated, cooled or cleaned (``{verb}``), where that is one command."""
-    reach: str | None = None
-    """How one goes to a thing itself, where that is another place than beside what it is in."""
-    silence: str = "Nothing happens."
-    """What a refused command is answered, where that does not say why."""
+    forms: tuple[CommandForm, ...]  # all commands that name something, one form each; the others are always accepted
+    checks: tuple[str, ...]  # two checks of rules as examples, for people and models: what is refused, and what something does
+    treat: str | None = None  # how something is heated, cooled or cleaned (``{verb}``), where that is one command
+    reach: str | None = None  # how one goes to a thing itself, where that is another place than beside what it is in
+    silence: str = "Nothing happens."  # what a refused command is answered, where that does not say why
 
 
 def verb_of(pattern: str) -> str:
@@ -68,12 +63,9 @@ class Terms:
 class Household(Protocol):
     """Reads the texts of a household world into values, and knows what its houses are like."""
 
-    task_types: tuple[str, ...]
-    """The types of task, in the order in which they are shown."""
-    commands: Commands
-    """How its commands are written."""
-    terms: Terms
-    """What holds in it and not in other households, for prompts."""
+    task_types: tuple[str, ...]  # the types of task, in the order in which they are shown
+    commands: Commands  # how its commands are written
+    terms: Terms  # what holds in it and not in other households, for prompts
 
     def begin(self, opening: Observation, /) -> Belief:
         """The belief after the opening text; the goal sentence in it is not read."""
