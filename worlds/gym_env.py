@@ -79,9 +79,8 @@ class HousequestEnv(gymnasium.Env[str, str]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ConfigurationError(f"There is no render mode {shown(render_mode)}; known: ansi, or none.")
         self.world = make_world(world, **options)
-        self.tasks: Sequence[Task] = (
-            self.world.tasks(split or self.world.example_split) if task is None else (self.world.task(task),)
-        )
+        split = split or self.world.example_split
+        self.tasks: Sequence[Task] = self.world.tasks(split) if task is None else (self.world.task(task),)
         if not self.tasks:
             raise ConfigurationError(f"The split {shown(split)} has no tasks; there are: {', '.join(self.world.splits())}.")
         if max_steps < 1:

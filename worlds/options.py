@@ -53,9 +53,8 @@ def _read(what: str, value: object, kind: Any, bounds: Mapping[str, Any]) -> Any
     if get_origin(kind) is Literal:
         known = tuple(str(each) for each in get_args(kind))
         if str(value) not in known:
-            raise ConfigurationError(
-                f"{what} must be one of {', '.join(known)}, not {shown(value)}.{nearest(str(value), known)}"
-            )
+            hint = nearest(str(value), known)
+            raise ConfigurationError(f"{what} must be one of {', '.join(known)}, not {shown(value)}.{hint}")
         return str(value)
     kinds = get_args(kind) or (kind,)
     if type(None) in kinds and value is None:

@@ -121,10 +121,9 @@ def world_class(name: str) -> type[World]:
 
     found: object = load_plugin("housequest.worlds", name, "world")
     if not isinstance(found, type) or not issubclass(found, World):
-        declared = repr(cast("object", found))
-        raise ConfigurationError(
-            f"The world {shown(name)} is declared as {shown(declared)}, no subclass of housequest.worlds.base.World."
-        )
+        declared = shown(repr(cast("object", found)))
+        wanted = "no subclass of housequest.worlds.base.World"
+        raise ConfigurationError(f"The world {shown(name)} is declared as {declared}, {wanted}.")
     if found.name != name:
         raise ConfigurationError(f"The world {shown(name)} calls itself {shown(found.name)}; name it as its entry point.")
     return found

@@ -59,10 +59,8 @@ class HouseholdExpert(Expert[HouseholdExpertMemory]):
         kinds = sorted({one.kind for one in belief.receptacles})
         read = read_goal(goal)
         guess = None if read else guess_goal(goal, objects=self._objects, receptacles=kinds)
-        room = self.counts.room_of(kinds) if self.counts else ""
-        return HouseholdExpertMemory(
-            belief=belief, salt=self.salt(belief), goal=read or guess, guessed=guess is not None, room=room
-        )
+        room, salt = self.counts.room_of(kinds) if self.counts else "", self.salt(belief)
+        return HouseholdExpertMemory(belief=belief, salt=salt, goal=read or guess, guessed=guess is not None, room=room)
 
     def has_failed(self, memory: HouseholdExpertMemory, command: str, belief: Belief) -> bool:
         # A refusal that changes the belief (the receptacle is here already) changes the next decision, so it is no failure.

@@ -42,9 +42,8 @@ _NUMBERED = re.compile(r"(?P<split>[^/\\:]+):(?P<number>[0-9]{1,19})", re.ASCII)
 
 def splits_of(folders: Iterable[str]) -> tuple[str, ...]:
     """The splits in folders of these names, in order; those of which a reference would mean something else are left out."""
-    return in_order(
-        name for name in folders if name not in (EXAMPLE, FILE, GENERATED) and ":" not in name and name.isprintable()
-    )
+    ours = (EXAMPLE, FILE, GENERATED)
+    return in_order(name for name in folders if name not in ours and ":" not in name and name.isprintable())
 
 
 def in_order(splits: Iterable[str]) -> tuple[str, ...]:

@@ -104,9 +104,8 @@ class AlfworldWorld(World):
         self._index = games.Index(alfworld_data() if data is None else Path(data))
         self._engine = None if engine == _NATIVE else _engine_class(engine)()
         if data is not None and not self._index.there():
-            raise ConfigurationError(
-                f"{shown(str(data), 400)} holds no folder {games.LAYOUT}, so it is not ALFWorld's data. {GET_DATA}"
-            )
+            where = shown(str(data), 400)
+            raise ConfigurationError(f"{where} holds no folder {games.LAYOUT}, so it is not ALFWorld's data. {GET_DATA}")
         self._tasks: dict[str, tuple[Task, ...]] = {}
         self._files: list[Task] = []
         self._load = lru_cache(_GAMES_KEPT)(_load)
@@ -221,10 +220,8 @@ class AlfworldWorld(World):
         known = {"search": str, "table": str, "seed": int}
         for key, value in settings.items():
             if not isinstance(value, known.get(key, NoneType)):
-                hint = nearest(key, tuple(known))
-                raise ConfigurationError(
-                    f"The expert has no setting {shown(key)} of {shown(value)}; known: {', '.join(known)}.{hint}"
-                )
+                hint = f"known: {', '.join(known)}.{nearest(key, tuple(known))}"
+                raise ConfigurationError(f"The expert has no setting {shown(key)} of {shown(value)}; {hint}")
         table = settings.get("table")
         return make_expert(settings.get("search", "counts"), None if table is None else Path(table), settings.get("seed", 0))
 

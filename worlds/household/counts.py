@@ -159,9 +159,8 @@ def read_counts(path: Path) -> Counts:
 def parse_counts(content: bytes, origin: str) -> Counts:
     """Read a table; ``origin`` names it in errors. Raises ``KnowledgeError``."""
     if len(content) > MAX_FILE:
-        raise KnowledgeError(
-            f"{shown(origin)}: {len(content):,} bytes are too many for a table of counts; it has at most {MAX_FILE:,}."
-        )
+        many = f"{len(content):,} bytes are too many for a table of counts; it has at most {MAX_FILE:,}"
+        raise KnowledgeError(f"{shown(origin)}: {many}.")
     try:
         table = _table(json.loads(content), "the file")
         counts = cast("Counts", _read(Counts, table | _table(table.get("source"), "source"), "the file"))

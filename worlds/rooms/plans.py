@@ -352,9 +352,8 @@ def _fixtures(column: _Column, front: int, x: float, z: float, placed: _Placing)
     )
     here_x, here_z = cell[0] * GRID, cell[1] * GRID
     yaw = (front + 2) % 4 * 90.0
-    holes = [
-        placed(*box[1:]) for _, box in column.boxes if kind_of(box[0]).form == "basin" and kind_of(box[0]).stands == "counter"
-    ]
+    kinds = [(kind_of(box[0]), box) for _, box in column.boxes]
+    holes = [placed(*box[1:]) for kind, box in kinds if kind.form == "basin" and kind.stands == "counter"]
     for place, (name, *where) in column.boxes:
         box = placed(*where)
         middle = box.centre

@@ -315,9 +315,8 @@ def _rectangles(boxes: NDArray[float64], camera: Camera, size: Size) -> NDArray[
     import numpy as np
 
     width, height = size
-    corners = np.stack([boxes[:, [x, y, z], [0, 1, 2]] for x in (0, 1) for y in (0, 1) for z in (0, 1)], axis=1) - np.array(
-        camera.eye
-    )
+    corners = np.stack([boxes[:, [x, y, z], [0, 1, 2]] for x in (0, 1) for y in (0, 1) for z in (0, 1)], axis=1)
+    corners = corners - np.array(camera.eye)
     u, v, depth = ((corners * np.array(axis)).sum(axis=-1) for axis in camera.axes())
     if not camera.parallel:
         # The points where edges come up from behind the camera are corners as well.

@@ -92,9 +92,8 @@ def parse_problem(text: str, origin: str) -> Problem:
 def problem_text(problem: Problem, name: str) -> str:
     """``problem`` as PDDL, a thing or a fact a line, which ``parse_problem`` reads back; ``name`` is a PDDL name."""
     things = "".join(f"  {thing} - {kind}\n" for thing, kind in problem.things.items())
-    facts = "".join(
-        f"  ({predicate} {' '.join(fact)})\n" for predicate, found in problem.facts.items() for fact in dict.fromkeys(found)
-    )
+    stated = ((predicate, *fact) for predicate, found in problem.facts.items() for fact in dict.fromkeys(found))
+    facts = "".join(f"  ({' '.join(fact)})\n" for fact in stated)
     words: list[str] = _TOKEN.findall(_GOALS[problem.form])
     goal = " ".join(problem.types.get(word, word) for word in words).replace("( ", "(").replace(" )", ")")
     return f"(define (problem {name})\n(:domain alfred)\n(:objects\n{things})\n(:init\n{facts})\n(:goal {goal}))\n"
@@ -363,9 +362,8 @@ def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameF
         raise GameError(f"{origin}: its goal {shown(sentence)} would be read as grammar.")
     steps: object = data.get("walkthrough")
     listed = cast("list[object]", steps) if isinstance(steps, list) else None
-    if steps is not None and (
-        listed is None or len(listed) > MAX_WALKTHROUGH or not all(isinstance(step, str) for step in listed)
-    ):
+    bounded = listed is not None and len(listed) <= MAX_WALKTHROUGH and all(isinstance(step, str) for step in listed)
+    if steps is not None and not bounded:
         raise GameError(f"{origin}: its walkthrough is not a list of at most {MAX_WALKTHROUGH:,} commands.")
     walkthrough = None if listed is None else tuple(cast("list[str]", listed))
     game = GameFile(problem, _line(sentence, origin), domain, grammar, data.get("solvable") is True, walkthrough)

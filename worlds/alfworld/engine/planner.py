@@ -144,9 +144,7 @@ class _Search(Problem[_Node, Action]):
         if self.goal.form == "two":
             return min((self._two(node, receptacle) for receptacle in self.goal.receptacles), default=NEVER)
         parts = zip(self.cast, node.where, strict=True)
-        return min(
-            (self._one(node, thing, receptacles) for thing, receptacles in parts if thing in self.goal.objects), default=NEVER
-        )
+        return min((self._one(node, one, lies) for one, lies in parts if one in self.goal.objects), default=NEVER)
 
     def _one(self, node: _Node, thing: int, receptacles: frozenset[int]) -> int:
         """The bound until this object, treated, is in a goal receptacle."""
@@ -194,9 +192,8 @@ class _Search(Problem[_Node, Action]):
                 sources |= self._sources(thing, receptacles)
         if not carried and not sources:
             return NEVER
-        lit, every = (
-            self._places(one for lamp in lamps for one in self._of_lamp(node, lamp)) for lamps in (node.done, self.goal.lamps)
-        )
+        kinds = (node.done, self.goal.lamps)
+        lit, every = (self._places(one for lamp in lamps for one in self._of_lamp(node, lamp)) for lamps in kinds)
         if carried and node.place in lit:
             return 0
         fewest = NEVER

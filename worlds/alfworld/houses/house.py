@@ -78,9 +78,8 @@ class Habits:
             raise ConfigurationError(f"The habits have no object named {shown(thing)}.{nearest(thing, known)}")
         for place, weight in places.items():
             if place not in self.accepts:
-                raise ConfigurationError(
-                    f"The habits have no receptacle named {shown(place)}.{nearest(place, tuple(self.accepts))}"
-                )
+                hint = nearest(place, tuple(self.accepts))
+                raise ConfigurationError(f"The habits have no receptacle named {shown(place)}.{hint}")
             if weight <= 0:
                 raise ConfigurationError(f"A {thing} cannot lie in the {place} with weight {weight}; give 1 or more.")
         if not places:
@@ -119,15 +118,11 @@ def habits_of(counts: Counts) -> Habits:
     """The habits in a table of counts. Raises ``ConfigurationError`` if it counts no goals."""
     rooms = {name: _room(room) for name, room in counts.rooms.items() if room.goals}
     if not rooms or not counts.can or not counts.accepts:
-        raise ConfigurationError(
-            "This table of counts says nothing of goals or kinds; make it again with scripts/count_locations.py."
-        )
+        way_out = "make it again with scripts/count_locations.py"
+        raise ConfigurationError(f"This table of counts says nothing of goals or kinds; {way_out}.")
     unary = tuple(predicate for predicate, kinds in PREDICATES.items() if kinds == ("object",))
-    for predicate in (predicate for said in counts.can.values() for predicate in said):
-        if predicate not in unary:
-            raise ConfigurationError(
-                f"No object can be {shown(predicate)}; known: {', '.join(unary)}.{nearest(predicate, unary)}"
-            )
+    if odd := [predicate for said in counts.can.values() for predicate in said if predicate not in unary]:
+        raise ConfigurationError(f"No object can be {shown(odd[0])}; known: {', '.join(unary)}.{nearest(odd[0], unary)}")
     return Habits(rooms, counts.can, counts.accepts)
 
 
