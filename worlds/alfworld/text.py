@@ -17,7 +17,7 @@ from pathlib import Path
 
 from housequest.worlds.base import Observation
 from housequest.worlds.household import goals
-from housequest.worlds.household.base import CommandForm, Commands, Household, Terms
+from housequest.worlds.household.base import Commands, Household, Terms
 from housequest.worlds.household.belief import Belief, Heat, Openness, Receptacle
 from housequest.worlds.household.counts import Counts, read_counts
 from housequest.worlds.household.goals import TASK_TYPES, TYPES, Goal, GoalStep, Topic, Treatment
@@ -344,30 +344,7 @@ def load_counts(path: Path | None = None) -> Counts:
 
 
 _shipped_counts = cache(lambda: read_counts(COUNTS_FILE))
-COMMANDS = Commands(
-    go="go to {place}",
-    take="take {thing} from {place}",
-    puts=("move {thing} to {place}",),
-    use="use {thing}",
-    treat="{verb} {thing} with {place}",
-    forms=(
-        CommandForm("go to {receptacle}"),
-        CommandForm("open {receptacle}"),
-        CommandForm("close {receptacle}"),
-        CommandForm("take {object} from {receptacle}"),
-        CommandForm("move {object} to {receptacle}"),
-        CommandForm("examine {thing}"),
-        CommandForm("use {object}", (TYPES["light"],)),
-        CommandForm("heat {object} with {receptacle}", (TYPES["heat"],)),
-        CommandForm("cool {object} with {receptacle}", (TYPES["cool"],)),
-        CommandForm("clean {object} with {receptacle}", (TYPES["clean"],)),
-        CommandForm("slice {object} with {tool}"),
-    ),
-    checks=(
-        "take {object} from {receptacle}; when holding something; then refused",
-        "heat {object} with {receptacle}; when holding {object} and {receptacle} is a microwave; then {object} is hot",
-    ),
-)
+COMMANDS = Commands.read(Path(__file__).with_name("commands.json"))
 """The commands of the games."""
 
 

@@ -15,7 +15,7 @@ from housequest.worlds.graphs.goals import modern, read_sentence
 from housequest.worlds.graphs.graph import Classes
 from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
 from housequest.worlds.graphs.text import NAME
-from housequest.worlds.household.base import CommandForm, Commands, Household, Terms
+from housequest.worlds.household.base import Commands, Household, Terms
 from housequest.worlds.household.belief import Belief, Openness, Receptacle
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import Goal, GoalStep, Topic
@@ -218,28 +218,7 @@ class GraphHousehold:
         self._classes = classes
 
     task_types: tuple[str, ...] = tuple(FAMILIES)
-    commands = Commands(
-        go="walk to {place}",
-        take="grab {thing}",
-        puts=("put {thing} in {place}", "put {thing} on {place}"),
-        use="switch on {thing}",
-        forms=(
-            CommandForm("walk to {thing}"),
-            CommandForm("open {receptacle}"),
-            CommandForm("close {receptacle}"),
-            CommandForm("grab {object}"),
-            CommandForm("put {object} in {receptacle}"),
-            CommandForm("put {object} on {receptacle}"),
-            CommandForm("switch on {thing}", ("put_dishwasher",)),
-            CommandForm("switch off {thing}"),
-            CommandForm("examine {thing}"),
-        ),
-        checks=(
-            "open {receptacle}; when no hand is free; then refused",
-            "switch on {thing}; when {thing} is a dishwasher and {thing} is closed; then {thing} is lit",
-        ),
-        reach="walk to {thing}",
-    )
+    commands = Commands.read(Path(__file__).with_name("commands.json"))
     terms = Terms(
         hands=HANDS,
         explains=True,

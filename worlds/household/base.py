@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief
@@ -40,6 +41,13 @@ class Commands:
     treat: str | None = None  # how something is heated, cooled or cleaned (``{verb}``), where that is one command
     reach: str | None = None  # how one goes to a thing itself, where that is another place than beside what it is in
     silence: str = "Nothing happens."  # what a refused command is answered, where that does not say why
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """The commands in a JSON file, each form with its task types."""
+        said: Any = json.loads(path.read_text("utf-8"))
+        forms = tuple(CommandForm(pattern, tuple(types)) for pattern, types in said.pop("forms").items())
+        return cls(puts=tuple(said.pop("puts")), forms=forms, checks=tuple(said.pop("checks")), **said)
 
 
 def verb_of(pattern: str) -> str:
