@@ -126,29 +126,24 @@ class ScriptedEnv(StateEnv[ScriptedState]):
         return Step(observation, won=won, terminated=won)
 
 
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """The expert's memory: the problem, and the state that the commands so far led to."""
-
-    problem: int
-    state: ScriptedState
+_Walk = tuple[int, ScriptedState]  # the number of a problem, and the state that the commands so far led to
 
 
 class ScriptedExpert:
     """Plays the shortest way, found breadth-first; it knows the start state."""
 
-    def begin(self, goal: str, observation: Observation) -> Walk:  # noqa: ARG002 (every house starts alike)
-        for index, problem in enumerate(_PROBLEMS):
-            if problem.goal == goal:
-                return Walk(index, ScriptedState())
-        raise Unsupported(f"The expert of the scripted world knows no goal {shown(goal)}.")
+    def begin(self, goal: str, observation: Observation) -> _Walk:  # noqa: ARG002 (every house starts alike)
+        number = next((number for number, problem in enumerate(_PROBLEMS) if problem.goal == goal), None)
+        if number is None:
+            raise Unsupported(f"The expert of the scripted world knows no goal {shown(goal)}.")
+        return number, ScriptedState()
 
-    def observe(self, memory: Walk, command: str, observation: Observation) -> Walk:
-        answer = advance(memory.state, command) if observation.accepted else None
-        return memory if answer is None else replace(memory, state=answer[1])
+    def observe(self, memory: _Walk, command: str, observation: Observation) -> _Walk:
+        answer = advance(memory[1], command) if observation.accepted else None
+        return memory if answer is None else (memory[0], answer[1])
 
-    def decide(self, memory: Walk) -> tuple[str, str, Walk]:
-        commands = _shortest(memory.problem, memory.state)
+    def decide(self, memory: _Walk) -> tuple[str, str, _Walk]:
+        commands = _shortest(*memory)
         return commands[0] if commands else "look", f"{max(len(commands) - 1, 0)} more to go", memory
 
 

@@ -299,14 +299,10 @@ def serve(start: Callable[[Any], tuple[Any, Handler]], threads: int = 1) -> NoRe
                 if pool is None:
                     answer(number, request, cancelled)
                 else:
-                    pool.submit(answer, number, request, cancelled).add_done_callback(_end_on_a_fault)
+                    done = pool.submit(answer, number, request, cancelled)
+                    done.add_done_callback(lambda done: _end_on(fault) if (fault := done.exception()) else None)
             case other:
                 raise ValueError(f"no request {other!r}")
-
-
-def _end_on_a_fault(done: Future[None]) -> None:
-    if (error := done.exception()) is not None:
-        _end_on(error)
 
 
 def _end_on(error: BaseException | None) -> NoReturn:
