@@ -63,7 +63,7 @@ LYING: Mapping[str, Mapping[str, int]] = _HABITS["lying"]
 APARTMENT = "apartment"
 _FURNITURE = {one.kind: one for standing in STANDING.values() for one in standing}
 ROOM_OF = {one.kind: room for room, standing in STANDING.items() for one in standing}
-VOCABULARY = frozenset(LYING) | _FURNITURE.keys()
+VOCABULARY = frozenset({*LYING, *_FURNITURE})
 """The kinds that made-up apartments have; those of others are known once they were seen."""
 _NUMBERS = {0: 2, 1: 5, 2: 3}
 """How many of a kind of thing there are, by weight; at least what the goal wants."""
