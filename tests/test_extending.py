@@ -116,8 +116,8 @@ asyncio.run(main())
 
 TEACH = """
 from housequest.knowledge.rulebook import library
-from housequest.tui.desk.draft import Draft
-from housequest.tui.desk.teaching import save_taught_rule
+from housequest.tui.desk.rule_text import Draft
+from housequest.tui.desk.rule_dialog import save_taught_rule
 assert save_taught_rule(Draft(statement="Press three first.", book="buttons"), "", "counter") is None
 assert library().open("buttons").world == "counter"
 refused = save_taught_rule(Draft(statement="Open it first.", book="buttons"), "", "alfworld")

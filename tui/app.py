@@ -27,7 +27,7 @@ from housequest.tui import theme
 from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.keymap import APP, group_of, name_of, named
 from housequest.tui.screens import SCREENS, screen_class
-from housequest.tui.widgets.early import EarlyKeys
+from housequest.tui.widgets.keybar import EarlyKeys
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.paths import config_folder, read_file
 
@@ -39,7 +39,15 @@ ScreenFactory = Callable[[], Screen[Any]]
 
 
 def _palette() -> type[Provider]:
-    from housequest.tui.widgets.palette import KeyCommands
+    from textual.command import DiscoveryHit, Hits
+    from textual.system_commands import SystemCommandsProvider
+
+    class KeyCommands(SystemCommandsProvider):
+        async def discover(self) -> Hits:
+            # In the order of their keys; Textual would list them by their letters.
+            for name, about, callback, discover in self.app.get_system_commands(self.screen):  # pyright: ignore[reportUnknownMemberType]
+                if discover:
+                    yield DiscoveryHit(name, callback, help=about)
 
     return KeyCommands
 

@@ -18,23 +18,23 @@ from housequest.worlds.paths import IrregularFile
 from housequest.worlds.registry import is_out, load_plugin, plugins
 
 _COMMANDS = {
-    "play": "play",
-    "daily": "daily",
-    "eval": "evaluate",
-    "report": "report",
-    "compare": "compare",
-    "verify": "verify",
-    "merge": "merge",
-    "replay": "replay",
-    "runs": "runs",
-    "plugins": "plugins",
-    "trust": "trust",
-    "models": "models_app",
-    "rules": "rules_app",
-    "data": "data_app",
+    "play": "play:play",
+    "daily": "play:daily",
+    "eval": "eval:evaluate",
+    "report": "report:report",
+    "compare": "report:compare",
+    "verify": "report:verify",
+    "merge": "eval:merge",
+    "replay": "replay:replay",
+    "runs": "report:runs",
+    "plugins": "available:plugins",
+    "trust": "available:trust",
+    "models": "available:models_app",
+    "rules": "rules:rules_app",
+    "data": "data:data_app",
 }
-"""What each command is called in its file in ``housequest.tui.commands``, in the order of ``--help``. Those of optional
-parts and of other packages follow."""
+"""The file in ``housequest.tui.commands`` of each command, and what it is called there, in the order of ``--help``. Those of
+optional parts and of other packages follow."""
 
 
 class _Commands(Mapping[str, Any]):
@@ -43,7 +43,8 @@ class _Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name in _COMMANDS:
-            found = getattr(import_module(f"housequest.tui.commands.{name}"), _COMMANDS[name])
+            module, _, attribute = _COMMANDS[name].partition(":")
+            found = getattr(import_module(f"housequest.tui.commands.{module}"), attribute)
         elif name in plugins("housequest.commands") or is_out("housequest.commands", name):
             found = _of_plugin(name)
         else:
@@ -170,7 +171,7 @@ def _call(arguments: Sequence[str] | None) -> None:
     try:
         code = app(arguments, prog_name="housequest", standalone_mode=False)
     except ConfigurationError as error:
-        from housequest.tui.commands.trust import asked_to_trust
+        from housequest.tui.commands.available import asked_to_trust
 
         agreed = asked_to_trust(error)
         if agreed is None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines, print_result
-from housequest.tui.desk.rule_text import STANDING_MARKS, table
+from housequest.tui.commands.output import finish, print_lines, print_result, table
+from housequest.tui.desk.rule_text import STANDING_MARKS
 from housequest.tui.text import cut, plural
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ class RunFamily:
     """What is done with runs of a family. ``about`` says in words what they have in place of episodes.
 
     ``report`` and ``verify`` read the folder of a run, ``sweep_report`` that of a sweep; they raise ``ConfigurationError``.
-    ``commands`` is the module with what ``housequest eval`` does (`housequest.tui.commands.eval.FamilyCommands`).
+    ``commands`` is the module with the ``evaluate`` and ``sweep`` that ``housequest eval`` calls, as those of ALFRED's plans.
     """
 
     about: str

@@ -17,7 +17,7 @@ from textual.strip import Strip
 
 from housequest.tui.cast import cells, changes, make_cast
 from housequest.tui.episode.recording import read_recording
-from housequest.tui.home.recent import RecentChoices, load_recent, save_recent
+from housequest.tui.home.catalogue import RecentChoices, load_recent, save_recent
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.rooms.view import Drawing
 from tests.tui.conftest import COMMAND, Run, environment

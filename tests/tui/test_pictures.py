@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from housequest.tui.home.recent import RecentChoices, save_recent
+from housequest.tui.home.catalogue import RecentChoices, save_recent
 from housequest.tui.play.viewing import ViewScreen
 from housequest.tui.race.screen import RaceScreen
 from housequest.tui.replay.screen import ReplayScreen

@@ -15,9 +15,8 @@ from housequest.agent.evaluation.runs.sweep import ConfiguredArm, SweepFolder
 from housequest.agent.models.embeddings import texts_go_to
 from housequest.agent.models.registry import destination
 from housequest.tui import terminal
-from housequest.tui.commands.eval import EvalCall
 from housequest.tui.commands.output import finish, print_report, print_result
-from housequest.tui.commands.running import ProgressLine, carry_out, check_price
+from housequest.tui.commands.running import EvalCall, ProgressLine, carry_out, check_price
 from housequest.worlds.errors import ConfigurationError
 
 _FOR_GAMES = ("engine", "goals", "habits", "world_option", "rules", "grant", "max_steps", "repeat", "retries")

@@ -1,4 +1,4 @@
-"""The driver of an app that is shown in a browser; Textual finds it by the environment that `housequest.tui.browser.window`
+"""The driver of an app that is shown in a browser; Textual finds it by the environment that `housequest.tui.browser.server`
 sets."""
 
 from __future__ import annotations

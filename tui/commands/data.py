@@ -17,7 +17,6 @@ from housequest.worlds.paths import alfworld_data, cache_folder, given_path
 
 if TYPE_CHECKING:
     from housequest.worlds.alfworld.exchange import Progress
-    from housequest.worlds.alfworld.games import SplitReport
 
 data_app = typer.Typer(help="Where the games are; check, download, import or export them.", no_args_is_help=True)
 
@@ -43,7 +42,11 @@ def check(
     data = folder or alfworld_data()
     reports = check_data(data)
     for report in reports:
-        print_lines(_lines(report))
+        of = f" of {report.published:,} published" if report.published is not None else ""
+        print_lines([f"{report.split}: {report.games:,} games{of}", *(f"  {count:6,} {kind}" for kind, count in report.types)])
+        for word, entries in (("refused", report.refused), ("left out", report.left_out)):
+            print_lines(_grouped(((entry.reason, entry.trial) for entry in entries), f"  {word}: "))
+        print_lines(_grouped((("no person worded the goal", id) for id in report.without_human_goal), "  "))
     if not reports:
         terminal.note(f"housequest: {data} holds no split under {LAYOUT}. {GET_DATA}")
     finish(0 if reports and all(report.sound for report in reports) else 1)
@@ -126,41 +129,29 @@ def _imported(source: Path, data: Path, force: bool, meter: _Meter) -> bool:
     for split in in_order(done.games | done.trajectories | done.kept):
         written = f"{done.games[split]:,} games and {done.trajectories[split]:,} annotations written"
         print_lines([f"{split}: {written}, {done.kept[split]:,} files kept"])
-    for line in _grouped((reason, name) for name, reason in done.refused):
-        terminal.note(f"refused: {line}")
+    for line in _grouped(((reason, name) for name, reason in done.refused), "refused: "):
+        terminal.note(line)
     if done.ignored:
         terminal.note(f"passed over: {done.ignored:,} files that are neither games nor annotations")
     terminal.note(f"The games are in {data}." if data == alfworld_data() else f"To play these games, set ALFWORLD_DATA={data}.")
     return bool(done.refused)
 
 
-def _lines(report: SplitReport) -> Iterator[str]:
-    of = f" of {report.published:,} published" if report.published is not None else ""
-    yield f"{report.split}: {report.games:,} games{of}"
-    for kind, count in report.types:
-        yield f"  {count:6,} {kind}"
-    for word, entries in (("refused", report.refused), ("left out", report.left_out)):
-        yield from (f"  {word}: {line}" for line in _grouped((entry.reason, entry.trial) for entry in entries))
-    yield from (f"  {line}" for line in _grouped(("no person worded the goal", id) for id in report.without_human_goal))
-
-
-def _grouped(reasons: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _grouped(reasons: Iterable[tuple[str, str]], word: str = "") -> Iterator[str]:
     """One line for each reason: how often, and the first name."""
     grouped: dict[str, list[str]] = {}
     for reason, name in reasons:
         grouped.setdefault(reason, []).append(name)
     for reason, names in grouped.items():
-        yield f"{len(names):,} × {reason} ({'the first: ' if len(names) > 1 else ''}{names[0]})"
+        yield f"{word}{len(names):,} × {reason} ({'the first: ' if len(names) > 1 else ''}{names[0]})"
 
 
 class _Meter(terminal.StatusLine):
     """The progress of a download or an import; where there is no terminal, a line for every tenth of the way."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.name = "the server"
-        self._last = ""
-        self._due = 0.0
+    name = "the server"
+    _last = ""
+    _due = 0.0
 
     def download(self, progress: Progress) -> None:
         self.name = progress.url
@@ -168,9 +159,8 @@ class _Meter(terminal.StatusLine):
         if progress.note:
             self.say(f"{file}: {progress.note}")
         elif progress.total:
-            share = progress.received * 10 // progress.total * 10
-            exact = f"{progress.received / 1e6:,.1f} of {progress.total / 1e6:,.1f} MB"
-            self._update(f"{file}: {exact}" if self.live else f"{file}: {share} % of {progress.total / 1e6:,.1f} MB")
+            total, share = f"{progress.total / 1e6:,.1f} MB", progress.received * 10 // progress.total * 10
+            self._update(f"{file}: {f'{progress.received / 1e6:,.1f}' if self.live else f'{share} %'} of {total}")
         else:
             self._update(f"{file}: {progress.received // 10_000_000 * 10} MB")
 
@@ -182,5 +172,4 @@ class _Meter(terminal.StatusLine):
         now = time.monotonic()
         if line != self._last and not (self.live and now < self._due):
             self._last, self._due = line, now + 0.1
-            show = self.write if self.live else terminal.note
-            show(line)
+            (self.write if self.live else terminal.note)(line)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,42 +20,19 @@ Flags = dict[str, object]
 """Settings given on the command line, by their names in `housequest.agent.config.Settings`; None where one was not given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """How a setting is given on the command line; a list ``type`` may be given several times."""
+_TYPES = {"str": str, "int": int, "float": float, "list": list[str]}
+
+
+class Flag(NamedTuple):
+    """How a setting is given on the command line."""
 
     metavar: str
     help: str
-    type: Any = str
+    type: str = "str"
 
 
 SETTINGS = {
-    "world": Flag("NAME", "The world to play in; see `housequest plugins`."),
-    "engine": Flag("NAME", "The engine: native, textworld or boxes [native]; for alfred boxes or thor [boxes]."),
-    "split": Flag("NAME", "The split to take tasks from."),
-    "type": Flag("TYPE", "Only tasks of this type, or with this word in it (heat); repeatable.", list[str]),
-    "limit": Flag("N", "Only the first N tasks.", int),
-    "sample": Flag("N", "Only N tasks, drawn with --seed.", int),
-    "goals": Flag(
-        "WHOSE",
-        "template, human, human:N or human:seed=N, or human+steps [template]; for alfred also every [human], for "
-        "household-graph [human].",
-    ),
-    "habits": Flag("FILE", "A YAML file that says where things lie in made-up houses."),
-    "world_option": Flag("KEY=VALUE", "An option of the world; repeatable.", list[str]),
-    "seed": Flag("N", "The seed for draws and models [0].", int),
-    "agent": Flag("NAME", "Who plays: expert, human, react, reasoner-actor, ...; see `housequest plugins`."),
-    "set": Flag("KEY=VALUE", "A setting of the agent; repeatable.", list[str]),
-    "model": Flag("MODEL", "Which model, such as openai:NAME; `housequest models` lists all kinds [builtin]."),
-    "timeout": Flag("SECONDS", "How long a model may take to answer one call [60].", float),
-    "rules": Flag("BOOK", "Rules for the agent: a rulebook's name or file, or none."),
-    "rules_budget": Flag("N", "About how many tokens of rules an episode may have [1000].", int),
-    "grant": Flag("WHAT", "admissible, diagnosis, type or view: what the agent sees beyond text; repeatable.", list[str]),
-    "max_steps": Flag("N", "Turns until an episode is lost [50, or the world's own].", int),
-    "workers": Flag("N", "Episodes at once [1].", int),
-    "protocol": Flag("NAME", "Measure as a paper did: react, reflexion, verl-agent, ...; see docs/reference/protocols.md."),
-    "repeat": Flag("N", "Play each task N times: mean, spread, pass@k [1].", int),
-    "retries": Flag("N", "Play what was not won again, up to N times [0].", int),
+    name: Flag(**row) for name, row in tomllib.loads(Path(__file__).with_name("settings.toml").read_text("utf-8")).items()
 }
 """Settings that are flags, in the order of ``--help``."""
 
@@ -69,40 +46,32 @@ def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable
 
     ``helps`` names settings that mean something else here, with their help.
     """
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        parameters: list[inspect.Parameter] = []
-        for name, flag in SETTINGS.items():
-            if name in names or name in helps:
-                spelled = f"--{name.replace('_', '-')}"
-                reader = {"parser": partial(_number, spelled, flag.type)} if flag.type in (int, float) else {}
-                shape = value(spelled, flag.metavar, helps.get(name, flag.help), **reader)
-                parameters.append(_parameter(name, flag.type, shape))
-        return _taking(command, parameters, first=True)
-
-    return decorate
+    types: dict[str, Any] = {}
+    for name, flag in SETTINGS.items():
+        if name in names or name in helps:
+            spelled, kind = f"--{name.replace('_', '-')}", _TYPES[flag.type]
+            reader = {"parser": partial(_number, spelled, kind)} if kind in (int, float) else {}
+            types[name] = Annotated[kind | None, value(spelled, flag.metavar, helps.get(name, flag.help), **reader)]
+    return partial(_taking, types, first=True)
 
 
 def writes(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each of the report's other formats; it gets their files as its first argument."""
     formats = ((name, load_plugin("housequest.reports", name, "format of reports")) for name in plugins("housequest.reports"))
-    parameters = [_parameter(name, Path, file(f"--{name}", "FILE", form.help)) for name, form in formats]
-    return _taking(command, parameters, first=False)
+    return _taking({name: Annotated[Path | None, file(f"--{name}", "FILE", form.help)] for name, form in formats}, command)
 
 
-def _parameter(name: str, kind: Any, shape: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, shape])
-
-
-def _taking(command: Callable[..., None], parameters: Sequence[inspect.Parameter], *, first: bool) -> Callable[..., None]:
-    """``command`` with these options, before or after its own; their values are its first argument, by name."""
+def _taking(types: Mapping[str, Any], command: Callable[..., None], *, first: bool = False) -> Callable[..., None]:
+    """``command`` with options of these types, before or after its own; their values are its first argument, by name."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
     _, *others = inspect.signature(command, eval_str=True).parameters.values()
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in others]
-    every = [*parameters, *own] if first else [*own, *parameters]
+    own = [each.replace(kind=keyword) for each in others]
+    given = [inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in types.items()]
+    every = [*given, *own] if first else [*own, *given]
 
     @wraps(command)
-    def run(**given: Any) -> None:
-        command({each.name: given.pop(each.name) for each in parameters}, **given)
+    def run(**values: Any) -> None:
+        command({name: values.pop(name) for name in types}, **values)
 
     # Typer makes its options from these two.
     run.__signature__ = inspect.Signature(every)  # pyright: ignore[reportAttributeAccessIssue]
@@ -155,11 +124,9 @@ def written(flag: str, what: str, help: str, *endings: str) -> Any:
 
     def read(text: str) -> Path:
         given = given_path(text)
-        if given.suffix.lower() not in endings or given.is_dir():
-            raise ConfigurationError(
-                f"{flag}: {shown(text)} is not the name of a {what}; give a file that ends in {endings[0]}."
-            )
-        return given
+        if given.suffix.lower() in endings and not given.is_dir():
+            return given
+        raise ConfigurationError(f"{flag}: {shown(text)} is not the name of a {what}; give a file that ends in {endings[0]}.")
 
     return value(flag, "FILE", help, parser=read)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,24 +36,18 @@ def print_text(text: str) -> None:
 
 def print_report(report: Report, *, as_json: bool = False) -> None:
     """Print ``report`` as JSON, or else as text, with colours on a terminal."""
-    if as_json:
-        print_json(report.data())
-    else:
-        colour = terminal.look().colour
-        parts = ((line, part) for line in report.lines() for part in terminal.folded(printable(line), sys.stdout))
-        terminal.show(_coloured(line, part) if colour else part for line, part in parts)
-
-
-def _coloured(line: str, part: str) -> str:
     from housequest.agent.evaluation.render.table import Strong, Warned
 
-    match line:
-        case Strong():
-            return typer.style(part, bold=True)
-        case Warned():
-            return typer.style(part, fg="yellow")
-        case _:
-            return part
+    if as_json:
+        print_json(report.data())
+        return
+    styles: dict[type[str], Callable[[str], str]] = {
+        Strong: partial(typer.style, bold=True),
+        Warned: partial(typer.style, fg="yellow"),
+    }
+    colour = terminal.look().colour
+    parts = ((line, part) for line in report.lines() for part in terminal.folded(printable(line), sys.stdout))
+    terminal.show(styles.get(type(line), str)(part) if colour else part for line, part in parts)
 
 
 def print_json(value: object) -> None:
@@ -66,6 +61,13 @@ def print_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
         print_json(value)
     else:
         print_lines(lines)
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows in columns, safe to print; the first is the heading."""
+    safe = [tuple(map(printable, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in safe]
 
 
 def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
@@ -91,13 +93,9 @@ def finish(code: int | None) -> None:
         raise typer.Exit(code)
 
 
-def drawing(turns: int) -> None:
-    """Announce that many turns are drawn."""
+def write_page(path: Path, turns: int, page: Callable[[], bytes]) -> None:
+    """Write what ``page`` gives, which draws so many ``turns``."""
     if turns > MANY_DRAWN:
         terminal.note(f"Drawing the house at each of {turns:,} turns, which takes a while.")
-
-
-def write_page(path: Path, content: bytes) -> None:
-    """Write a page."""
-    atomic_write(path, content)
+    atomic_write(path, content := page())
     terminal.note(f"Wrote {path} ({max(1, len(content) >> 10)} KiB); open it in a browser.")

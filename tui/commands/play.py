@@ -1,7 +1,8 @@
-"""``housequest play``: one game, played by an agent or by you, on the screen or in plain text."""
+"""``housequest play`` and ``daily``: one game, played by an agent or by you, on the screen or in plain text."""
 
 from __future__ import annotations
 
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, show_screen
+from housequest.tui.commands.output import finish, print_lines, show_screen
 from housequest.tui.screens import game_modes, game_screen
 from housequest.worlds.errors import ConfigurationError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from housequest.agent.config import Settings
     from housequest.tui.play.game import GameConfig
     from housequest.worlds.base import Task, World
+
 
 DEMO_SPEED = 4.0
 """Turns a second that a newcomer can follow."""
@@ -61,7 +63,7 @@ def play(
     if speed is not None:
         from housequest.tui.play.plain import seconds_per_turn
 
-        seconds_per_turn(speed)
+        seconds_per_turn(speed)  # refuses what is no speed
     if screen and (task, split, agent, model, mode) == (None,) * 5 and not (random or flags["type"]):
         _show(None, None, settings, record, speed)  # home, which is seen before what games take is loaded
         return
@@ -107,6 +109,34 @@ def play(
                 terminal.show([f"\n{_YOU_PLAY}"])
                 ended = play_game(game(HUMAN, None))
     finish(1 if ended.outcome == "error" else 0)
+
+
+def daily(plain: options.PlainOption = False) -> None:
+    """Play today's made-up house: the same for everyone, in one try.
+
+    An unfinished game is resumed. Once it is over, this shows your result and how many days in a row you have won.
+    """
+    from housequest.tui.play.game import daily_game, daily_result, first_try, is_unfinished
+    from housequest.tui.play.plain import play_game
+
+    day = date.today()
+    game, record = daily_game(day), first_try(day)
+    if record is None or is_unfinished(record):
+        if not plain and terminal.has_screen():
+            show_screen(lambda: game_screen(game, "you", record))
+        elif record is not None:
+            raise ConfigurationError("You have begun today's house; its game goes on in a terminal, without --plain.")
+        else:
+            play_game(game)
+        record = first_try(day)
+    if record is None:
+        terminal.note("No command was given, so today's house is still to be played.")
+    elif is_unfinished(record):
+        terminal.note("Today's house is not over yet; the same command goes on.")
+    else:
+        print_lines(daily_result(day, record, game.world))
+        practice = f"{terminal.command()} play {game.task.reference} --agent human"
+        terminal.note(f"The next house comes tomorrow. For practice: {practice}")
 
 
 def _what_next(world: World, player: str) -> str:

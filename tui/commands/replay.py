@@ -52,10 +52,10 @@ def replay(
 
     seconds = seconds_per_turn(speed) if speed is not None else 0
     path, at = _witness(file) if task is None and not file.exists() else (_episode(file, task), None)
-    if frames is not None or cast is not None:
-        if frames is not None and cast is not None:
+    if frames or cast:
+        if frames and cast:
             raise ConfigurationError("--frames and --cast are written one at a time; give one of them.")
-        if plain or step or (frames is not None and speed is not None):
+        if plain or step or (frames and speed is not None):
             raise ConfigurationError("--plain and --step show a replay, and --frames has no --speed; leave them out.")
         from housequest.tui.episode.recording import read_recording
 
@@ -63,9 +63,9 @@ def replay(
         recording = read_recording(path)
         for fault in recording.faults:
             terminal.note(fault)
-        if frames is not None:
+        if frames:
             _write_frames(recording, frames, drawing or "house", extent, true_state)
-        elif cast is not None:
+        elif cast:
             _write_cast(recording, cast, drawing, extent, true_state, speed)
         return
     if drawing or size or true_state:
@@ -121,7 +121,7 @@ def _write_cast(
 def _witness(name: Path) -> tuple[Path, int | None]:
     """The record of the witness ``name``, which is run/task/step, and its event; any other name as it is."""
     from housequest.knowledge.rulebook import WITNESSES, library
-    from housequest.tui.desk.witnesses import FoundWitness, find_witnesses
+    from housequest.tui.desk.records import FoundWitness, find_witnesses
     from housequest.tui.runs.data import recorded_play
 
     (found,) = find_witnesses([name.as_posix()], recorded_play(Path("runs")), library().shipped / WITNESSES)
@@ -139,10 +139,8 @@ def _episode(path: Path, task: str | None) -> Path:
         return path
     run = RunFolder(path)
     tasks = run.manifest().tasks
-    found = find_task(tasks, task)
-    if found is None:
-        raise ConfigurationError(
-            f"--task: {shown(task)} is not a task of the run in {path}; name one by its number, for example {tasks[0].number}."
-        )
+    if (found := find_task(tasks, task)) is None:
+        way_out = f"name one by its number, for example {tasks[0].number}."
+        raise ConfigurationError(f"--task: {shown(task)} is not a task of the run in {path}; {way_out}")
     finished, part = run.episode(found), run.part(found)
     return part if part.exists() and not finished.exists() else finished

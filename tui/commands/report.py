@@ -1,8 +1,9 @@
-"""``housequest report``: one run's figures, or those of several seeds together."""
+"""``housequest report`` and ``compare``: the figures of runs, of two paired, or how both played one task, beside each other."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,20 +11,118 @@ import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import drawing, print_json, print_report, print_text, write_page
+from housequest.tui.commands.output import (
+    finish,
+    print_json,
+    print_report,
+    print_result,
+    print_text,
+    show_screen,
+    table,
+    write_page,
+)
+from housequest.tui.text import TextLayout, TextStyle, cut, printable
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
 from housequest.worlds.registry import load_plugin
 
 if TYPE_CHECKING:
-    from housequest.agent.evaluation.analysis.run import PriceList
-    from housequest.agent.evaluation.analysis.series import SeriesReport
+    from housequest.agent.evaluation.analysis.transcript import Transcript, TranscriptNote, TranscriptTurn
     from housequest.agent.evaluation.parts import ReportFormat
-    from housequest.agent.evaluation.render.report import RunReport
+    from housequest.agent.evaluation.runs.shard import Verification
+
+CEILING = (
+    "Ceiling: what the expert, which has no model, wins with the location prior of the run's skills (search=llm: by chance). "
+    "`housequest report RUN` finds it where it is not known (?)."
+)
+
+
+def runs(
+    folder: Annotated[Path | None, options.path_argument("FOLDER", "A folder of runs, or one run [runs].")] = None,
+    plain: options.PlainOption = False,
+) -> None:
+    """Look through runs on the screen. Tasks by outcome, charts, replays, and two side by side.
+
+    Without a terminal, or with --plain, it lists the runs.
+    """
+    if folder is not None and not folder.is_dir():
+        raise ConfigurationError(f"{folder} is not a folder; name one that holds runs, or a run's folder.")
+    path = folder or Path("runs")
+    if terminal.has_screen() and not plain:
+        from housequest.tui.runs.screen import RunsScreen
+
+        show_screen(lambda: RunsScreen(path))
+        return
+    from housequest.agent.evaluation.analysis.experts import kept_ceiling, prior_of
+    from housequest.agent.evaluation.render.table import percent, percents
     from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.tui.runs.data import RunSnapshot, read_overview, run_folders
+
+    rows: list[tuple[str, ...]] = []
+    left_out: list[str] = []
+    for run in map(read_overview, run_folders(path)):
+        if not isinstance(run, RunSnapshot):
+            left_out.append(f"{run.path.name} is left out: {run.reason}")
+            continue
+        config, overall, done = run.manifest.configuration, run.summary.overall, f"{run.done}/{len(run.cells)}"
+        kept = kept_ceiling(RunFolder(run.path), config)
+        ceiling = kept and kept.of([result.task for result in overall.results])
+        unknown = "?" if prior_of(config) else "-"
+        figures = (done, percent(overall.success), percents(overall.interval), percent(ceiling.success) if ceiling else unknown)
+        rows.append((run.name, config.agent, config.model or "-", config.split, *figures, str(overall.errors)))
+    if rows:
+        terminal.show(table([("run", "agent", "model", "split", "done", "success", "95 %", "ceiling", "err"), *rows]))
+    else:
+        terminal.note(f"No runs in {path}; `housequest eval` makes one.")
+    if any(row[-2] != "-" for row in rows):
+        terminal.note(CEILING)
+    for line in left_out:
+        terminal.note(line)
+
+
+def verify(
+    runs: Annotated[list[Path], options.path_argument("RUN", "The folders of runs, or of sweeps.")],
+    as_json: options.JsonOption = False,
+) -> None:
+    """Check that runs are whole. Every episode and every line must be what was written, and nothing may be gone.
+
+    Exits with 1 if something is not.
+    """
+    found = [each for run in runs for each in _verified(run)]
+    lines = (line for each in found for line in each.lines())
+    print_result([each.data() for each in found], lines, as_json=as_json)
+    if not all(each.whole for each in found):
+        if any(each.tasks and not each.whole for each in found):
+            terminal.note("The same `housequest eval` sets damaged episodes aside and plays them again.")
+        finish(1)
+
+
+def _verified(path: Path) -> list[Verification]:
+    from housequest.agent.evaluation.parts import family_of, family_of_sweep
+    from housequest.agent.evaluation.runs.folder import RunFolder
+    from housequest.agent.evaluation.runs.shard import verify_run, verify_sweep
+    from housequest.agent.evaluation.runs.sweep import SweepFolder
+
+    folder = SweepFolder(path)
+    if not folder.begun:
+        family = family_of(path)
+        return [family.verify(path) if family else verify_run(RunFolder(path))]
+    if family_of_sweep(folder) is None:
+        return verify_sweep(folder)
+    places = [path / each.folder for each in folder.contents().runs]
+    return [family.verify(place) for place in places if (family := family_of(place)) is not None]
+
 
 MANY_PATHS = 300
 """Tasks from which on the search for shortest solutions takes seconds, and is announced."""
+WIDEST = 200
+NARROW = 100
+"""Columns below which the second episode's turn stands under the first's."""
+LONGEST_ASIDE = 600
+_BETWEEN = " | "
+
+StyledLine = tuple[TextStyle | None, str]
+_BLANK: StyledLine = (None, "")
 
 
 @options.writes
@@ -46,6 +145,7 @@ def report(
     By task type with 95 % intervals; goal conditions, paths, tokens, cost, and why tasks were lost.
     """
     from housequest.agent.config import configure
+    from housequest.agent.evaluation.analysis.run import read_for_comparison
     from housequest.agent.evaluation.analysis.series import SeriesReport
     from housequest.agent.evaluation.render import export
     from housequest.agent.evaluation.render.reading import read_report
@@ -56,16 +156,12 @@ def report(
         raise ConfigurationError("--json, --markdown and --csv - print one thing each, the last without --against; give one.")
     prices = configure(uses=()).settings.prices_of
     figures = read_report(runs, prices, searching)
-    wanted = {
-        **{f"--{name}": file for name, file in formats.items()},
-        "--markdown": markdown,
-        "--csv": csv,
-        "--against": against,
-        "--html": html,
-    }
+    wanted = {**formats, "markdown": markdown, "csv": csv, "against": against, "html": html}
     first = next((name for name, given in wanted.items() if given), None)
     if first is not None and not isinstance(figures, RunReport | SeriesReport):
-        raise ConfigurationError(f"{first} is for runs with episodes; a sweep and runs of plans have their figures and --json.")
+        raise ConfigurationError(
+            f"--{first} is for runs with episodes; a sweep and runs of plans have their figures and --json."
+        )
     for name, file in formats.items():
         if file is not None:
             if not isinstance(figures, RunReport):
@@ -93,22 +189,16 @@ def report(
         if published:
             print_text("\n")
             print_report(published)
-    if html is not None:
-        _write_page(figures, RunFolder(runs[0]), prices, html)
-
-
-def _write_page(figures: RunReport | SeriesReport, folder: RunFolder, prices: PriceList, html: Path) -> None:
-    from housequest.agent.evaluation.analysis.run import read_for_comparison
-    from housequest.agent.evaluation.analysis.series import SeriesReport
-    from housequest.agent.evaluation.render.pages.render import run_page, series_page
+    if html is None:
+        return
+    from housequest.agent.evaluation.render.pages import render
 
     if isinstance(figures, SeriesReport):
-        drawing(sum(result.turns for run in figures.parts for result in run.results))
-        write_page(html, series_page(figures, html))
-        return
-    run = read_for_comparison(folder, prices)
-    drawing(sum(result.turns for result in run.results))
-    write_page(html, run_page(run, html))
+        turns = sum(result.turns for run in figures.parts for result in run.results)
+        write_page(html, turns, lambda: render.series_page(figures, html))
+    else:
+        run = read_for_comparison(RunFolder(runs[0]), prices)
+        write_page(html, sum(result.turns for result in run.results), lambda: render.run_page(run, html))
 
 
 def searching(done: int, total: int) -> None:
@@ -125,3 +215,113 @@ def show(place: Path, *, as_json: bool) -> int:
     found = read_report([place], configure(uses=()).settings.prices_of, searching)
     print_report(found, as_json=as_json)
     return errors_of(found)
+
+
+def compare(
+    runs: Annotated[list[Path], options.path_argument("FIRST SECOND", "The folders of two runs or series on the same tasks.")],
+    as_json: options.JsonOption = False,
+    html: Annotated[Path | None, options.page("Also write a page with the tasks that only one of them won.")] = None,
+    show: Annotated[str | None, options.value("--show", "TASK", "Show how both played one task.")] = None,
+) -> None:
+    """Compare two runs task by task. Who won what, and is the difference more than chance?"""
+    from housequest.agent.config import configure
+    from housequest.agent.evaluation.analysis.run import Run, find_task
+    from housequest.agent.evaluation.render.comparison import ComparisonReport
+    from housequest.agent.evaluation.render.comparison import compare as paired
+    from housequest.agent.evaluation.render.reading import read_side
+    from housequest.agent.evaluation.render.repeats import RepeatsComparison, Side
+
+    if len(runs) != 2:
+        raise ConfigurationError(f"compare takes two runs, and was given {len(runs)}; compare them two by two.")
+    prices = configure(uses=()).settings.prices_of
+    one, other = (read_side(run, prices) for run in runs)
+    if not isinstance(one, Run) or not isinstance(other, Run):
+        if show is not None or html is not None:
+            raise ConfigurationError("--show and --html take two runs; name one of each series, such as its run-1.")
+        sides = (each if isinstance(each, Side) else Side(each.name, (each,), each.card) for each in (one, other))
+        print_report(RepeatsComparison(*sides), as_json=as_json)
+        return
+    comparison = paired(one, other)
+    if show is not None:
+        from housequest.agent.evaluation.analysis.transcript import read_transcript
+
+        task = comparison.pair(show).first.task
+        sides = (comparison.first, comparison.second)
+        episodes = (side.episode(found) for side in sides if (found := find_task(side.manifest.tasks, task)) is not None)
+        first, second = map(read_transcript, episodes)
+        names = (f"first, {comparison.first.name}", f"second, {comparison.second.name}")
+        terminal.show(side_by_side(first, second, names, terminal.look(WIDEST)))
+    else:
+        print_report(ComparisonReport(comparison), as_json=as_json)
+    if html is not None:
+        from housequest.agent.evaluation.render.pages.render import comparison_page
+
+        turns = sum(result.turns for pair in comparison.flipped for result in (pair.first, pair.second))
+        write_page(html, turns, lambda: comparison_page(comparison, html))
+
+
+def side_by_side(first: Transcript, second: Transcript, names: tuple[str, str], look: TextLayout) -> Iterator[str]:
+    """Two episodes of one task, called by ``names``, turn by turn; where ``look`` is narrow, one below the other."""
+    from rich.cells import cell_len
+
+    from housequest.agent.evaluation.analysis.transcript import aligned
+
+    def painted(line: StyledLine, layout: TextLayout = look) -> str:
+        style, text = line
+        return layout.paint(style, text) if style else text
+
+    if (start := first.started or second.started) is not None:
+        goal = _fitted(start.goal.strip(), look, "", "", "goal")
+        yield from map(painted, [*goal, _BLANK, *_fitted(start.opening.strip(), look, "", "", None), _BLANK])
+    wide = look.width >= NARROW
+    column = TextLayout((look.width - len(_BETWEEN)) // 2, look.colour) if wide else look
+    heads = [printable(name) for name in names]
+    rows: list[tuple[list[StyledLine], ...]] = [tuple([("goal", head)] for head in heads)] if wide else []
+    rows += [(_turn(one, column), _turn(other, column)) for one, other in aligned(first, second)]
+    rows += [(_end(first, column), _end(second, column))]
+    for row in rows:
+        if wide:
+            for one, other in zip_longest(*row, fillvalue=_BLANK):
+                fill = " " * max(0, column.width - cell_len(one[1]))
+                yield f"{painted(one, column)}{fill}{_BETWEEN}{painted(other, column)}".rstrip()
+            yield f"{' ' * column.width}{_BETWEEN}".rstrip()
+        else:
+            for head, lines in zip(heads, row, strict=True):
+                if lines:
+                    yield from (look.paint("dim", f"-- {head}"), *map(painted, lines))
+            yield ""
+
+
+def _turn(turn: TranscriptTurn | None, look: TextLayout) -> list[StyledLine]:
+    if turn is None:
+        return []
+    lines = _asides(turn.asides, look)
+    if turn.command is None:
+        return [*lines, ("dim", f"{turn.number:>2}   (no command)")]
+    by = {"agent": "", "person": " (by a person)", "curiosity": " (by chance)"}[turn.by]
+    lines += _fitted(f"{turn.command}{by}", look, f"{turn.number:>2} > ", "     ", "command")
+    answer = f"{turn.observation.strip()} {turn.explanation or ''}".strip()
+    return lines + _fitted(answer, look, "     ", "     ", None if turn.accepted else "dim")
+
+
+def _end(transcript: Transcript, look: TextLayout) -> list[StyledLine]:
+    from housequest.agent.evaluation.analysis.transcript import notes
+
+    outcome, won = transcript.outcome, transcript.ended is not None and transcript.ended.outcome == "won"
+    said = _fitted(f"{outcome[:1].upper()}{outcome[1:]}.", look, "", "", "good" if won else "bad")
+    return _asides(notes(transcript.after), look) + said
+
+
+def _asides(asides: Iterable[TranscriptNote], look: TextLayout) -> list[StyledLine]:
+    texts = (f"{aside.who}: {' '.join(cut(aside.text, LONGEST_ASIDE).split())}" for aside in asides)
+    return [line for text in texts for line in _fitted(text, look, "     ", "       ", "dim")]
+
+
+def _fitted(text: str, look: TextLayout, first: str, rest: str, style: TextStyle | None) -> list[StyledLine]:
+    from rich.cells import cell_len
+
+    lines = look.wrapped(text, first, rest)
+    if any(cell_len(line) > look.width for line in lines):
+        # Some characters are two columns wide: half as many fit.
+        lines = TextLayout(look.width // 2, look.colour).wrapped(text, first, rest)
+    return [(style, line) for line in lines]

@@ -1,8 +1,9 @@
-"""``housequest rules``: rulebooks listed, checked against what was played, and edited."""
+"""``housequest rules``: rulebooks mined, listed, checked against what was played, and edited."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from functools import partial
@@ -11,22 +12,36 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from housequest.knowledge import mining
+from housequest.knowledge.rulebook import Rulebook, library, renew
+from housequest.knowledge.rulebook import save as save_book
+from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.measure import measure
-from housequest.tui.commands.mine import mine, paths_to_mine
-from housequest.tui.commands.output import print_result, show_screen
-from housequest.tui.desk.rule_text import finding_lines, rule_json, rule_lines, rule_table, table, taken_back
-from housequest.worlds.errors import ConfigurationError
+from housequest.tui.commands.eval import measure
+from housequest.tui.commands.output import print_result, show_screen, table
+from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
+from housequest.worlds.errors import ConfigurationError, Unsupported
+from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
-    from housequest.knowledge.rulebook import Rulebook, RuleLibrary
-    from housequest.knowledge.rules import Rule, RuleVerdict
+    from housequest.agent.episodes.moments import EpisodeFile
+    from housequest.knowledge.judging import Moment
+
+LONGEST = 100
+"""Characters of the runs' names in a rule's origin."""
+
+FATES = {
+    "added": ("added", ""),
+    "renewed": ("renewed", ""),
+    "same": ("as it was", ""),
+    "left": ("left", "; you, or another source, wrote or judged them"),
+    "known": ("known", "; another rule of the book has the same check"),
+}
+"""What becomes of counted rules, in words, and why some are as they were."""
 
 rules_app = typer.Typer(
-    help="Rulebooks: mine, list, check, accept, edit and merge rules.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+    help="Rulebooks: mine, list, check, accept, edit and merge rules.", no_args_is_help=True, rich_markup_mode=None
 )
 
 OptionalBook = Annotated[str | None, typer.Argument(metavar="BOOK", help="A rulebook's name, or its file.")]
@@ -36,7 +51,118 @@ KindOption = Annotated[
     str | None, options.choice("--kind", "The kind of rule.", "mechanic", "affordance", "location", "strategy")
 ]
 
-rules_app.command()(mine)
+
+@rules_app.command()
+def mine(
+    paths: options.RecordsArgument = None,
+    counts: Annotated[
+        bool, typer.Option("--counts", help="Use the shipped counts of where things lie in train, alone or with runs.")
+    ] = False,
+    into: options.IntoOption = "mined",
+    accept: Annotated[
+        str, options.choice("--accept", "Who accepts rules: you, or the evidence.", "person", "evidence")
+    ] = "person",
+    least: Annotated[int, options.value("--least", "N", "Refusals after which a command is thought to need something.")] = 5,
+    dry_run: options.DryRunOption = False,
+    as_json: options.JsonOption = False,
+) -> None:
+    """Count where things lie and what commands need, and put it into a book; what you wrote or decided there stays."""
+    from housequest.agent.episodes.moments import recorded_moments
+
+    if not 1 <= least <= 1_000_000:
+        raise ConfigurationError(f"--least: {least} is out of range; give 1 to 1000000.")
+    over = {"games": 0, "episodes": 0, "transitions": 0}
+    lived, played, tabled = mining.Mined(), (), ()
+    episodes, world = _learnable(paths_to_mine(paths)) if paths or not counts else ([], DEFAULT_WORLD)
+    reader = household(world)
+    if reader is None:
+        raise Unsupported(f"The texts of the world {world!r} are not read, so nothing can be counted in them.")
+    if episodes:
+        over["episodes"] = len(episodes)
+
+        def counted() -> Iterator[Moment]:
+            files = [episode.path for episode in episodes]
+            for moment in recorded_moments(files, lambda error: terminal.note(f"Left out: {error}"), world=world):
+                over["transitions"] += 1
+                yield moment
+
+        runs = list(dict.fromkeys(episode.run for episode in episodes))
+        named = " ".join(runs) if sum(map(len, runs)) <= LONGEST else f"{runs[0][:LONGEST]} and {len(runs) - 1} more"
+        lived = mining.mine(counted(), reader.commands, least)
+        played = lived.rules(named)
+    if counts:
+        shipped = reader.counts()
+        if not shipped.games:
+            raise Unsupported(f"Where things lie was not counted in the world {world!r}; leave --counts out.")
+        over["games"] = shipped.games
+        tabled = mining.mine_table(shipped).shown_by(lived).rules(f"counts over {shipped.split}")
+    # Where both know about a kind of thing, the table wins over what was played.
+    rules: dict[str, Rule] = {}
+    for rule in (*tabled, *played):
+        rules.setdefault(rule.id, rule)
+    book = library().writable(into, world)
+    renewal = renew(book, rules.values(), accept=accept == "evidence")
+    if not dry_run and renewal.book is not book:
+        save_book(renewal.book)
+    present = {rule.id: rule for rule in renewal.book.rules}
+    found = [present.get(id, rule) for id, rule in rules.items()]
+    fates: dict[str, tuple[str, ...]] = {name: getattr(renewal, name) for name in FATES}
+    statuses = Counter(present[id].status for id in rules if id in present)
+    result = {**over, **fates, "rules": [rule_json(rule) for rule in found]}
+    print_result(result, _mined_lines(over, fates, found, statuses), as_json=as_json)
+    if not as_json:
+        terminal.note(f"{'Nothing was written to' if dry_run or renewal.book is book else 'Saved'} {renewal.book.path}")
+
+
+def paths_to_mine(paths: Iterable[Path] | None) -> list[Path]:
+    """``paths``; by default the runs in this folder and the games that were played. Raises ``ConfigurationError`` for none."""
+    from housequest.tui.runs.data import recorded_play
+
+    if found := list(paths or recorded_play(Path("runs"))):
+        return found
+    raise ConfigurationError("Nothing was recorded yet; name a run's folder, or play: `housequest play`, `housequest eval`.")
+
+
+def _learnable(places: Sequence[Path]) -> tuple[list[EpisodeFile], str]:
+    """The records under ``places`` that rules may be learned from, and the first of their worlds whose texts can be read.
+
+    Raises ``ConfigurationError`` if there are none.
+    """
+    from housequest.agent.episodes.moments import episode_files, started
+    from housequest.knowledge.examples import is_evaluation_split
+
+    chosen: list[EpisodeFile] = []
+    worlds: list[str] = []
+    left_out: Counter[str] = Counter()
+    for record in episode_files(places):
+        begun = started(record)
+        if begun is not None and is_evaluation_split(begun.split):
+            left_out[begun.split] += 1
+        else:
+            chosen.append(record)
+            worlds += [begun.world] if begun is not None else []
+    for split, number in sorted(left_out.items()):
+        terminal.note(f"Left out: {number:,} episodes of {split}, which is for evaluation.")
+    if not chosen:
+        raise ConfigurationError("All that is recorded there is for evaluation; name a run over train or generated.")
+    return chosen, next((world for world in worlds if household(world) is not None), DEFAULT_WORLD)
+
+
+def _mined_lines(
+    over: dict[str, int], fates: dict[str, tuple[str, ...]], rules: Sequence[Rule], statuses: Counter[str]
+) -> Iterator[str]:
+    counted = [f"{over['games']:,} games of train"] if over["games"] else []
+    counted += [f"{over['transitions']:,} commands of {over['episodes']:,} episodes"] if over["episodes"] else []
+    kinds = Counter(rule.kind for rule in rules)
+    yield f"counted   over {' and '.join(counted)}"
+    yield f"found     where {kinds['location']} kinds of thing lie, {kinds['mechanic']} things that commands need"
+    yield f"book      {', '.join(f'{number} {status}' for status, number in sorted(statuses.items())) or 'nothing of it'}"
+    for fate, ids in fates.items():
+        name, why = FATES[fate]
+        if ids:
+            yield f"{name:<9} {len(ids)}{why}" + (f": {', '.join(ids)}" if why else "")
+    if rules:
+        yield from ("", *rule_table(rules))
 
 
 @rules_app.command()
@@ -44,8 +170,8 @@ def desk(book: OptionalBook = None) -> None:
     """Curate a book on the screen: each rule beside its witnesses, which can be replayed. Without a book, choose one."""
     if not terminal.has_screen():
         raise ConfigurationError("The desk needs a terminal; without one, see `housequest rules list` and `rules show`.")
-    from housequest.tui.desk.books import open_book
     from housequest.tui.desk.books_screen import BooksScreen
+    from housequest.tui.desk.records import open_book
     from housequest.tui.desk.screen import DeskScreen
 
     found = open_book(book, new=False) if book is not None else None
@@ -65,18 +191,18 @@ def list_rules(
     if book is None:
         _list_books(as_json)
         return
-    rules = _library().open(book).rules
+    rules = library().open(book).rules
     chosen = [rule for rule in rules if status in {None, rule.status} and kind in {None, rule.kind}]
-    if not (chosen or as_json):
-        terminal.note("There are no such rules in it.")
-    else:
+    if chosen or as_json:
         print_result([rule_json(rule) for rule in chosen], rule_table(chosen), as_json=as_json)
+    else:
+        terminal.note("There are no such rules in it.")
 
 
 @rules_app.command()
 def show(book: options.BookArgument, name: RuleArgument, as_json: options.JsonOption = False) -> None:
     """Show one rule with its check, its evidence and its history."""
-    rule = _library().open(book).rule(name)
+    rule = library().open(book).rule(name)
     print_result(rule_json(rule), rule_lines(rule), as_json=as_json)
 
 
@@ -88,10 +214,10 @@ def check(
     as_json: options.JsonOption = False,
 ) -> None:
     """Check the rules of a book against every recorded command, and name those that the records contradict."""
-    from housequest.tui.desk.checking import RuleCheck
+    from housequest.tui.desk.records import RuleCheck
 
     places = paths_to_mine(paths)
-    current = _library().editable(book) if save else _library().open(book)
+    current = library().editable(book) if save else library().open(book)
     outcome = RuleCheck(current.rules, lambda: places, world=current.world).run()
     assert outcome is not None  # nobody cancels it
     findings, progress = outcome.findings, outcome.progress
@@ -135,7 +261,7 @@ def edit(
     types: Annotated[list[str] | None, options.value("--type", "TYPE", "A task type it concerns.")] = None,
 ) -> None:
     """Change a rule. For anything else, edit the book's file: it is plain YAML, and your comments stay."""
-    current = _library().editable(book)
+    current = library().editable(book)
     rule = current.rule(name)
     given = {"statement": statement, "kind": kind, "check": check}
     changes = {field: text for field, text in given.items() if text is not None}
@@ -153,7 +279,7 @@ def merge(
     statement: Annotated[str | None, options.value("--statement", "TEXT", "What it says from now on.")] = None,
 ) -> None:
     """Merge rules into one. The others stay in the book as rejected, with the id of the one that replaces them."""
-    current = _library().editable(book)
+    current = library().editable(book)
     before = current.rule(name)
     if name in others:
         raise ConfigurationError(f"A rule cannot be merged into itself; leave {name} out of the others.")
@@ -168,14 +294,12 @@ rules_app.command()(measure)
 
 
 def _judge(book: str, names: Sequence[str], status: RuleVerdict) -> None:
-    current = _library().editable(book)
+    current = library().editable(book)
     _save(current.put([current.rule(name).judged(status) for name in dict.fromkeys(names)], date.today()))
 
 
 def _edited(book: Rulebook, rule: Rule, changes: dict[str, str]) -> Rule:
     """``rule`` with ``changes`` of its fields. Raises ``ConfigurationError`` if something new in it is wrong."""
-    from housequest.tui.desk.draft import Draft
-
     since = Draft.of(rule)
     draft, known = replace(since, **changes), since.faults(book.world)
     fault = next((each for each in draft.faults(book.world) if each not in known), None)
@@ -194,21 +318,13 @@ def _put(name: str, book: Rulebook, before: Rule, after: Rule, *others: Rule) ->
 
 
 def _save(book: Rulebook) -> None:
-    from housequest.knowledge.rulebook import save
-
     new = book.read is None
-    save(book)
+    save_book(book)
     terminal.note(f"{'Your own copy is' if new else 'Saved'} {book.path}")
 
 
-def _library() -> RuleLibrary:
-    from housequest.knowledge.rulebook import library
-
-    return library()
-
-
 def _list_books(as_json: bool) -> None:
-    from housequest.tui.desk.books import list_books
+    from housequest.tui.desk.records import list_books
 
     books = list_books()
     for book in books:
@@ -220,7 +336,7 @@ def _list_books(as_json: bool) -> None:
         if not book.fault
     ]
     if not (rows or as_json):
-        terminal.note(f"There are no rulebooks yet; put one into {_library().own}, or name a file.")
+        terminal.note(f"There are no rulebooks yet; put one into {library().own}, or name a file.")
         return
     keys = ("name", "world", "accepted", "candidate", "rejected", "file")
     lines = table([("book", "world", "accepted", "candidates", "rejected", "file"), *(tuple(map(str, row)) for row in rows)])

@@ -1,29 +1,49 @@
-"""Runs played from the command line: what is checked and said before, the progress line, and how they may end early."""
+"""Runs played from the command line: what is checked and said before, the progress line, how they may end early, and what is
+printed in the end."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import signal
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 
-from housequest.agent.config import Prices
-from housequest.agent.evaluation.parts import read_cluster
+from housequest.agent.config import Configuration, Prices, configure
+from housequest.agent.evaluation.parts import family_named, read_cluster
+from housequest.agent.evaluation.render.comparison import ComparisonReport, sides
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
-from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped
+from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped, read_budget
+from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import Shard, read_shard
-from housequest.agent.evaluation.runs.spec import RunSpec
+from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
+from housequest.agent.evaluation.runs.sweep import (
+    ArmRun,
+    SeriesKind,
+    SweepFolder,
+    configured_arms,
+    measured,
+    plan_measurement,
+    plan_sweep,
+    read_sweep,
+    series,
+    series_folder,
+    series_kind,
+)
 from housequest.agent.evaluation.runs.usage import estimate, money
 from housequest.agent.models.processors import processors
 from housequest.agent.processes import Pool
 from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
+from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result
+from housequest.tui.commands.report import show
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
 
@@ -34,6 +54,200 @@ GRACE = 30.0
 
 BEAT = 0.5
 """Seconds between two updates of a progress line while no episode finishes."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalCall:
+    """How a command that plays runs was called: what it may use, how runs are played, where they go, and what is printed."""
+
+    flags: Mapping[str, object]
+    budget: Budget
+    how: RunOptions
+    out: Path | None
+    dry_run: bool
+    as_json: bool
+
+    @property
+    def of_shard(self) -> str:
+        """Which part of a run is played, in words; empty for a whole one."""
+        return f", shard {self.how.shard} of it" if self.how.shard is not None else ""
+
+    def folder(self, own: Path) -> Path:
+        """Where a run goes whose own folder is ``own``."""
+        return shard_folder(self.out or own, self.out, self.how)
+
+
+def read_call(
+    flags: Mapping[str, object],
+    budget: list[str] | None,
+    retry: str | None,
+    shard: str | None,
+    cluster: str | None,
+    out: Path | None,
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> EvalCall:
+    """What the options of a command mean. Raises ``ConfigurationError``."""
+    return EvalCall(flags, read_budget(budget or ()), run_options(retry, shard, cluster), out, dry_run, as_json)
+
+
+def evaluate_run(call: EvalCall) -> None:
+    """Play the run that is configured, or a series of it, or go on with that, and print its figures.
+
+    For a family of runs without episodes, the part that declares it does the work.
+    """
+    configuration = configure(call.flags)
+    settings = configuration.settings
+    if (family := family_named(settings.world)) is not None:
+        import_module(family.commands).evaluate(configuration, call.out, call)
+        return
+    if (kind := series_kind(settings)) is not None:
+        _evaluate_series(kind, configuration, call)
+        return
+    spec = make_run_spec(configuration)
+    folder = call.folder(spec.default_folder)
+    announce([spec], call.budget, settings.rules)
+    if call.dry_run:
+        print_result(spec.manifest.model_dump(mode="json"), _would_play(configuration, spec, folder), as_json=call.as_json)
+        return
+    opening = f"{spec.config.split}: {spec.selection}{call.of_shard}, into {folder}"
+    line = play_run(spec, folder, BudgetTracker(call.budget), replace(call.how, workers=settings.workers), opening)
+    if line.left == 0:
+        terminal.note("All of them were played before; nothing was left to play.")
+    if call.how.shard is not None:
+        _show_shards([folder], call.how.shard, as_json=call.as_json)
+        return
+    errors = show(folder, as_json=call.as_json)
+    if call.as_json and errors:
+        terminal.note(f"{errors} episodes errored; --retry errors plays them again.")
+    finish(1 if errors else 0)
+
+
+def evaluate_sweep(file: Path, call: EvalCall) -> None:
+    """Play all runs of a sweep, or resume it, and print its table."""
+    sweep = read_sweep(file)
+    folder = SweepFolder(call.folder(sweep.default_folder))
+    arms = tuple(configured_arms(sweep, call.flags))
+    if family := next(filter(None, (family_named(arm.configuration.settings.world) for arm in arms)), None):
+        import_module(family.commands).sweep(arms, folder, call)
+        return
+    trials = tuple(plan_sweep(arms))
+    announce([trial.spec for trial in trials], call.budget)
+    if call.dry_run:
+        runs = [{"arm": each.arm, "seed": each.seed, **each.spec.manifest.model_dump(mode="json")} for each in trials]
+        lines = [f"Would play {len(trials)} runs into {folder.path}", ""]
+        for trial in trials:
+            spec = trial.spec
+            lines.append(f"{trial.arm}, seed {trial.seed}: {spec.selection} ({spec.config.split}) with {spec.config.agent}")
+            lines += [f"  {line}" for line in (*about_rules(spec), about_cost(spec, folder.path / trial.folder))]
+        print_result({"runs": runs}, lines, as_json=call.as_json)
+        return
+    folder.begin(trials)
+
+    def opening(number: int, trial: ArmRun) -> str:
+        return f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.spec.selection}{call.of_shard}"
+
+    _show_all(_play_all(trials, opening, folder, call), folder, call)
+
+
+def _evaluate_series(kind: SeriesKind, configuration: Configuration, call: EvalCall) -> None:
+    """Play each task several times, or lost ones again."""
+    settings, first = configuration.settings, make_run_spec(configuration)
+    if call.how.shard is not None and settings.retries:
+        raise ConfigurationError(
+            "--shard: --retries plays again what the whole run lost, which no shard knows; leave one of them out, or "
+            "play it with --cluster."
+        )
+    folder = SweepFolder(call.folder(series_folder(kind, first, call.out).path))
+    announce([first], call.budget, settings.rules)
+    most = settings.repeat if settings.repeat > 1 else 1 + settings.retries
+    if call.dry_run:
+        what = f"Would play this up to {most} times, into folders of {folder.path}"
+        lines = (what, "", *_would_play(configuration, first, folder.path))
+        print_result(first.manifest.model_dump(mode="json"), lines, as_json=call.as_json)
+        return
+
+    def opening(number: int, trial: ArmRun) -> str:
+        return f"{number} of up to {most}: {trial.spec.selection}{call.of_shard}, seed {trial.seed}"
+
+    runs = series(configuration, folder, retry_errors=call.how.retry_errors)
+    _show_all(_play_all(runs, opening, folder, call), folder, call)
+
+
+def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool) -> None:
+    """Play the same tasks without and with rules of the book ``name``, or go on with that, and print what they are worth."""
+    configuration = configure(call.flags)
+    plan = plan_measurement(configuration, name, ids, alone=alone)
+    rules = plan.rules
+    whose = f"{rules[0].id} of {plan.book}" if len(rules) == 1 else f"{len(rules)} rules of {plan.book}"
+    folder = SweepFolder(call.folder(plan.default_folder))
+    announce([trial.spec for trial in plan.trials], call.budget)
+    if call.dry_run:
+        lines = [f"Would play two runs into {folder.path}, which differ in {whose} alone."]
+        for trial in plan.trials:
+            spec, config = trial.spec, trial.spec.config
+            lines += ["", f"{trial.arm}: {spec.selection} ({config.split}) with {config.agent}, {config.model}"]
+            lines += [*(about_rules(spec) or ["Rules: none."]), about_cost(spec, folder.path / trial.folder)]
+        manifests = {trial.arm: trial.spec.manifest.model_dump(mode="json") for trial in plan.trials}
+        print_result(manifests, lines, as_json=call.as_json)
+        return
+    plan.begin(folder)
+    _play_all(plan.trials, lambda _, trial: f"{trial.arm}: {trial.spec.config.split}, {trial.spec.selection}", folder, call)
+    if call.how.shard is not None:
+        print_lines(shard_played(call.how.shard, "measures"))
+        return
+    result = measured(plan, folder, configuration.settings.prices_of)
+    comparison, report = result.comparison, ComparisonReport(result.comparison)
+    if call.as_json:
+        print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": result.told, **report.data()})
+    else:
+        print_lines([f"{whose}, told in {result.told} of {len(comparison.pairs)} episodes", ""])
+        print_report(report)
+        runs = f"{comparison.first.folder.path} {comparison.second.folder.path}"
+        print_lines(["", f"The runs: housequest compare {runs}"])
+    finish(1 if any(each.outcome == "error" for side in sides(comparison) for each in side) else 0)
+
+
+def _would_play(configuration: Configuration, spec: RunSpec, folder: Path) -> Iterator[str]:
+    yield f"Would play {spec.selection} ({spec.config.split}) into {folder}"
+    yield from (about_cost(spec, folder), *about_rules(spec), "")
+    yield from (json.dumps(spec.config.model_dump(mode="json"), indent=2), "")
+    yield from (f"{key} is set by {configuration.origin(key)}" for key in sorted(configuration.origins))
+    yield from ("", *(f"{task.number:>4}  {task.id}" for task in spec.selection.tasks))
+
+
+def _play_all(
+    trials: Iterable[ArmRun], opening: Callable[[int, ArmRun], str], folder: SweepFolder, call: EvalCall
+) -> list[Path]:
+    """Play runs, which ``opening`` announces by their numbers, or go on with that; return their folders."""
+    tracker, places = BudgetTracker(call.budget), list[Path]()
+    for number, trial in enumerate(trials, start=1):
+        places.append(place := folder.path / trial.folder)
+        session = replace(call.how, workers=trial.configuration.settings.workers)
+        play_run(trial.spec, place, tracker, session, f"{opening(number, trial)}, into {place}")
+    return places
+
+
+def _show_all(places: Sequence[Path], folder: SweepFolder, call: EvalCall) -> None:
+    if call.how.shard is not None:
+        _show_shards(places, call.how.shard, as_json=call.as_json)
+    else:
+        finish(1 if show(folder.path, as_json=call.as_json) else 0)
+
+
+def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> None:
+    """Say what a shard holds, in place of a report: figures are those of the whole run."""
+    lines: list[str] = []
+    played: list[dict[str, object]] = []
+    for folder in folders:
+        run = RunFolder(folder)
+        results = run.results(run.manifest().tasks)
+        won, errors = sum(each.won for each in results), sum(each.outcome == "error" for each in results)
+        played.append({"run": str(folder), "shard": str(shard), "episodes": len(results), "won": won, "errors": errors})
+        lines.append(f"Shard {shard} in {folder}: {len(results)} episodes, {won} won, {errors} errors")
+    print_result(played, [*lines, "`housequest merge` makes the run of all its shards, and reports it."], as_json=as_json)
+    finish(1 if any(each["errors"] for each in played) else 0)
 
 
 def _remarks(spec: RunSpec) -> Iterator[str]:
@@ -210,7 +424,6 @@ class ProgressLine(terminal.StatusLine):
         return BEAT if self.live else None
 
     def __call__(self, progress: RunProgress) -> None:
-        """Show ``progress``."""
         now = time.monotonic()
         if self._began is None or self.left is None:
             self._began, self.left = now, progress.total - progress.done

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
@@ -15,10 +15,11 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
-from housequest.tui.desk.books import FIRST, BookSummary, explores, list_books, open_book
+from housequest.tui.desk.records import FIRST, BookSummary, explores, list_books, open_book
 from housequest.tui.dialogs import PickDialog
 from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.text import plural
+from housequest.tui.widgets.choice import FramedList
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import flat
 from housequest.worlds.errors import HousequestError
@@ -55,11 +56,7 @@ class BooksScreen(AppScreen):
         #books-title { height: 1; padding: 0 1; color: $quiet; }
         #books-teaching { height: auto; padding: 1 2; color: $quiet; }
         #books-note { height: auto; max-height: 4; padding: 0 1; }
-        OptionList {
-            height: 1fr; border: round $frame; padding: 0 1; background: transparent;
-            scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
-            &:focus { border: round $foreground; background-tint: transparent; }
-        }
+        OptionList { height: 1fr; }
     }
     """
 
@@ -72,16 +69,14 @@ class BooksScreen(AppScreen):
 
     def compose(self) -> ComposeResult:
         yield Static(_title("reading …"), id="books-title")
-        yield OptionList()
+        yield FramedList()
         yield Static(Content(TEACHING + (EXPLORING if explores() else "")), id="books-teaching")
         yield Static(id="books-note")
         yield KeyBar()
 
     @on(ScreenResume)
-    def action_look(self) -> None:
-        self.run_worker(self._look, group="look", exclusive=True)
-
-    async def _look(self) -> None:
+    @work(group="look", exclusive=True)
+    async def action_look(self) -> None:
         listed = self.query_one(OptionList)
         try:
             self._books = tuple(await self.in_thread(self._list_books))
@@ -89,14 +84,13 @@ class BooksScreen(AppScreen):
             self._say(str(error))
             return
         names = [book.name for book in self._books]
-        at = listed.highlighted or 0
+        at, count = listed.highlighted or 0, len(names)
         if self._opened in names:  # a new one is not, before it has a rule
             at, self._opened = names.index(self._opened), ""
-        width = max((len(book.name) for book in self._books), default=0)
+        width = max(map(len, names), default=0)
         listed.set_options(Option(_row(book, width)) for book in self._books)
-        listed.highlighted = min(at, len(self._books) - 1) if self._books else None
-        listed.display = bool(self._books)
-        count = len(self._books)
+        listed.highlighted = min(at, count - 1) if count else None
+        listed.display = bool(count)
         self.query_one("#books-title", Static).update(_title(plural(count, "book") if count else "there are none yet"))
         self._listed = True
 
@@ -123,9 +117,10 @@ class BooksScreen(AppScreen):
         self.app.push_screen(dialog, lambda name: self._open(name) if name else None)  # pyright: ignore[reportUnknownMemberType]
 
     def _open(self, name: str) -> None:
-        self.awaited = "The book is being read."
-        self.run_worker(partial(self._read, name), group="open", exclusive=True)
+        self.awaited = "The book is being read."  # at once: keys wait for it from now on
+        self._read(name)
 
+    @work(group="open", exclusive=True)
     async def _read(self, name: str) -> None:
         try:
             found = await self.in_thread(partial(open_book, name))

@@ -1,23 +1,37 @@
-"""Dialogs about rules: one in which a rule is written, and one that shows what merging will make of several."""
+"""Dialogs about rules: one in which a rule is written, and one that shows what merging will make of several.
+
+Teaching opens the first for a step of a game or a replay, which becomes the witness of a candidate rule.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, cast
 
-from textual import on
-from textual.app import ComposeResult
+from textual import on, work
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.messages import Prune
+from textual.screen import Screen
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static, TextArea
 
-from housequest.knowledge.rules import KINDS, Rule
-from housequest.tui.desk.draft import NO_KIND, Draft, DraftFault, FormField
+from housequest.agent.episodes.moments import episode_files
+from housequest.knowledge.rulebook import save
+from housequest.knowledge.rules import KINDS, Evidence, Rule
+from housequest.tui.base_screen import RUNS, in_thread
+from housequest.tui.desk.records import latest_book, list_books, open_book
+from housequest.tui.desk.rule_text import NO_KIND, Draft, DraftFault, FormField
 from housequest.tui.dialogs import Dialog
+from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.keymap import APP
+from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import cut, printable
 from housequest.tui.widgets.choice import ChoiceBar
 from housequest.tui.widgets.lines import flat, hung
@@ -27,36 +41,22 @@ from housequest.worlds.registry import DEFAULT_WORLD, household
 SaveDraft = Callable[[Draft, Draft], Awaitable[DraftFault | None]]
 """Saves a draft that has no faults, given also what stood there at first; returns what stood in the way."""
 
-ReloadDraft = Callable[[], Awaitable[Draft]]
-"""The rule as somebody else has left it in its file. Raises ``HousequestError``."""
-
 LABEL = 10
 AROUND = 6
 """Rows of the frame and of what stands above the part that scrolls."""
+SHOWN = 150
+"""Characters of an answer that the dialog for teaching shows."""
 LONGEST = 2_000
 LONGEST_TEXT = 4_000
 
-
-def _prose(name: FormField, text: str, placeholder: str) -> TextArea:
-    """One line of text on several rows."""
-    area = TextArea(text, placeholder=placeholder, id=f"field-{name}", compact=True)
-    area.cursor_blink = False
-    return area
-
-
-def _line(name: FormField, text: str, placeholder: str, suggestions: Sequence[str] = ()) -> Input:
-    suggester = SuggestFromList(suggestions, case_sensitive=False) if suggestions else None
-    line = Input(text, placeholder, suggester=suggester, id=f"field-{name}", compact=True, max_length=LONGEST_TEXT)
-    line.select_on_focus = False
-    line.cursor_blink = False
-    return line
+_NAME = re.compile(r"([A-Za-z][\w-]*) ([0-9]+)", re.ASCII)
 
 
 class RuleDialog(Dialog[bool]):
     """Asks for a rule, beginning with ``draft``, until it is saved or the person discards it; answers whether one was saved.
 
     ``about`` stands above the fields. With ``books``, names of rulebooks, it asks for the book too. With ``reread``, a key
-    reads the file again after somebody else changed it, and what was typed stays. ``world`` is the one that the rule is about;
+    reads what somebody else has made of it in its file, and what was typed stays. ``world`` is the one that the rule is about;
     ``check_like`` is an example of a check, one of that world's if not given.
     """
 
@@ -92,7 +92,7 @@ class RuleDialog(Dialog[bool]):
         *,
         about: str = "",
         books: Sequence[str] | None = None,
-        reread: ReloadDraft | None = None,
+        reread: Callable[[], Awaitable[Draft]] | None = None,
         check_like: str = "",
         world: str = DEFAULT_WORLD,
     ) -> None:
@@ -108,15 +108,18 @@ class RuleDialog(Dialog[bool]):
         reader = household(world)
         like = check_like or (reader.commands.checks[0] if reader else "")
         check = f"none; or such as: {like}" if like else "none; or COMMAND; when FACTS; then FACTS"
+        prose = partial(TextArea, compact=True)
+        line = partial(Input, compact=True, max_length=LONGEST_TEXT, select_on_focus=False)
         self._fields: dict[FormField, TextArea | ChoiceBar | Input] = {
-            "statement": _prose("statement", draft.statement, "what holds in this world, in a sentence"),
+            "statement": prose(draft.statement, placeholder="what holds in this world, in a sentence", id="field-statement"),
             "kind": ChoiceBar(id="field-kind"),
-            "types": _line("types", draft.types, "all; or task types, with commas between them"),
-            "objects": _line("objects", draft.objects, "all; or kinds of thing, with commas between them"),
-            "check": _prose("check", draft.check, check),
+            "types": line(draft.types, "all; or task types, with commas between them", id="field-types"),
+            "objects": line(draft.objects, "all; or kinds of thing, with commas between them", id="field-objects"),
+            "check": prose(draft.check, placeholder=check, id="field-check"),
         }
         if books is not None:
-            self._fields["book"] = _line("book", draft.book, "a name, or a file", books)
+            known = SuggestFromList(books, case_sensitive=False)
+            self._fields["book"] = line(draft.book, "a name, or a file", suggester=known, id="field-book")
 
     def compose(self) -> ComposeResult:
         labels: dict[FormField, str] = {"types": "tasks", "objects": "things"}
@@ -135,12 +138,14 @@ class RuleDialog(Dialog[bool]):
 
     def on_mount(self) -> None:
         self._fill(self._began)
-        for text in self.query(TextArea):
-            text.move_cursor(text.document.end)
+        for field in self._fields.values():
+            if not isinstance(field, ChoiceBar):
+                field.cursor_blink = False
+            if isinstance(field, TextArea):
+                field.move_cursor(field.document.end)
 
     @property
     def draft(self) -> Draft:
-        """The contents of the form."""
         fields = self._fields.items()
         return Draft(**{name: field.text if isinstance(field, TextArea) else field.value for name, field in fields})
 
@@ -164,8 +169,9 @@ class RuleDialog(Dialog[bool]):
         self._show_faults(*faults)
         if not faults and not self._saving:
             self._saving = True
-            self.run_worker(self._save(draft), group="dialog")
+            self._save(draft)
 
+    @work(group="dialog")
     async def _save(self, draft: Draft) -> None:
         try:
             fault = await self._submit(draft, self._began)
@@ -176,13 +182,12 @@ class RuleDialog(Dialog[bool]):
         else:
             self._show_faults(fault)
 
-    def action_reread(self) -> None:
-        if self._reread is not None:
-            self.run_worker(self._read(self._reread), group="dialog")
-
-    async def _read(self, reread: ReloadDraft) -> None:
+    @work(group="dialog")
+    async def action_reread(self) -> None:
+        if self._reread is None:
+            return
         try:
-            theirs = await reread()
+            theirs = await self._reread()
         except HousequestError as error:
             self._show_faults(DraftFault("form", str(error)))
             return
@@ -209,10 +214,8 @@ class RuleDialog(Dialog[bool]):
             place = self.query_one(f"#fault-{name}", Static)
             place.update(Content(printable(cut(reasons, LONGEST_TEXT))))
             place.display = bool(reasons)
-        for fault in faults:
-            if fault.field in self._fields:
-                self._fields[fault.field].focus()
-                break
+        if first := next((self._fields[fault.field] for fault in faults if fault.field in self._fields), None):
+            first.focus()
         self._say(" ".join(fault.reason for fault in faults if fault.field == "form"))
 
     def _say(self, text: str) -> None:
@@ -295,7 +298,6 @@ class MergeDialog(Dialog[str | None]):
         yield Content.styled(f"Rejected rules stay in the book and name {flat(self._kept.id)}; u undoes the merge.", "$quiet")
 
     def action_page(self, by: int) -> None:
-        """Scroll what does not fit."""
         shown = self.query_one(VerticalScroll)
         shown.scroll_relative(y=by * max(1, shown.size.height - 1), animate=False)
 
@@ -305,3 +307,110 @@ class MergeDialog(Dialog[str | None]):
 
 def _label(word: str) -> Content:
     return Content.styled(f"{word:<{LABEL}}  ", "$quiet")
+
+
+@dataclass(frozen=True, slots=True)
+class TaughtStep:
+    """The step that a rule is made from: a command, its answer, and its ``event`` in the ``record`` (None: not recorded).
+
+    ``receptacles`` are the names of furniture in the command; a check needs to tell them from objects. The rule is about
+    ``world``.
+    """
+
+    command: str
+    observation: str
+    accepted: bool
+    event: int
+    record: Path | None
+    receptacles: frozenset[str] = frozenset()
+    world: str = DEFAULT_WORLD
+
+    @property
+    def objects(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(kind for kind, _ in _NAME.findall(self.command)))
+
+    @property
+    def check(self) -> str:
+        """The simplest check that this command would support."""
+        taken: list[str] = []
+
+        def variable(found: re.Match[str]) -> str:
+            name = "receptacle" if found[0] in self.receptacles else "object"
+            taken.append(name if name not in taken else f"other_{name}")
+            return f"{{{taken[-1]}}}"
+
+        return f"{_NAME.sub(variable, self.command)}; then {'accepted' if self.accepted else 'refused'}"
+
+
+def taught_step(moment: EpisodeMoment, record: Path | None) -> TaughtStep | None:
+    """The last command of ``moment``; None before there is one."""
+    for entry in reversed(moment.story):
+        if entry.command is not None:
+            names = frozenset(receptacle.name for receptacle in (moment.belief.receptacles if moment.belief else ()))
+            world = moment.started.world if moment.started else DEFAULT_WORLD
+            return TaughtStep(entry.command, entry.observation, entry.accepted, entry.id, record, names, world)
+    return None
+
+
+def teach(screen: Screen[Any], moment: EpisodeMoment, record: Path | None) -> str:
+    """Have a rule made from the last command of ``moment``; return why none can be, or an empty text."""
+    lesson = taught_step(moment, record)
+    if lesson is None:
+        return "No command was played by then; a rule is made of one."
+    app = cast("App[Any]", screen.app)  # pyright: ignore[reportUnknownMemberType]
+    app.run_worker(partial(_teach, app, lesson), group="teach", exclusive=True)
+    return ""
+
+
+async def _teach(app: App[Any], lesson: TaughtStep) -> None:
+    """Ask for the rule, in a book that the person chooses."""
+
+    def closed(saved: bool | None) -> None:
+        if saved:
+            app.notify("Saved as a candidate, for you to judge at the desk.", title="Taught", markup=False)
+
+    try:
+        witness = await in_thread(partial(_origin, lesson))
+        names = [book.name for book in await in_thread(list_books) if book.world == lesson.world]
+        draft = Draft(objects=", ".join(lesson.objects), book=await in_thread(partial(latest_book, lesson.world)))
+    except (HousequestError, OSError) as error:
+        app.notify(str(error), severity="warning", markup=False)
+        return
+    seen = f"witness {witness}" if witness else "No record of this game is kept, so the rule has no witness."
+    about = f"> {lesson.command}\n{cut(' '.join(lesson.observation.split()), SHOWN)}\n{seen}"
+
+    def submit(draft: Draft, _: Draft) -> Awaitable[DraftFault | None]:
+        return in_thread(partial(save_taught_rule, draft, witness, lesson.world))
+
+    like, world = lesson.check, lesson.world
+    app.push_screen(RuleDialog("Teach a rule", draft, submit, about=about, books=names, check_like=like, world=world), closed)
+
+
+def _origin(lesson: TaughtStep) -> str:
+    """The origin of ``lesson``, run/task/event, as the desk looks it up; empty if it was not recorded."""
+    record = lesson.record
+    if record is None:
+        return ""
+    task = record.name.removesuffix(".part").removesuffix(".jsonl")
+    every = episode_files(recorded_play(RUNS))
+    # A game that ends meanwhile is recorded under another name in the same folder.
+    here = [each for each in every if each.task == task and each.path.parent.samefile(record.parent)]
+    found = here or episode_files([record])
+    return f"{found[0].run}/{found[0].task}/{lesson.event}"
+
+
+def save_taught_rule(draft: Draft, witness: str, world: str = DEFAULT_WORLD) -> DraftFault | None:
+    """Save ``draft``, a rule about ``world``, in its book as a candidate; return what went wrong, if anything."""
+    if not draft.book.strip():
+        return DraftFault("book", "Name a book: one of yours, a new name, or a file.")
+    try:
+        book = open_book(draft.book.strip(), world=world).book
+    except HousequestError as error:
+        return DraftFault("book", str(error))
+    rule = draft.new({rule.id for rule in book.rules})
+    witnesses = Evidence(witnesses=(witness,)) if witness else Evidence()
+    try:
+        save(book.put([replace(rule, evidence=witnesses)]))
+    except HousequestError as error:
+        return DraftFault("form", f"{error} enter tries again.")
+    return None

@@ -1,48 +1,154 @@
-"""Rules as plain text and as JSON."""
+"""A rule as text: as it is typed into a form, with what is wrong in each field, and as it is printed, also as JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import chain, count
+from typing import TYPE_CHECKING, Literal
 
+from housequest.knowledge.checks import parse_check
 from housequest.knowledge.mining import read_sentence
-from housequest.tui.text import printable
+from housequest.knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
+from housequest.knowledge.rules import KINDS, Rule
+from housequest.tui.commands.output import table
+from housequest.worlds.errors import KnowledgeError, nearest, shown
+from housequest.worlds.registry import DEFAULT_WORLD, household
 
 if TYPE_CHECKING:
-    from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Rule, Standing
-    from housequest.tui.desk.checking import CheckOutcome
+    from housequest.knowledge.rules import DecidedBy, Edit, Evidence, Standing
+    from housequest.tui.desk.records import CheckOutcome
+
+FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
+"""Where something is wrong; ``form``: in none of the fields alone."""
+
+NO_KIND = "none"
+WORDS_IN_ID = 6
+
+_JOINERS = {"\u200c", "\u200d"}  # some scripts need them
+_WORD = re.compile(r"[^\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFault:
+    """What is wrong in a field, and the way out."""
+
+    field: FormField
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The contents of the form. ``types`` and ``objects`` are separated by commas, ``book`` is where a new rule goes."""
+
+    statement: str = ""
+    kind: str = NO_KIND
+    types: str = ""
+    objects: str = ""
+    check: str = ""
+    book: str = ""
+
+    @classmethod
+    def of(cls, rule: Rule) -> Draft:
+        """The form filled in with ``rule``."""
+        check = str(rule.check) if rule.check else ""
+        return cls(rule.statement, rule.kind or NO_KIND, ", ".join(rule.types), ", ".join(rule.objects), check)
+
+    def faults(self, world: str = DEFAULT_WORLD) -> tuple[DraftFault, ...]:
+        """What is wrong, field by field, with the draft of a rule about ``world``."""
+        return tuple(self._faults(task_types(world)))
+
+    def _faults(self, known: tuple[str, ...]) -> Iterator[DraftFault]:
+        statement = _line(self.statement)
+        if not statement:
+            yield DraftFault("statement", "Say what the rule is, in a sentence.")
+        elif len(statement) > LONGEST_STATEMENT:
+            yield DraftFault("statement", f"A statement has at most {LONGEST_STATEMENT:,} characters, not {len(statement):,}.")
+        elif not all(character.isprintable() or character in _JOINERS for character in statement):
+            yield DraftFault("statement", "This holds characters that cannot be printed; write them out.")
+        lists: dict[FormField, tuple[str, ...]] = {"types": _words(self.types), "objects": _words(self.objects)}
+        for name, words in lists.items():
+            odd = next((word for word in words if len(word) > LONGEST_WORD or not word.isprintable()), None)
+            if len(words) > MOST_WORDS:
+                yield DraftFault(name, f"There are at most {MOST_WORDS} of them.")
+            elif odd is not None:
+                yield DraftFault(name, f"{shown(odd, 40)} is not a word; write short ones, with commas between them.")
+        unknown = next((word for word in lists["types"] if word not in known and nearest(word, known)), None)
+        if unknown is not None:
+            yield DraftFault("types", f"{shown(unknown)} is not a task type.{nearest(unknown, known)}")
+        if self.check.strip():
+            try:
+                parse_check(_line(self.check))
+            except KnowledgeError as error:
+                yield DraftFault("check", str(error))
+
+    def rebased(self, since: Draft, theirs: Draft) -> Draft:
+        """``theirs``, what somebody else made of the rule, with the fields that were changed ``since`` as they are here."""
+        return replace(theirs, **{name: getattr(self, name) for name in self._changed(since)})
+
+    def _changed(self, since: Draft | None) -> set[str]:
+        return {each.name for each in fields(self) if since is None or getattr(self, each.name) != getattr(since, each.name)}
+
+    def onto(self, rule: Rule, since: Draft | None = None) -> Rule:
+        """``rule`` as the draft says; with ``since``, in those fields alone that differ from what stood there at first.
+
+        The draft has no faults. ``Rule.edited`` has what becomes of evidence and status.
+        """
+        changed, check = self._changed(since), _line(self.check)
+        values = {
+            "statement": _line(self.statement),
+            "kind": next((kind for kind in KINDS if kind == self.kind), None),
+            "types": _words(self.types),
+            "objects": _words(self.objects),
+            "check": parse_check(check) if check and "check" in changed else None,
+        }
+        return rule.edited(replace(rule, **{name: value for name, value in values.items() if name in changed}))
+
+    def new(self, taken: Collection[str]) -> Rule:
+        """A candidate rule that says this; its id is made of its words and differs from those ``taken``."""
+        statement = _line(self.statement)
+        words = _WORD.findall(statement.casefold())[:WORDS_IN_ID]
+        stem = "-".join(words)[: LONGEST_ID - 8].strip("-") or "rule"
+        names = chain([stem], (f"{stem}-{number}" for number in count(2)))
+        bare = Rule(next(name for name in names if name not in taken), statement, status="candidate")
+        return replace(self.onto(bare), history=())
+
+
+def task_types(world: str) -> tuple[str, ...]:
+    """The task types of a world; none where its texts describe no household."""
+    reader = household(world)
+    return tuple(reader.task_types) if reader is not None else ()
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for each in text.split(",") if (word := _line(each))))
+
 
 STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
 """A character for each way that a rule can stand."""
 
 
 def figures(evidence: Evidence) -> str:
-    """Supporting and contradicting evidence."""
     return f"{evidence.supports}/{evidence.contradicts}" if evidence else "-"
 
 
-def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows in columns, safe to print; the first is the heading."""
-    safe = [tuple(printable(cell) for cell in row) for row in rows]
-    widths = [max(len(row[column]) for row in safe) for column in range(len(safe[0]))]
-    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in safe]
-
-
 def rule_table(rules: Sequence[Rule]) -> list[str]:
-    """Rules in a table."""
-    rows = [("id", "status", "kind", "for/against", "", "statement")]
-    for rule in rules:
-        mark = STANDING_MARKS[rule.standing]
-        rows.append((rule.id, rule.status, rule.kind or "-", figures(rule.evidence), mark, rule.statement))
-    return table(rows)
+    told = ((each, STANDING_MARKS[each.standing], figures(each.evidence)) for each in rules)
+    rows = [(each.id, each.status, each.kind or "-", counts, mark, each.statement) for each, mark, counts in told]
+    return table([("id", "status", "kind", "for/against", "", "statement"), *rows])
 
 
 def rule_lines(rule: Rule) -> Iterator[str]:
     """Everything about a rule, line by line."""
     yield f"{rule.id}: {rule.statement}"
     by = "" if rule.status == "candidate" else f" by {who(rule.by)}"
-    yield f"  {rule.status}{by}, stated by {_origin(rule)}"
+    origin = f"{'a ' if rule.origin.source != 'person' or not rule.origin.name else ''}{rule.origin.source} {rule.origin.name}"
+    yield f"  {rule.status}{by}, stated by {origin.strip()}"
     for name, words in (("kind", (rule.kind,) if rule.kind else ()), ("tasks", rule.types), ("objects", rule.objects)):
         if words:
             yield f"  {name}: {', '.join(words)}"
@@ -69,7 +175,6 @@ def edit_line(edit: Edit) -> str:
 
 
 def who(by: DecidedBy) -> str:
-    """Whoever decided, in words."""
     return "a person" if by == "person" else by
 
 
@@ -83,15 +188,13 @@ def taken_back(before: Rule, after: Rule) -> str:
 
 def finding_lines(outcome: CheckOutcome) -> Iterator[str]:
     """What a check found, contradicted rules first and with the witnesses against them; last, what nothing can decide."""
-    order: tuple[Standing, ...] = ("contradicted", "supported", "undecided")
-    checked = [each for each in outcome.findings if each.rule.check]
-    for standing in order:
-        for finding in checked:
-            if finding.standing == standing:
-                rule, evidence, before = finding.rule, finding.evidence, finding.rule.evidence
-                was = f" (the book: {figures(before)})" if before and figures(before) != figures(evidence) else ""
-                yield f"{standing:<12}  {figures(evidence):>11}  {rule.id}: {rule.statement}{was}"
-                yield from (f"{'':<14}against {witness}" for witness in evidence.against)
+    order = ("contradicted", "supported", "undecided")
+    checked = (each for each in outcome.findings if each.rule.check)
+    for finding in sorted(checked, key=lambda each: order.index(each.standing)):
+        rule, evidence, before = finding.rule, finding.evidence, finding.rule.evidence
+        was = f" (the book: {figures(before)})" if before and figures(before) != figures(evidence) else ""
+        yield f"{finding.standing:<12}  {figures(evidence):>11}  {rule.id}: {rule.statement}{was}"
+        yield from (f"{'':<14}against {witness}" for witness in evidence.against)
     by_id = {finding.rule.id: finding.rule for finding in outcome.findings}
     for name, location in outcome.seen.items():
         yield f"{'counted':<12}  {f'n={location.number}':>11}  {name}: {by_id[name].statement}"
@@ -102,32 +205,11 @@ def finding_lines(outcome: CheckOutcome) -> Iterator[str]:
 
 
 def rule_json(rule: Rule) -> dict[str, object]:
-    """A rule as plain data."""
-    return {
-        "id": rule.id,
-        "statement": rule.statement,
-        "kind": rule.kind,
-        "types": rule.types,
-        "objects": rule.objects,
-        "status": rule.status,
-        "by": rule.by,
-        "origin": asdict(rule.origin),
-        "check": str(rule.check) if rule.check else None,
-        "evidence": asdict(rule.evidence),
-        "standing": rule.standing,
-        "history": [
-            {
-                "did": edit.did,
-                "field": edit.field,
-                "by": edit.by,
-                "was": edit.was,
-                "date": str(edit.date) if edit.date else None,
-            }
-            for edit in rule.history
-        ],
-    }
-
-
-def _origin(rule: Rule) -> str:
-    origin = rule.origin
-    return f"{'a ' if origin.source != 'person' or not origin.name else ''}{origin.source} {origin.name}".strip()
+    plain: dict[str, object] = asdict(replace(rule, check=None, history=()))
+    plain |= {"check": str(rule.check) if rule.check else None, "standing": rule.standing}
+    del plain["history"]  # it comes last
+    plain["history"] = [
+        {"did": edit.did, "field": edit.field, "by": edit.by, "was": edit.was, "date": edit.date and str(edit.date)}
+        for edit in rule.history
+    ]
+    return plain

@@ -1,30 +1,179 @@
-"""A rule in detail with its witnesses, each of which can be replayed; and two rules side by side."""
+"""The rules of a book: in a list, with a bar of what is shown; one in detail with its witnesses; and two side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import takewhile
 from typing import ClassVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import OptionList, Static
+from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from housequest.knowledge.mining import Location, read_sentence
-from housequest.knowledge.rules import USUAL, Rule, wilson
-from housequest.tui.desk.rule_list import FOR, GLYPHS, STANDING_STYLES, gauge
-from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, who
-from housequest.tui.desk.state import CountedHere
-from housequest.tui.desk.witnesses import FoundWitness, Witness
+from housequest.knowledge.rules import USUAL, Evidence, Rule, RuleStatus, Standing, wilson
+from housequest.tui.desk.records import FoundWitness, Witness
+from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, figures, who
+from housequest.tui.desk.state import CountedHere, RuleFilter
+from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable
+from housequest.tui.widgets.choice import FramedList
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.errors import HousequestError
+
+GLYPHS: dict[RuleStatus, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}
+"""A character for each status."""
+_STYLES: dict[RuleStatus, str] = {"accepted": "$won", "candidate": "$new", "rejected": "$quiet"}
+
+FOR, AGAINST = "━", "╌"
+STANDING_STYLES: dict[Standing, str] = {"supported": "$won", "contradicted": "$fault", "undecided": "$quiet"}
+
+BROAD = 84
+"""Columns from which on a line also says the kind."""
+_KEPT = 3
+"""Words that a statement keeps at its beginning where it looks like others."""
+_SHARED = 2
+"""Words before the difference that it keeps, where there is room."""
+_GAUGE, _KIND = 6, 12
+_BEFORE = 9 + _GAUGE
+"""Columns of a line before the statement, but for the counts and the kind."""
+LONGEST_WORDS = 200
+"""Characters of the words that are searched for."""
+
+
+class FilterBar(Horizontal):
+    """Shows a filter, of which the words are typed here, and a key for each other part."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "screen.leave_words", "to the rules"),
+        Binding("escape", "screen.clear_words", "all words", key_display="esc"),
+    ]
+    DEFAULT_CSS = """
+    FilterBar {
+        height: 1; padding: 0 1;
+        & > .label { width: auto; padding-right: 1; }
+        & > Input { width: 1fr; min-width: 10; max-width: 32; background: $surface; color: $foreground; }
+        & > Input:focus { background: $panel; background-tint: $background 0%; }
+        & > #filter-rest { width: auto; padding-left: 2; }
+    }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield Static(Content.styled("f", "bold $goal"), classes="label")
+        yield Input(placeholder="words", compact=True, max_length=LONGEST_WORDS, select_on_focus=False)
+        yield Static(id="filter-rest")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).cursor_blink = False
+
+    def show(self, wanted: RuleFilter) -> None:
+        keys = (
+            ("s", wanted.status or "any status", wanted.status),
+            ("k", wanted.kind or "any kind", wanted.kind),
+            ("t", short_type(wanted.type) if wanted.type else "any task", wanted.type),
+            ("c", "against", wanted.contradicted),
+        )
+        told = ((key, (word, "bold $new" if on else "$quiet")) for key, word, on in keys)
+        parts = (Content.assemble((key, "bold $goal"), " ", word) for key, word in told)
+        self.query_one("#filter-rest", Static).update(Content("  ").join(parts))
+        # What is being typed is ahead of what has been looked for so far.
+        line = self.query_one(Input)
+        if line.value != wanted.words and not line.has_focus:
+            with self.prevent(Input.Changed):
+                line.value = wanted.words
+
+
+class RuleList(FramedList):
+    """Shows rules; an option's id is its rule's."""
+
+    BORDER_TITLE = "Rules"
+    BORDER_SUBTITLE = "  ".join(f"{glyph} {status}" for status, glyph in GLYPHS.items())
+
+    _rules: tuple[Rule, ...] = ()
+    _marked: Collection[str] = ()
+
+    def show(self, rules: Sequence[Rule], looked: Rule | None, marked: Collection[str]) -> None:
+        """Show ``rules`` with ``looked`` highlighted; nothing is posted."""
+        self._rules, self._marked = tuple(rules), marked
+        self._fill(looked)
+
+    def on_resize(self) -> None:
+        at = self.highlighted
+        self._fill(self._rules[at] if at is not None and at < len(self._rules) else None)
+
+    def _fill(self, looked: Rule | None) -> None:
+        numbers = max((len(figures(rule.evidence)) for rule in self._rules), default=1)
+        kinds = self.size.width >= BROAD
+        room = self.scrollable_content_region.width - numbers - (_BEFORE + _KIND if kinds else _BEFORE)
+        said = distinct([flat(rule.statement) for rule in self._rules], room)
+        with self.prevent(OptionList.OptionHighlighted):
+            self.set_options(
+                Option(_row(rule, text, rule.id in self._marked, numbers, kinds), rule.id)
+                for rule, text in zip(self._rules, said, strict=True)
+            )
+            self.highlighted = self._rules.index(looked) if looked in self._rules else None
+
+
+def distinct(texts: Sequence[str], room: int) -> list[str]:
+    """``texts`` to be cut off after ``room`` characters: of those that would then look the same, the middle is left out."""
+    begun = {text: text for text in texts}
+    groups = [list(begun)]
+    while groups:
+        alike: dict[str, list[str]] = {}
+        for text in groups.pop():
+            alike.setdefault(_cut(begun[text], room), []).append(text)
+        for group in alike.values():
+            told = begun if len(group) == 1 else _apart(group, room)
+            if any(told[text] != begun[text] for text in group):
+                begun |= told
+                groups.append(group)
+    return [begun[text] for text in texts]
+
+
+def _apart(texts: Sequence[str], room: int) -> dict[str, str]:
+    """``texts``, each without its middle, so that as many as possible look different in ``room``."""
+    words = [text.split() for text in texts]
+    same = sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*words, strict=False)))
+    kept = min(same, _KEPT)
+    # A "not" that they share belongs to what differs.
+    starts = (max(kept, same - shared) for shared in range(_SHARED, -1, -1))
+    ways = [[" ".join([*own[:kept], *["…"] * (start > kept), *own[start:]]) for own in words] for start in starts]
+    best = max(ways, key=lambda way: len({_cut(text, room) for text in way}))
+    return dict(zip(texts, best, strict=True))
+
+
+def _cut(text: str, room: int) -> str:
+    return text[: max(room - 1, 0)]
+
+
+def gauge(evidence: Evidence, width: int) -> Content:
+    """A bar of ``width`` cells for the share of supporting evidence; contradicting evidence always shows."""
+    if not evidence:
+        return Content(" " * width)
+    share = evidence.supports / (evidence.supports + evidence.contradicts)
+    held = min(width - bool(evidence.contradicts), max(bool(evidence.supports), round(share * width)))
+    return Content.assemble((FOR * held, "$won"), (AGAINST * (width - held), "$fault"))
+
+
+def _row(rule: Rule, said: str, marked: bool, numbers: int, kinds: bool) -> Content:
+    style = STANDING_STYLES[rule.standing]
+    return Content.assemble(
+        ("▪ " if marked else "  ", "$goal"),
+        (f"{GLYPHS[rule.status]} ", _STYLES[rule.status]),
+        (f"{STANDING_MARKS[rule.standing]} ", style),
+        gauge(rule.evidence, _GAUGE),
+        (f" {figures(rule.evidence):>{numbers}}", style),
+        (f"  {rule.kind or '-':<{_KIND - 2}}" if kinds else "", "$quiet"),
+        "  ",
+        (said, "$quiet" if rule.status == "rejected" else ""),
+    )
+
 
 LINE, MIDDLE = "─", "┼"
 LABEL = 8
@@ -48,10 +197,7 @@ class RuleView(Vertical):
         }
         &.-chosen VerticalScroll { border-title-color: $goal; border-title-style: bold; }
         OptionList {
-            height: auto; min-height: 3; max-height: 45%; border: round $frame; padding: 0 1; background: transparent;
-            scrollbar-size-vertical: 1; text-wrap: nowrap; text-overflow: ellipsis;
-            border-title-color: $quiet; border-subtitle-color: $quiet;
-            &:focus { border: round $foreground; border-title-color: $foreground; background-tint: transparent; }
+            height: auto; min-height: 3; max-height: 45%;
             & > .option-list--option-highlighted { background: transparent; text-style: none; }
             &:focus > .option-list--option-highlighted { background: $panel; text-style: bold; }
         }
@@ -75,7 +221,7 @@ class RuleView(Vertical):
 
     def compose(self) -> ComposeResult:
         yield VerticalScroll(Static())
-        witnesses = OptionList()
+        witnesses = FramedList()
         witnesses.border_title = "Witnesses"
         yield witnesses
 
@@ -106,26 +252,25 @@ class RuleView(Vertical):
         self._witnesses = ()
         self._list.clear_options()
         self._list.border_subtitle = Content("")
-        rule = self.rule
-        if rule and (rule.evidence.witnesses or rule.evidence.against):
-            self.run_worker(partial(self._read, rule), group="witnesses", exclusive=True)
-        else:
-            self._say(_UNNAMED if rule and rule.evidence else "none named" if rule else "")
+        if (rule := self.rule) and (rule.evidence.witnesses or rule.evidence.against):
+            self._read(rule.evidence)
+        elif rule:
+            self._say(_UNNAMED if rule.evidence else "none named")
 
-    async def _read(self, rule: Rule) -> None:
+    @work(group="witnesses", exclusive=True)
+    async def _read(self, evidence: Evidence) -> None:
         try:
-            found = await self._look_up((*rule.evidence.witnesses, *rule.evidence.against))
+            found = self._witnesses = await self._look_up((*evidence.witnesses, *evidence.against))
         except (HousequestError, OSError) as error:
             self._say(f"The witnesses cannot be read: {error}")
             return
-        self._witnesses = found
-        supporting = len(rule.evidence.witnesses)
-        self._list.set_options(Option(_witnessed(each, place < supporting)) for place, each in enumerate(found))
-        self._list.highlighted = 0 if found else None
+        sides = [("for      ", "$won")] * len(evidence.witnesses) + [("against  ", "$fault")] * len(evidence.against)
+        options = [Option(_witnessed(witness, side)) for witness, side in zip(found, sides, strict=True)]
+        self._list.set_options(options)
+        self._list.highlighted = 0 if options else None
 
     def _say(self, text: str) -> None:
-        if text:
-            self._list.add_option(Option(Content.styled(flat(text), "$quiet"), disabled=True))
+        self._list.add_option(Option(Content.styled(flat(text), "$quiet"), disabled=True))
 
     @on(OptionList.OptionHighlighted)
     def _moved(self, message: OptionList.OptionHighlighted) -> None:
@@ -169,23 +314,18 @@ class RulePair(Horizontal):
     def compose(self) -> ComposeResult:
         yield from self._sides
 
-    def show(self, one: Rule, other: Rule) -> None:
-        self._sides[0].show(one)
-        self._sides[1].show(other)
+    def show(self, *two: Rule) -> None:
+        for side, rule in zip(self._sides, two, strict=True):
+            side.show(rule)
 
     @property
     def rules(self) -> tuple[Rule | None, Rule | None]:
         return self._sides[0].rule, self._sides[1].rule
 
     @property
-    def rule(self) -> Rule | None:
-        """The rule that has the focus."""
-        return self._sides[self._at].rule
-
-    @property
-    def other(self) -> Rule | None:
-        """The rule beside it."""
-        return self._sides[1 - self._at].rule
+    def by_focus(self) -> tuple[Rule | None, Rule | None]:
+        """The rule that has the focus, and the one beside it."""
+        return self._sides[self._at].rule, self._sides[1 - self._at].rule
 
     def action_side(self, side: int) -> None:
         self._sides[side].query_one(OptionList).focus()
@@ -200,20 +340,18 @@ class RulePair(Horizontal):
 def _lines(rule: Rule, contraries: Sequence[Rule], here: CountedHere | None, width: int) -> Iterator[Content]:
     yield Content.styled(printable(rule.statement), "bold")
     origin = rule.origin
+    status = f"{GLYPHS[rule.status]} {rule.status}{'' if rule.status == 'candidate' else f' by {who(rule.by)}'}"
     stated = f"stated by a {origin.source}{f' ({origin.name})' if origin.name else ''}"
-    parts = [
-        f"{GLYPHS[rule.status]} {rule.status}{'' if rule.status == 'candidate' else f' by {who(rule.by)}'}",
-        *([rule.kind] if rule.kind else []),
-        stated,
-    ]
-    yield Content.styled(flat(" · ".join(parts)), "$quiet")
-    for name, words in (("tasks", rule.types), ("things", rule.objects)):
-        if words:
-            yield from hung(_label(name), Content(flat(", ".join(words))), width)
-    if rule.check:
-        yield from hung(_label("check"), Content(flat(str(rule.check))), width)
-    if location := read_sentence(rule.statement):
-        yield from hung(_label("counted"), Content(flat(str(location))), width)
+    yield Content.styled(flat(" · ".join(filter(None, (status, rule.kind, stated)))), "$quiet")
+    location = read_sentence(rule.statement)
+    for name, text in (
+        ("tasks", ", ".join(rule.types)),
+        ("things", ", ".join(rule.objects)),
+        ("check", str(rule.check or "")),
+        ("counted", str(location or "")),
+    ):
+        if text:
+            yield from hung(_label(name), Content(flat(text)), width)
     yield from _evidence(rule, width)
     if here is not None:
         yield from hung(_label("here"), _counted(here), width)
@@ -243,7 +381,8 @@ def _evidence(rule: Rule, width: int) -> list[Content]:
     interval = f"  {percentage(ends.low)}-{percentage(ends.high)} % ({MIDDLE} half)"
     scale = [LINE] * cells
     scale[cells // 2] = MIDDLE
-    for cell in range(_cell(ends.low, cells), _cell(ends.high, cells) + 1):
+    low, high = (min(cells - 1, int(rate * cells)) for rate in (ends.low, ends.high))
+    for cell in range(low, high + 1):
         scale[cell] = FOR if scale[cell] == LINE else "┿"
     drawn = Content.assemble(*((each, "$frame" if each in {LINE, MIDDLE} else STANDING_STYLES[standing]) for each in scale))
     return [
@@ -262,16 +401,11 @@ def _counted(here: CountedHere) -> Content:
     return verdict + counts + Content.styled("; V takes these counts instead", "$quiet")
 
 
-def _cell(rate: float, cells: int) -> int:
-    return min(cells - 1, int(rate * cells))
-
-
 def _label(word: str) -> Content:
     return Content.styled(f"{word:<{LABEL}}  ", "$quiet")
 
 
-def _witnessed(witness: Witness, supports: bool) -> Content:
-    side = ("for      ", "$won") if supports else ("against  ", "$fault")
+def _witnessed(witness: Witness, side: tuple[str, str]) -> Content:
     if isinstance(witness, FoundWitness):
         return Content.assemble(side, "> ", flat(witness.command), (f"  {flat(witness.observation)}", "$quiet"))
     return Content.assemble(side, (f"not on disk  {flat(witness.origin)}", "$quiet"))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
@@ -19,15 +19,11 @@ from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.rulebook import WITNESSES, Rulebook, library
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
-from housequest.tui.desk.books import explores
-from housequest.tui.desk.checking import CheckProgress, RuleCheck, located
-from housequest.tui.desk.draft import Draft, DraftFault
+from housequest.tui.desk.records import CheckProgress, FoundWitness, RuleCheck, Witness, explores, find_witnesses, located
 from housequest.tui.desk.rule_dialog import MergeDialog, RuleDialog, SaveDraft
-from housequest.tui.desk.rule_list import FilterBar, RuleList
-from housequest.tui.desk.rule_text import taken_back
-from housequest.tui.desk.rule_view import RulePair, RuleView
+from housequest.tui.desk.rule_text import Draft, DraftFault, taken_back
+from housequest.tui.desk.rule_view import FilterBar, RuleList, RulePair, RuleView
 from housequest.tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
-from housequest.tui.desk.witnesses import FoundWitness, Witness, find_witnesses
 from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
@@ -177,26 +173,23 @@ class DeskScreen(AppScreen):
 
     @on(RuleView.Opened)
     def _opened(self, message: RuleView.Opened) -> None:
-        match message.witness:
-            case FoundWitness(path=path, event=event):
-                self.post_message(OpenScreen("replay", (path, None, event)))
-            case missing:
-                self._say(missing.reason)
+        witness = message.witness
+        if isinstance(witness, FoundWitness):
+            self.post_message(OpenScreen("replay", (witness.path, None, witness.event)))
+        else:
+            self._say(witness.reason)
 
     @property
     def _looked(self) -> Rule | None:
-        """The rule that keys act on."""
         self._catch_up()
-        return self.query_one(RulePair).rule if self._paired else self.desk.rule
+        return self.query_one(RulePair).by_focus[0] if self._paired else self.desk.rule
 
     def _catch_up(self) -> None:
         """Look at the rule under the list's cursor, also where a key is quicker than the list's message."""
-        option = self.query_one(RuleList).highlighted_option
-        if option is not None:
+        if option := self.query_one(RuleList).highlighted_option:
             self._at.desk = replace(self.desk, at=option.id)
 
     def action_judge(self, status: RuleVerdict) -> None:
-        """Accept or reject the marked rules, or the one that is highlighted."""
         looked = self._looked
         rules = () if self._paired else self.desk.marked
         # Named now, for a save that is under way may take long enough to look at the next rule.
@@ -204,9 +197,7 @@ class DeskScreen(AppScreen):
         self._change(lambda desk: desk.judged(status, *names), status.capitalize())
 
     def action_settle(self) -> None:
-        """Accept one of two rules, and reject the other."""
-        pair = self.query_one(RulePair)
-        one, other = pair.rule, pair.other
+        one, other = self.query_one(RulePair).by_focus
         if one and other:
             self._change(lambda desk: desk.settled(one.id, other.id), f"{one.id} accepted, {other.id} rejected")
 
@@ -227,12 +218,10 @@ class DeskScreen(AppScreen):
         self.app.push_screen(MergeDialog(kept, merged.book.rule(kept.id), tuple(others)), answered)  # pyright: ignore[reportUnknownMemberType]
 
     def action_recount(self) -> None:
-        """Take what the last check counted here, in place of what was counted elsewhere."""
         self._catch_up()
         self._change(Desk.recounted, "Counts taken from the records here")
 
     def action_undo(self) -> None:
-        """Undo the last change, in the file too."""
         self._change(Desk.undone, f"Undone: {self.desk.done[-1].name}" if self.desk.done else "")
 
     def _change(self, change: Callable[[Desk], Desk], done: str) -> None:
@@ -267,14 +256,12 @@ class DeskScreen(AppScreen):
         self._ask(f"Edit {name}", submit, lambda: Draft.of(self.desk.book.rule(name)))
 
     def action_new(self) -> None:
-        async def submit(draft: Draft, since: Draft) -> DraftFault | None:
-            del since
-
+        def submit(draft: Draft, _: Draft) -> Awaitable[DraftFault | None]:
             def added(desk: Desk) -> Desk:
                 rule = draft.new({rule.id for rule in desk.book.rules})
                 return replace(desk.put("written", [rule]), at=rule.id, filter=RuleFilter())
 
-            return await self._do(added, "Written")
+            return self._do(added, "Written")
 
         self._ask("A new rule", submit, Draft)
 
@@ -292,7 +279,7 @@ class DeskScreen(AppScreen):
         self._catch_up()
         pair = self.query_one(RulePair)
         if self._paired:
-            one, other = pair.rule, pair.other
+            one, other = pair.by_focus
             third = self.desk.another(one, other) if one and other else None
             if one and third:
                 pair.show(one, third)
@@ -339,8 +326,9 @@ class DeskScreen(AppScreen):
         check = RuleCheck(rules, places, lambda progress: self.call_later(show, progress), self.desk.book.world)
         self._check = check
         self._say(f"Checking {plural(len(rules), 'rule')} …")
-        self.run_worker(partial(self._run, check, f"{plural(len(rules), 'rule')} checked"), group="check")
+        self._run(check, f"{plural(len(rules), 'rule')} checked")
 
+    @work(group="check")
     async def _run(self, check: RuleCheck, done: str) -> None:
         try:
             outcome = await self.in_thread(check.run)
@@ -353,8 +341,7 @@ class DeskScreen(AppScreen):
             self._say("Called off; the rules are as they were.")
             return
         before = self.desk.book
-        fault = await self._do(lambda desk: desk.checked(outcome), done)
-        if not fault:
+        if not await self._do(lambda desk: desk.checked(outcome), done):
             saved = "saved; u undoes it" if self.desk.book is not before else "nothing new to save"
             aside = sum(isinstance(each, RuleFinding) for each in self.desk.here.values())
             keeps = f"{plural(aside, 'rule')} {'keeps' if aside == 1 else 'keep'}"
@@ -389,10 +376,8 @@ class DeskScreen(AppScreen):
         self._at.desk = replace(self.desk, filter=wanted)
         self._show()
 
-    def action_reload(self) -> None:
-        self.run_worker(self._read_again, group="save")
-
-    async def _read_again(self) -> None:
+    @work(group="save")
+    async def action_reload(self) -> None:
         try:
             await self._reread()
         except HousequestError as error:

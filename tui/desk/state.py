@@ -19,8 +19,8 @@ from housequest.knowledge.mining import Location
 from housequest.knowledge.rulebook import Rulebook, read_book, save
 from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict
 from housequest.tui.base_screen import in_thread
-from housequest.tui.desk.checking import CheckOutcome
-from housequest.tui.desk.draft import task_types
+from housequest.tui.desk.records import CheckOutcome
+from housequest.tui.desk.rule_text import task_types
 from housequest.worlds.errors import ConfigurationError
 
 CountedHere = RuleFinding | Location
@@ -48,7 +48,6 @@ class RuleFilter:
         return self != RuleFilter()
 
     def fits(self, rule: Rule) -> bool:
-        """Whether ``rule`` is shown."""
         text = " ".join((rule.id, rule.statement, *rule.types, *rule.objects)).casefold()
         return (
             self.status in {None, rule.status}
@@ -138,7 +137,6 @@ class Desk:
         return others[(others.index(other) + 1) % len(others)] if other in others and len(others) > 1 else None
 
     def toggled(self, name: str) -> Desk:
-        """The desk with a rule marked, or unmarked."""
         rest = tuple(each for each in self.chosen if each != name)
         return replace(self, chosen=rest if len(rest) < len(self.chosen) else (*rest, self.book.rule(name).id))
 

@@ -1,19 +1,173 @@
-"""The games of the home screen: what can be played and what was played. Everything here may take seconds."""
+"""What home lists: the games that can be played and those that were, and the choices made last. It may take seconds."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import AfterValidator, TypeAdapter
 
 from housequest.agent.config import COMMON_OPTIONS, DEFAULT_WORLD, Settings, world_of
-from housequest.tui.home.recent import RecordedGame, record_files, recorded_games
+from housequest.worlds.errors import ConfigurationError
+from housequest.worlds.paths import atomic_write, read_file, state_folder
 from housequest.worlds.registry import world_class, world_names
 
 if TYPE_CHECKING:
+    from housequest.agent.episodes.events import Ended, Started
     from housequest.worlds.base import Task, World
+
+FILE_NAME = "recent.json"
+LARGEST_FILE = 1 << 16
+LONGEST = 4_000
+"""Characters of one choice."""
+
+MODELS_KEPT = 8
+RECORDS_SHOWN = 60
+
+
+def _check(text: str) -> str:
+    if len(text) > LONGEST or not text.isprintable():
+        raise ValueError("not a choice")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_check)]
+
+
+@dataclass(frozen=True, slots=True)
+class RecentChoices:
+    """The choices made last; an empty text is no choice.
+
+    ``task`` is a reference; of ``models`` the last used comes first; ``view`` is what the View shows,
+    and ``camera`` what it shows where somebody plays by a camera.
+    """
+
+    world: _Text = ""
+    split: _Text = ""
+    task: _Text = ""
+    agent: _Text = ""
+    mode: _Text = ""
+    rules: _Text = ""
+    grants: tuple[_Text, ...] = ()
+    models: tuple[_Text, ...] = ()
+    view: _Text = ""
+    camera: _Text = "camera"
+
+    def used(self, model: str) -> RecentChoices:
+        """The same with ``model`` as the one used last."""
+        others = (known for known in self.models if known != model)
+        return replace(self, models=(model, *others)[:MODELS_KEPT]) if model else self
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedChoices:
+    """What was read; ``remark`` says what was wrong with it."""
+
+    recent: RecentChoices = RecentChoices()
+    remark: str = ""
+
+
+def load_recent() -> LoadedChoices:
+    """Read the choices made last. A damaged file is renamed."""
+    file = state_folder() / FILE_NAME
+    try:
+        content = read_file(file, LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return LoadedChoices()
+    except OSError as error:
+        return LoadedChoices(remark=f"{file} cannot be read ({error.strerror}), so nothing is preselected.")
+    try:
+        if len(content) > LARGEST_FILE:
+            raise ValueError("too large")
+        recent = TypeAdapter(RecentChoices).validate_json(content)
+        return LoadedChoices(replace(recent, models=recent.models[:MODELS_KEPT]))
+    except ValueError:
+        damaged = file.with_name(f"{FILE_NAME}.damaged")
+        with suppress(OSError):
+            file.replace(damaged)
+        return LoadedChoices(remark=f"{file} was damaged, so nothing is preselected; it is now {damaged.name}.")
+
+
+def save_recent(recent: RecentChoices) -> str:
+    """Save the choices; returns what went wrong, or an empty text."""
+    file = state_folder() / FILE_NAME
+    try:
+        atomic_write(file, json.dumps(asdict(recent), indent=1).encode())
+    except OSError as error:
+        return f"{file} cannot be written ({error.strerror}), so this choice is not kept."
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerChoice:
+    """Who plays, as it was typed; empty texts are no choice.
+
+    ``rules`` names a rulebook; ``set`` has settings of the agent, KEY=VALUE with spaces between.
+    """
+
+    agent: str
+    model: str = ""
+    rules: str = ""
+    grants: tuple[str, ...] = ()
+    set: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGame:
+    """A recorded game as far as it went; ``fault`` says why it cannot be read."""
+
+    path: Path
+    started: Started | None = None
+    ended: Ended | None = None
+    turns: int = 0
+    fault: str = ""
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether its record still has the name of one being written."""
+        return self.path.suffix == ".part"
+
+
+def recorded_games(*, unfinished: bool) -> list[RecordedGame]:
+    """The newest unfinished games, or finished ones, newest first, including damaged records."""
+    return [_recorded_game(file) for file in record_files(unfinished=unfinished)[:RECORDS_SHOWN]]
+
+
+def record_files(*, unfinished: bool) -> list[Path]:
+    """The files of the unfinished games, or of the finished ones, newest first."""
+    found = (state_folder() / "episodes").glob("*.jsonl.part" if unfinished else "*.jsonl")
+    return sorted((file for file in found if not file.name.endswith(".timing.jsonl")), key=_age, reverse=True)
+
+
+def _age(file: Path) -> tuple[str, int, str]:
+    """The second at which the record was begun, with which its name starts, then when it was last written."""
+    try:
+        return file.name[:15], file.stat().st_mtime_ns, file.name
+    except OSError:  # just removed
+        return file.name[:15], 0, file.name
+
+
+def _recorded_game(path: Path) -> RecordedGame:
+    # Not on the way to the first picture of home.
+    from housequest.agent.episodes.events import Ended, Started, Stepped, TurnSpent, branch
+    from housequest.agent.episodes.record import read_episode
+
+    try:
+        events = branch(list(read_episode(path)))
+    except ConfigurationError as error:
+        return RecordedGame(path, fault=str(error))
+    first, last = (events[0].body, events[-1].body) if events else (None, None)
+    if not isinstance(first, Started):
+        return RecordedGame(path, fault=f"{path} holds no game: it was interrupted before it began, or damaged.")
+    turns = sum(isinstance(event.body, Stepped | TurnSpent) for event in events)
+    return RecordedGame(path, first, last if isinstance(last, Ended) else None, turns)
+
 
 LARGEST_SEED = 100_000
 """Random made-up tasks have a seed below this, short enough to pass on."""
@@ -125,10 +279,8 @@ class Catalogue:
 
         A world that cannot be made is left out, and so are splits that come with those of a world before it.
         """
-        played = (
-            GameSource("unfinished", count=len(record_files(unfinished=True))),
-            GameSource("played", count=len(record_files(unfinished=False))),
-        )
+        kinds: tuple[SourceKind, ...] = ("unfinished", "played")
+        played = (GameSource(kind, count=len(record_files(unfinished=kind == "unfinished"))) for kind in kinds)
         found = [place for place in played if place.count]
         faults: list[str] = []
         ways: set[str] = set()
@@ -170,13 +322,12 @@ def _recorded(record: RecordedGame) -> GameRow:
     started, name = record.started, record.path.name
     if started is None:
         return GameRow(name, "?", "damaged", name, aside=record.fault, record=record)
-    outcome = record.ended.outcome if record.ended else "turn"
-    turns = record.turns + (record.ended is None)
+    ended = record.ended
+    number = f"{ended.outcome} {record.turns}" if ended else f"turn {record.turns + 1}"
     who = f", {started.model}" if started.model else ""
-    helped = ", with help" if record.ended and record.ended.assisted else ""
-    aside = f"{started.split}:{started.number}{who}{helped}"
+    aside = f"{started.split}:{started.number}{who}{', with help' if ended and ended.assisted else ''}"
     player = "you" if started.agent == "human" else started.agent
-    return GameRow(name, f"{outcome} {turns}", player, started.goal.strip(), aside=aside, type=started.type, record=record)
+    return GameRow(name, number, player, started.goal.strip(), aside=aside, type=started.type, record=record)
 
 
 class GameIndex:
@@ -211,8 +362,5 @@ class GameIndex:
 
 def _loosely(letters: str, text: str) -> bool:
     """Whether ``letters`` stand in a word of ``text`` in this order, the first one first."""
-    for word in re.findall(r"\w+", text):
-        rest = iter(word)
-        if word.startswith(letters[0]) and all(letter in rest for letter in letters):
-            return True
-    return False
+    words = (iter(word) for word in re.findall(r"\w+", text) if word.startswith(letters[0]))
+    return any(all(letter in rest for letter in letters) for rest in words)

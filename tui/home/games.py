@@ -1,7 +1,8 @@
-"""The games of one source: a search line, the kinds, and the list, of which only the lines in view are ever drawn."""
+"""Where games come from, and the games of one source: a search line, the kinds, and the list, drawn as far as it is in view."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from random import choice
 from typing import ClassVar
@@ -12,16 +13,22 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
+from textual.widgets.option_list import Option
 
 from housequest.tui.home.catalogue import LONGEST_QUERY, GameIndex, GameRow, GameSource
 from housequest.tui.text import TextLayout, plural, printable
-from housequest.tui.widgets.choice import ChoiceBar
+from housequest.tui.widgets.choice import ChoiceBar, FramedList
 
+WIDTH = 24
+"""Columns of a line; where the window is `BROAD`, as many as the longest needs."""
+BROAD = 100
+_FRAME = 4
 ALL = "all"
 
 _EMPTY = {
@@ -34,6 +41,66 @@ LONGEST_TEXT = 500
 LONGEST_COLUMN = 60
 NARROWEST_ASIDE = 20
 """Columns of an aside below which it is left out."""
+
+
+class SourceList(FramedList, inherit_bindings=False):
+    """Lists sources of games, each with its key as the option's id."""
+
+    # Without those of a scroll view: left and right change the pane.
+    BINDINGS: ClassVar[list[BindingType]] = OptionList.BINDINGS
+    BORDER_TITLE = "housequest"
+    DEFAULT_CSS = """
+    SourceList {
+        width: 28; height: 1fr; max-height: 100%; padding: 0 0 0 1; border-title-color: $foreground; background: $background;
+        & > .option-list--option-highlighted { text-style: none; }
+        & > .option-list--option-disabled { color: $quiet; }
+        & > .option-list--separator { color: $frame; }
+        &:focus { border: round $goal; background-tint: $background 0%; }
+        &:focus > .option-list--option-highlighted { text-style: bold; }
+    }
+    """
+
+    _shown: tuple[Sequence[GameSource], GameSource] | None = None
+    _width = WIDTH
+
+    def on_resize(self) -> None:
+        if self._shown is not None and self._room(self._shown[0]) != self._width:
+            self.show(*self._shown)
+
+    def _room(self, places: Sequence[GameSource]) -> int:
+        longest = max((cell_len(printable(place.title)) + len(_count(place)) + _FRAME for place in places), default=WIDTH)
+        return max(WIDTH, longest) if self.app.size.width >= BROAD else WIDTH  # pyright: ignore[reportUnknownMemberType]
+
+    def show(self, places: Sequence[GameSource], at: GameSource) -> None:
+        """List ``places``, with the cursor on ``at``; nothing is posted."""
+        self._shown, self._width = (places, at), self._room(places)
+        self.styles.width = self._width + _FRAME
+        options: list[Option | None] = []
+        for number, place in enumerate(places):
+            if number and place.world != places[number - 1].world:
+                options.append(None)
+            options.append(Option(_line(place, place.key == at.key, self._width), id=place.key))
+            last = [each for each in places if each.kind == "missing" and each.world == place.world][-1:]
+            if [place] == last and (command := re.search("`([^`]+)`", place.missing)):
+                options.append(Option(Content.styled(printable(command[1])[: self._width], "$goal"), disabled=True))
+        with self.prevent(OptionList.OptionHighlighted):
+            self.set_options(options)
+            if at.key in {place.key for place in places}:
+                self.highlighted = self.get_option_index(at.key)
+
+
+def _count(place: GameSource) -> str:
+    return {"made-up": "endless", "missing": "not here"}.get(place.kind) or ("" if place.count is None else f"{place.count:,}")
+
+
+def _line(place: GameSource, here: bool, width: int) -> Content:
+    count, title = _count(place), Content(printable(place.title))
+    if place.kind == "made-up" and title.cell_length > width - 3 - len(count):
+        count = ""  # the name says more
+    title = title.truncate(width - 3 - len(count), ellipsis=True)
+    gap = " " * max(1, width - 2 - title.cell_length - len(count))
+    style = "$quiet" if place.kind == "missing" else "$foreground"
+    return Content.assemble((f"{'▸ ' if here else '  '}{title.plain}", style), gap, (count, "$quiet"))
 
 
 class GameList(ScrollView, can_focus=True, inherit_bindings=False):
@@ -68,26 +135,22 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
         """The game under the cursor was picked."""
 
     rows: Sequence[GameRow] = ()
-    """The games that are listed."""
-
     _cursor = 0
     _instead = ""
-    # The widths of the columns.
-    _numbers = 0
-    _kinds = 0
-    _texts = 0
+    _widths = (0, 0, 0)
+    """Of the columns of numbers, of kinds and of texts with an aside."""
 
     @property
     def row(self) -> GameRow | None:
-        """The game under the cursor."""
         return self.rows[self._cursor] if self.rows else None
 
     def show(self, rows: Sequence[GameRow], key: str = "", instead: str = "") -> None:
         """List these games, the cursor on the one with ``key``, else on the first; say something ``instead`` of none."""
         self.rows, self._instead = rows, instead
-        self._texts = min(LONGEST_COLUMN, max((cell_len(_short(row.text)) for row in rows if row.aside), default=0))
-        self._numbers = max((cell_len(row.number) for row in rows), default=0)
-        self._kinds = max((cell_len(row.kind) for row in rows), default=0)
+        numbers = max((cell_len(row.number) for row in rows), default=0)
+        kinds = max((cell_len(row.kind) for row in rows), default=0)
+        texts = min(LONGEST_COLUMN, max((cell_len(_short(row.text)) for row in rows if row.aside), default=0))
+        self._widths = (numbers, kinds, texts)
         self._cursor = next((number for number, row in enumerate(rows) if row.key == key), 0)
         self.virtual_size = Size(self.size.width, len(rows))
         self._follow()
@@ -95,7 +158,6 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
         self.post_message(self.Moved())
 
     def action_move(self, by: int) -> None:
-        """Move the cursor by so many lines, and stop at the ends."""
         place = max(0, min(len(self.rows) - 1, self._cursor + by))
         if self.rows and place != self._cursor:
             self._cursor = place
@@ -129,17 +191,17 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
         place = y + self.scroll_offset.y
         if place >= len(self.rows):
             return self._empty(y, width)
-        row, here = self.rows[place], place == self._cursor
+        row, here, (numbers, kinds, texts) = self.rows[place], place == self._cursor, self._widths
         line = self.get_component_rich_style("list--cursor" if here else "list--line")
         quiet = self.get_component_rich_style("list--cursor-quiet" if here else "list--quiet")
         kind = line if here else self.get_component_rich_style("list--kind")
-        parts = [Segment("▸ " if here else "  ", line), Segment(f"{printable(row.number):>{self._numbers}}  ", quiet)]
-        if self._kinds:
-            parts.append(Segment(f"{set_cell_size(_short(row.kind), self._kinds)}  ", kind))
+        parts = [Segment("▸ " if here else "  ", line), Segment(f"{printable(row.number):>{numbers}}  ", quiet)]
+        if kinds:
+            parts.append(Segment(f"{set_cell_size(_short(row.kind), kinds)}  ", kind))
         left = width - sum(segment.cell_length for segment in parts)
-        if row.aside and left > self._texts + NARROWEST_ASIDE:
-            parts.append(Segment(f"{_cut(_short(row.text), self._texts)}   ", line))
-            parts.append(Segment(_cut(_short(row.aside), left - self._texts - 3), quiet))
+        if row.aside and left > texts + NARROWEST_ASIDE:
+            parts.append(Segment(f"{_cut(_short(row.text), texts)}   ", line))
+            parts.append(Segment(_cut(_short(row.aside), left - texts - 3), quiet))
         else:
             parts.append(Segment(_cut(_short(row.text), left), line))
         return Strip(parts).crop_extend(0, width, line if here else self.rich_style)
@@ -200,7 +262,6 @@ class GameBrowser(Vertical):
 
     @property
     def row(self) -> GameRow | None:
-        """The game under the cursor."""
         return self.list.row
 
     def open(self, place: GameSource) -> None:
@@ -208,7 +269,7 @@ class GameBrowser(Vertical):
         self.place, self.busy = place, True
         self._clear()
         self.types.offer(())
-        self._list_all(GameIndex())
+        self._filter(listing=GameIndex())
 
     def fill(self, listing: GameIndex, key: str = "") -> None:
         """Show the games, with the cursor where it is, else on the one with ``key``."""
@@ -216,19 +277,17 @@ class GameBrowser(Vertical):
         known = {row.key for row in listing.rows}
         before = [row for row in self._listing.rows if row.key not in known]
         self.types.offer([ALL, *listing.kinds] if listing.kinds else (), self.types.value)
-        self._list_all(GameIndex([*before, *listing.rows], listing.order), self.row.key if self.row else key)
+        self._filter(self.row.key if self.row else key, GameIndex([*before, *listing.rows], listing.order))
 
     def put_first(self, row: GameRow) -> None:
-        """Add a game before the others, and go to it."""
         others = (each for each in self._listing.rows if each.key != row.key)
-        self._list_all(GameIndex([row, *others], self._listing.order), row.key)
+        self._filter(row.key, GameIndex([row, *others], self._listing.order))
 
     def give_up(self) -> None:
         self.busy = False
         self._filter()
 
     def show_all(self) -> None:
-        """Show all games."""
         self._clear()
         self.types.offer(self.types.words)
         self._filter()
@@ -238,11 +297,8 @@ class GameBrowser(Vertical):
         if self.list.rows:
             self.list.show(self.list.rows, choice(self.list.rows).key)
 
-    def _list_all(self, listing: GameIndex, key: str = "") -> None:
-        self._listing = listing
-        self._filter(key)
-
-    def _filter(self, key: str = "") -> None:
+    def _filter(self, key: str = "", listing: GameIndex | None = None) -> None:
+        self._listing = listing or self._listing
         kind, of = self.types.value, len(self._listing.rows)
         rows = self._listing.find(self.search.value.strip(), "" if kind == ALL else kind)
         empty = "" if self.busy else self.place.missing or _EMPTY.get(self.place.kind, "There is no game here.")

@@ -8,7 +8,7 @@ from functools import partial
 from random import randrange
 from typing import ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
@@ -19,10 +19,19 @@ from housequest.agent.agents.registry import DEFAULT_AGENT, agent_names, agent_s
 from housequest.agent.agents.spec import AgentSpec
 from housequest.agent.config import DEFAULT_WORLD, Settings
 from housequest.tui.base_screen import AppScreen, OpenScreen
-from housequest.tui.home.catalogue import LARGEST_SEED, Catalogue, GameRow, GameSource, first_seed, first_source
-from housequest.tui.home.games import GameBrowser, GameList
-from housequest.tui.home.places import SourceList
-from housequest.tui.home.recent import PlayerChoice, RecentChoices, load_recent, save_recent
+from housequest.tui.home.catalogue import (
+    LARGEST_SEED,
+    Catalogue,
+    GameRow,
+    GameSource,
+    PlayerChoice,
+    RecentChoices,
+    first_seed,
+    first_source,
+    load_recent,
+    save_recent,
+)
+from housequest.tui.home.games import GameBrowser, GameList, SourceList
 from housequest.tui.home.who import PlayerPanel
 from housequest.tui.keymap import APP, named
 from housequest.tui.screens import game_modes, screen_for
@@ -141,7 +150,7 @@ class HomeScreen(AppScreen):
         self._games.list.focus()
         self._tell()
         # Not before the screen is seen: loading the worlds and the agents would keep the processor from drawing it.
-        self.call_after_refresh(self.run_worker, self._begin)
+        self.call_after_refresh(self._begin)
 
     def on_screen_resume(self) -> None:
         if not self._games.busy:
@@ -149,8 +158,9 @@ class HomeScreen(AppScreen):
             # A game that was left is recorded to its end a moment after this screen is back.
             self.set_timer(SETTLED, self._look_again)
 
-    def _look_again(self) -> None:
-        self.run_worker(self._recount, group="places", exclusive=True)
+    @work(group="places", exclusive=True)
+    async def _look_again(self) -> None:
+        await self._recount()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
@@ -159,6 +169,7 @@ class HomeScreen(AppScreen):
             return typing or bool(self._games.search.value)
         return not (typing and action == "search")
 
+    @work
     async def _begin(self) -> None:
         remembered = await self.in_thread(load_recent)
         self._who.offer(await self.in_thread(self._agents))
@@ -210,8 +221,9 @@ class HomeScreen(AppScreen):
         self._games.open(place)
         self._sources.show(self._places, place)
         self._say("")
-        self.run_worker(partial(self._load, place, key), group="games", exclusive=True)
+        self._load(place, key)
 
+    @work(group="games", exclusive=True)
     async def _load(self, place: GameSource, key: str) -> None:
         try:
             if place.kind == "made-up":
@@ -235,7 +247,7 @@ class HomeScreen(AppScreen):
     def _have_listed(self) -> None:
         """Let keys count, and start the game for who wanted to play before there was one."""
         wanted = self.awaited == _WANTED
-        if wanted or self.awaited == _LISTING:
+        if self.awaited in {_WANTED, _LISTING}:
             self.awaited = ""
         if wanted and self.is_current:  # not over another screen that was opened meanwhile
             self.app.clear_notifications()  # pyright: ignore[reportUnknownMemberType]
@@ -248,7 +260,6 @@ class HomeScreen(AppScreen):
         return action == "start"
 
     async def _make_up(self, seed: int) -> None:
-        """Show the made-up task of ``seed``."""
         place = self._games.place
         row = await self.in_thread(lambda: self._catalogue.row(place, seed))
         if place.key == self._games.place.key:
@@ -258,8 +269,9 @@ class HomeScreen(AppScreen):
     def _searched(self, changed: Input.Changed) -> None:
         sought = changed.value.strip()
         if self._games.place.kind == "made-up" and sought.isascii() and sought.isdecimal() and len(sought) < 20:
-            self.run_worker(partial(self._look_for, int(sought)), group="seed", exclusive=True)
+            self._look_for(int(sought))
 
+    @work(group="seed", exclusive=True)
     async def _look_for(self, seed: int) -> None:
         try:
             await self._make_up(seed)
@@ -272,7 +284,6 @@ class HomeScreen(AppScreen):
         self._tell()
 
     def _tell(self) -> None:
-        """Say what Enter does."""
         advice = Content.styled(f"! {_one_line(self._fault)}", "$fault") if self._fault else self._advice()
         does = Content.assemble(("enter ", "bold $goal"), self._enter_does())
         self.query_one("#enter", Static).update(Content("\n").join([does, advice]))
@@ -282,9 +293,8 @@ class HomeScreen(AppScreen):
             return Content("takes what you typed and goes back to the games")
         row = self._games.row
         if row is None:
-            return Content(
-                "starts the game once it is listed" if self._games.busy else "does nothing: there is no game to play here"
-            )
+            nothing = "does nothing: there is no game to play here"
+            return Content("starts the game once it is listed" if self._games.busy else nothing)
         goal = Content.styled(_one_line(row.text), "bold")
         if row.record is not None:
             if row.record.fault:
@@ -296,9 +306,9 @@ class HomeScreen(AppScreen):
     def _advice(self) -> Content:
         row = self._games.row
         advice = "tab goes from field to field, and the arrow keys move in each"
-        if row is not None and row.record is not None:
+        if row and row.record:
             advice = _one_line(row.aside)
-        elif row is not None and row.task is not None:
+        elif row and row.task:
             agent, model = self._who.agent.name, self._who.player.model
             try:  # the model that is named, or the one that ships
                 model_for(agent, model or None, row.task.world)
@@ -341,15 +351,16 @@ class HomeScreen(AppScreen):
         row = self._games.row
         if self._who.editing:
             self._games.list.focus()
-        elif row is not None and row.record is not None and not row.record.unfinished and not row.record.fault:
+        elif row and row.record and not (row.record.unfinished or row.record.fault):
             self.post_message(OpenScreen("replay", (row.record.path,)))
         elif row is not None:
             self.awaited = "The game is being prepared."
-            self.run_worker(partial(self._start, row), group="start", exclusive=True)
+            self._start(row)
         elif self._games.busy:
             self.awaited = _WANTED
             self.notify(_WANTED, markup=False)
 
+    @work(group="start", exclusive=True)
     async def _start(self, row: GameRow) -> None:
         # Not on the way to the first picture: it takes the loop of episodes.
         from housequest.tui.home.start import make_game, resume_game
@@ -396,19 +407,17 @@ class HomeScreen(AppScreen):
         """Go to any of the games listed, or to any made-up house."""
         if self._games.place.kind == "made-up":
             self._games.show_all()
-            self.run_worker(partial(self._look_for, randrange(LARGEST_SEED)), group="seed", exclusive=True)
+            self._look_for(randrange(LARGEST_SEED))
         else:
             self._games.draw()
 
     async def action_place(self, kind: str) -> None:
-        """Go to the games that broke off, or to those that ended."""
         await self._recount()
-        place = next((place for place in self._places if place.kind == kind), None)
-        if place is None:
+        if place := next((place for place in self._places if place.kind == kind), None):
+            self._games.list.focus()
+            self._open(place)
+        else:
             self._say(NONE_YET[kind])
-            return
-        self._games.list.focus()
-        self._open(place)
 
     def action_runs(self) -> None:
         self.post_message(OpenScreen("runs"))
@@ -453,7 +462,6 @@ class HomeScreen(AppScreen):
             self._games.list.action_move(by)
 
     def action_side(self, id: str) -> None:
-        """Go to the places, or to the games of one."""
         self.query_one(f"#{id}").focus()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from pydantic import ValidationError
@@ -13,8 +13,7 @@ from housequest.agent.episodes.events import Started
 from housequest.agent.models.registry import DEFAULT_MODEL, parse_model, portable_name
 from housequest.agent.setup import read_rules
 from housequest.knowledge.rulebook import SUFFIX
-from housequest.tui.home.catalogue import Catalogue, settings_in
-from housequest.tui.home.recent import PlayerChoice, RecentChoices, RecordedGame
+from housequest.tui.home.catalogue import Catalogue, PlayerChoice, RecentChoices, RecordedGame, settings_in
 from housequest.tui.play.game import GameConfig
 from housequest.worlds.base import Task
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
@@ -77,13 +76,13 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
     """
     model, rules = started.model, started.rules
     if model is not None:
-        names = (settings.model, *recent.models, DEFAULT_MODEL)
         fault = f"This game was played with {model}: press m, name it with its address or options, and try again."
+        names = (settings.model, *recent.models, DEFAULT_MODEL)
         model = _found(names, lambda name: portable_name(name) == started.model, fault)
     if rules is not None:
         book = rules.partition("@")[0]
-        names = (settings.rules, recent.rules, book.removesuffix(SUFFIX))
         fault = f"This game was told the rules in {book}: press b, name that file, as it was, and try again."
+        names = (settings.rules, recent.rules, book.removesuffix(SUFFIX))
         rules = _found(names, lambda name: read_rules(name).label == started.rules, fault)
     here = settings_in(started.world, settings)
     engine = "textworld" if started.engine.startswith("textworld") else "native"
@@ -109,7 +108,7 @@ def settings_for(started: Started, settings: Settings, recent: RecentChoices) ->
         raise ConfigurationError(f"This game cannot go on: its record has a {key} that nothing can be played with.") from None
 
 
-def _found(names: tuple[str | None, ...], fits: Callable[[str], bool], fault: str) -> str:
+def _found(names: Iterable[str | None], fits: Callable[[str], bool], fault: str) -> str:
     """The first of ``names`` that can be read and ``fits``. Raises ``ConfigurationError`` with ``fault``."""
     for name in filter(None, names):
         with suppress(HousequestError):

@@ -16,7 +16,7 @@ from textual.widgets import Input, Static
 
 from housequest.agent.agents.registry import resolve_settings, shipped_model
 from housequest.agent.agents.spec import AgentSpec
-from housequest.tui.home.recent import LONGEST, PlayerChoice
+from housequest.tui.home.catalogue import LONGEST, PlayerChoice
 from housequest.tui.screens import GameMode, game_modes
 from housequest.tui.widgets.choice import ChoiceBar
 
@@ -100,7 +100,6 @@ class PlayerPanel(Vertical):
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """The settings of the agent with their defaults."""
         return resolve_settings(self.agent.name, {})
 
     @property
@@ -109,12 +108,10 @@ class PlayerPanel(Vertical):
 
     @property
     def game_mode(self) -> GameMode:
-        """How the game is to be played."""
         return next(mode for mode in game_modes() if mode.name == self.mode)
 
     @property
     def editing(self) -> bool:
-        """Whether something is being typed here."""
         return any(line.has_focus for line in self.lines.values())
 
     def preselect(self, player: PlayerChoice, mode: str, models: Sequence[str] = ()) -> None:
@@ -130,10 +127,9 @@ class PlayerPanel(Vertical):
         self._describe()
 
     def action_recent(self, by: int) -> None:
-        line = self.lines["model"]
-        if line.has_focus and self._models:
-            place = self._models.index(line.value) + by if line.value in self._models else 0
-            line.value = self._models[place % len(self._models)]
+        line, models = self.lines["model"], self._models
+        if line.has_focus and models:
+            line.value = models[(models.index(line.value) + by) % len(models) if line.value in models else 0]
             line.cursor_position = len(line.value)
 
     @on(ChoiceBar.Changed)
@@ -145,7 +141,6 @@ class PlayerPanel(Vertical):
 
     @property
     def ready(self) -> bool:
-        """Whether agents were offered."""
         return bool(self._specs)
 
     def _describe(self) -> None:
@@ -158,7 +153,9 @@ class PlayerPanel(Vertical):
         model.display = agent.needs_model
         model.suggest(f"{shipped}, or {_NAMED}" if (shipped := shipped_model(agent.name)) else _NAMED)
         self.query_one("#settings").display = bool(settings)
-        self.lines["set"].suggest(" ".join(f"{key}={_shown(value)}" for key, value in settings.items()))
+        words = {True: "on", False: "off"}
+        shown = {key: words[value] if isinstance(value, bool) else value for key, value in settings.items()}
+        self.lines["set"].suggest(" ".join(f"{key}={value}" for key, value in shown.items()))
         idle = self.query_one("#no-model", Static)
         idle.display = not agent.needs_model
         idle.update(Content(f"none: the agent {agent.name} plays without a language model"))
@@ -183,7 +180,3 @@ class _Line(Input):
 
 def _label(keys: str, word: str = "", kind: str = "label") -> Static:
     return Static(Content.assemble((keys, "bold $goal"), " ", (word, "$quiet")), classes=kind)
-
-
-def _shown(value: object) -> str:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual.content import Content
 from textual.widget import Widget
 
-from housequest.tui.home.recent import record_files
+from housequest.tui.home.catalogue import record_files
 from housequest.worlds.paths import atomic_write, state_folder
 
 STEPS = (

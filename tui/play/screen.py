@@ -16,13 +16,13 @@ from textual.binding import BindingType
 from housequest.agent.agents.registry import agent_spec
 from housequest.agent.models.registry import model_forms
 from housequest.tui.base_screen import OpenScreen
-from housequest.tui.desk.teaching import teach
+from housequest.tui.desk.rule_dialog import teach
 from housequest.tui.dialogs import PickDialog
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from housequest.tui.episode.recording import game_branches
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.story import Story
-from housequest.tui.home.recent import load_recent
+from housequest.tui.home.catalogue import load_recent
 from housequest.tui.keymap import EPISODE_GROUPS
 from housequest.tui.play.game import GameConfig, next_game
 from housequest.tui.play.guide import STEPS, Guide, remember

@@ -10,7 +10,7 @@ from textual.binding import Binding
 from housequest.tui.base_screen import AppScreen
 from housequest.tui.episode.stage import EpisodePanes, Pane
 from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
-from housequest.tui.home.recent import load_recent, save_recent
+from housequest.tui.home.catalogue import load_recent, save_recent
 
 VIEW_KEYS = (
     Binding("v", "view", "View", tooltip="Show the next drawing of the house"),

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from housequest.agent.evaluation.analysis.failures import Failure
-from housequest.tui.desk.teaching import teach
+from housequest.tui.desk.rule_dialog import teach
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from housequest.tui.episode.recording import Recording, ReplayStop, read_recording
 from housequest.tui.episode.stage import EpisodePanes

@@ -20,6 +20,7 @@ from housequest.agent.evaluation.analysis.metrics import Figures, Summary, summa
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.tui.text import printable
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import state_folder
 
@@ -63,7 +64,6 @@ class RunSnapshot:
 
     @property
     def done(self) -> int:
-        """How many tasks have finished."""
         return sum(cell.result is not None for cell in self.cells)
 
     @property
@@ -95,6 +95,11 @@ class UnreadableRun:
 
     path: Path
     reason: str
+
+
+def short_type(kind: str) -> str:
+    """A task type in fewer words."""
+    return printable(kind.replace("_", " ").removesuffix(" in recep"))
 
 
 def run_folders(folder: Path) -> tuple[Path, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -15,17 +15,28 @@ from textual.widgets.option_list import Option
 
 from housequest.agent.evaluation.analysis.metrics import Figures
 from housequest.agent.evaluation.runs.spec import MANY
-from housequest.tui.runs.data import RunSnapshot, UnreadableRun
-from housequest.tui.runs.matrix import short_type
+from housequest.tui.runs.data import RunSnapshot, UnreadableRun, short_type
 from housequest.tui.text import cut, percentage, printable
-from housequest.tui.widgets.paged_list import PagedList
+from housequest.tui.widgets.choice import FramedList
 
 RunEntry = RunSnapshot | UnreadableRun | Path
 """What a line shows: a run, a folder that cannot be read as one, or a folder that has not been read yet."""
 
+COLUMNS = (
+    ("run", 0, False, 0),
+    ("agent", 14, False, 0),
+    ("model", 22, False, 130),
+    ("split", 12, False, 100),
+    ("done", 11, True, 0),
+    ("success", 7, True, 0),
+    ("95 %", 9, True, 0),
+    ("steps", 5, True, 100),
+    ("err", 4, True, 0),
+)
+"""The heading of each column, its width (0: what is left), if it is aligned right, and the width of lists from which on it is
+shown."""
 GAP = 2
 WIDEST_NAME = 60
-
 LONGEST = 200
 """Characters of one setting that are shown."""
 NAME = 22
@@ -34,12 +45,10 @@ FIGURES = 43
 
 
 def share_text(share: float) -> str:
-    """A share in [0, 1] as text."""
     return f"{percentage(share, 1)} %"
 
 
 def interval(count: Figures) -> str:
-    """The 95 % interval of a success rate."""
     ends = count.interval
     return f"{percentage(ends.low)}-{percentage(ends.high)} %"
 
@@ -52,54 +61,25 @@ def bar(share: float, width: int) -> Content:
     return Content.assemble(("━" * full, "$won"), ("╌" * (width - full), "$frame"))
 
 
-@dataclass(frozen=True, slots=True)
-class RunColumn:
-    """A column, shown in lists of ``least`` columns or more: its heading, its width (0: what is left), and its text.
-
-    ``text`` gives text and style for a run that is, or is not, being played.
-    """
-
-    name: str
-    width: int
-    text: Callable[[RunSnapshot, bool], tuple[str, str]]
-    right: bool = False
-    least: int = 0
-
-
-def _model(run: RunSnapshot, _: bool) -> tuple[str, str]:
-    model = run.manifest.configuration.model
-    return (model, "") if model else ("none", "$quiet")
-
-
-def _done(run: RunSnapshot, alive: bool) -> tuple[str, str]:
+def _cells(run: RunSnapshot, alive: bool) -> tuple[tuple[str, str], ...]:
+    """The text and the style of each column for a run that is, or is not, being played."""
+    config, overall = run.manifest.configuration, run.summary.overall
     sign, style = ("▸ ", "$new") if alive else ("", "") if run.whole else ("… ", "$goal")
-    return f"{sign}{run.done}/{len(run.cells)}", style
+    mean = overall.mean_steps_won  # as in all that is shown of a run here
+    return (
+        (run.name, ""),
+        (config.agent, ""),
+        (config.model, "") if config.model else ("none", "$quiet"),
+        (config.split, ""),
+        (f"{sign}{run.done}/{len(run.cells)}", style),
+        (share_text(overall.success), ""),
+        (interval(overall), "$quiet"),
+        ("-" if mean is None else f"{mean:.1f}", ""),
+        (str(overall.errors), "$fault" if overall.errors else "$quiet"),
+    )
 
 
-def _steps(run: RunSnapshot, _: bool) -> tuple[str, str]:
-    mean = run.summary.overall.mean_steps_won  # as in all that is shown of a run here
-    return "-" if mean is None else f"{mean:.1f}", ""
-
-
-def _errors(run: RunSnapshot, _: bool) -> tuple[str, str]:
-    errors = run.summary.overall.errors
-    return str(errors), "$fault" if errors else "$quiet"
-
-
-COLUMNS = (
-    RunColumn("run", 0, lambda run, _: (run.name, "")),
-    RunColumn("agent", 14, lambda run, _: (run.manifest.configuration.agent, "")),
-    RunColumn("model", 22, _model, least=130),
-    RunColumn("split", 12, lambda run, _: (run.manifest.configuration.split, ""), least=100),
-    RunColumn("done", 11, _done, right=True),
-    RunColumn("success", 7, lambda run, _: (share_text(run.summary.overall.success), ""), right=True),
-    RunColumn("95 %", 9, lambda run, _: (interval(run.summary.overall), "$quiet"), right=True),
-    RunColumn("steps", 5, _steps, right=True, least=100),
-    RunColumn("err", 4, _errors, right=True),
-)
-
-
-class RunList(PagedList):
+class RunList(FramedList):
     """Lists runs in the order given; a number before a run marks it as one of the two to compare."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -109,9 +89,8 @@ class RunList(PagedList):
     ]
     DEFAULT_CSS = """
     RunList {
-        height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size-vertical: 1;
-        text-wrap: nowrap; text-overflow: ellipsis;
-        &:focus { border: none; background-tint: transparent; }
+        height: 1fr; border: none; padding: 0;
+        &:focus { border: none; }
         & > .option-list--option { padding: 0 1; }
     }
     """
@@ -141,20 +120,15 @@ class RunList(PagedList):
 
     def heading(self) -> Content:
         """The column names, for a line above the list."""
-        return self._aligned("  ", [(column.name, "") for column in self._columns]).stylize("$quiet")
+        return self._aligned("  ", [(name, "") for name, *_ in COLUMNS]).stylize("$quiet")
 
     @property
     def looked_at(self) -> RunEntry | None:
-        """The highlighted entry."""
         return None if self.highlighted is None else self._found[self.highlighted]
 
     @property
     def _paths(self) -> tuple[Path, ...]:
         return tuple(found if isinstance(found, Path) else found.path for found in self._found)
-
-    @property
-    def _columns(self) -> list[RunColumn]:
-        return [column for column in COLUMNS if self.size.width >= column.least]
 
     def _redraw(self) -> None:
         for index, found in enumerate(self._found):
@@ -164,21 +138,23 @@ class RunList(PagedList):
         if isinstance(found, Path):
             return Content.styled(f"  {printable(found.name)}  reading …", "$quiet")
         if isinstance(found, UnreadableRun):
-            return Content.styled(f"  {printable(found.path.name)}  no run: {printable(_reason(found))}", "$quiet")
-        alive, marked = found.path in self._alive, found.path in self._marked
-        lead = f"{self._marked.index(found.path) + 1} " if marked else "  "
-        return self._aligned(lead, [column.text(found, alive) for column in self._columns])
+            # Without the folder's path, which stands below the list.
+            path, reason = str(found.path), found.reason
+            why = f"this{reason.removeprefix(path)}" if reason.startswith(f"{path} ") else reason.removeprefix(f"{path}/")
+            return Content.styled(f"  {printable(found.path.name)}  no run: {printable(why)}", "$quiet")
+        lead = f"{self._marked.index(found.path) + 1} " if found.path in self._marked else "  "
+        return self._aligned(lead, _cells(found, found.path in self._alive))
 
     def _aligned(self, lead: str, cells: Sequence[tuple[str, str]]) -> Content:
-        columns = self._columns
-        fixed = sum(column.width for column in columns) + GAP * (len(columns) - 1)
+        shown = [(cell, *column) for cell, column in zip(cells, COLUMNS, strict=True) if self.size.width >= column[3]]
+        fixed = sum(width for _, _, width, _, _ in shown) + GAP * (len(shown) - 1)
         rest = min(WIDEST_NAME, max(8, (self.size.width or 80) - 2 - len(lead) - fixed - 1))
         parts: list[Content] = []
-        for (text, style), column in zip(cells, columns, strict=True):
-            room = column.width or rest
+        for (text, style), _, width, right, _ in shown:
+            room = width or rest
             fitted = Content.styled(printable(text), style).truncate(room, ellipsis=True)
             spare = room - fitted.cell_length
-            parts.append(fitted.pad_left(spare) if column.right else fitted.pad_right(spare))
+            parts.append(fitted.pad_left(spare) if right else fitted.pad_right(spare))
         return Content.styled(lead, "$new") + Content(" " * GAP).join(parts)
 
     def on_resize(self) -> None:
@@ -193,19 +169,11 @@ class RunList(PagedList):
             self._redraw()
 
     def action_compare(self) -> None:
-        """Compare the marked runs, or the marked one with the highlighted one."""
+        # The marked runs, or the marked one and the highlighted one.
         looked, paths = self.looked_at, self._marked
         if len(paths) == 1 and isinstance(looked, RunSnapshot) and looked.path not in paths:
             paths = (*paths, looked.path)
         self.post_message(self.Compare(paths))
-
-
-def _reason(found: UnreadableRun) -> str:
-    """The reason behind the folder's name: its whole path stands below the list."""
-    path = str(found.path)
-    if found.reason.startswith(f"{path} "):
-        return f"this{found.reason.removeprefix(path)}"
-    return found.reason.removeprefix(f"{path}/")
 
 
 def settings_line(run: RunSnapshot) -> Content:
@@ -223,16 +191,14 @@ def settings_line(run: RunSnapshot) -> Content:
         f"curiosity {config.curiosity:g}" if config.curiosity else "",
         f"goals {config.goals}" if config.goals != "template" else "",
     ]
-    return Content(" · ".join(printable(cut(one, LONGEST)) for one in parts if one))
+    return Content(" · ".join(printable(cut(one, LONGEST)) for one in parts if one)).stylize("$quiet")
 
 
 class RunCard(Static):
     """Shows the run, or why there is none."""
 
     BORDER_TITLE = "run"
-    DEFAULT_CSS = """
-    RunCard { height: auto; border: round $frame; border-title-color: $quiet; padding: 0 1; }
-    """
+    DEFAULT_CSS = "RunCard { height: auto; border: round $frame; border-title-color: $quiet; padding: 0 1; }"
 
     _found: RunEntry | None = None
 
@@ -241,8 +207,7 @@ class RunCard(Static):
         if isinstance(found, RunSnapshot):
             width, summary = self.size.width or 76, found.summary
             rows = [_row(short_type(kind), count, width) for kind, count in summary.by_type.items()]
-            total = _row("all", summary.overall, width).stylize("bold")
-            self.update(Content("\n").join([settings_line(found).stylize("$quiet"), *rows, total]))
+            self.update(Content("\n").join([settings_line(found), *rows, _row("all", summary.overall, width).stylize("bold")]))
         elif isinstance(found, UnreadableRun):
             self.update(Content.styled(printable(found.reason), "$fault"))
         else:

@@ -2,24 +2,317 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from textual import events, on
+from rich.segment import Segment
+from rich.style import Style
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
 from textual.widgets import Static
+from textual_plotext import PlotextPlot
 
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.tui.base_screen import in_thread
-from housequest.tui.runs.charts import Chart, StepsChart, SuccessChart
-from housequest.tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest
-from housequest.tui.runs.matrix import Matrix
+from housequest.tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest, short_type
 from housequest.tui.runs.run_list import bar, interval, settings_line, share_text
 from housequest.tui.text import cut, printable
 from housequest.worlds.errors import ConfigurationError
+
+NAMES = 22
+"""Columns of a type's name."""
+
+COUNTS = 9
+"""Columns of how many of a type were won."""
+
+NOT_WON = ("lost", "error")
+"""The marks of tasks that finished without being won."""
+
+LEFT = 1 + NAMES + 1 + COUNTS + 2
+"""Columns before the first task of a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """Tasks ``first`` to ``end`` on one line; only the first line of a type has its name and count."""
+
+    name: str
+    count: str
+    first: int
+    end: int
+
+
+class Matrix(ScrollView, can_focus=True):
+    """Shows how each task of a run stands, and lets one be chosen with arrow keys or the mouse."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "Replay"),
+        Binding("left", "move(-1)", "Task", show=False),
+        Binding("right", "move(1)", "Task", show=False),
+        Binding("up", "line(-1)", "Row", show=False),
+        Binding("down", "line(1)", "Row", show=False),
+        Binding("pageup", "line(-10)", "Page", show=False),
+        Binding("pagedown", "line(10)", "Page", show=False),
+        Binding("home", "move(-1000000000)", "First", show=False),
+        Binding("end", "move(1000000000)", "Last", show=False),
+        Binding("f", "next_failure(1)", "Next not won"),
+        Binding("F", "next_failure(-1)", "Previous not won", show=False),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"matrix--{mark}" for mark in MARKS), "matrix--name", "matrix--count"}
+    DEFAULT_CSS = """
+    Matrix {
+        height: 1fr; background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden;
+        & > .matrix--won { color: $won; }
+        & > .matrix--lost { color: $foreground; }
+        & > .matrix--error { color: $fault; text-style: bold; }
+        & > .matrix--assisted { color: $role-person; }
+        & > .matrix--playing { color: $new; text-style: bold; }
+        & > .matrix--unfinished { color: $frame; }
+        & > .matrix--name { color: $foreground; }
+        & > .matrix--count { color: $quiet; }
+    }
+    """
+
+    cursor: reactive[int] = reactive(0, init=False)
+
+    class Moved(Message):
+        """The cursor is on another task."""
+
+    @dataclass
+    class Opened(Message):
+        """A task's replay was asked for."""
+
+        cell: RunTask
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: tuple[tuple[str, tuple[RunTask, ...]], ...] = ()
+        self._cells: tuple[RunTask, ...] = ()
+        self._lines: tuple[_Line, ...] = ()
+        self._pitch = 1
+
+    def show(self, run: RunSnapshot) -> None:
+        """Show ``run``; the cursor stays on the same task if the run has it."""
+        looked = self.cell.task.id if self.cell is not None else None
+        self._rows = tuple(run.by_type.items())
+        self._cells = tuple(cell for _, cells in self._rows for cell in cells)
+        self._lay_out()
+        self.cursor = next((place for place, cell in enumerate(self._cells) if cell.task.id == looked), 0)
+        self.refresh()
+
+    @property
+    def cell(self) -> RunTask | None:
+        return self._cells[self.cursor] if self.cursor < len(self._cells) else None
+
+    def _lay_out(self) -> None:
+        room = max(8, self.size.width - LEFT + 1)
+        longest = max((len(cells) for _, cells in self._rows), default=0)
+        self._pitch = 2 if 2 * longest <= room else 1
+        across = room // self._pitch
+        lines: list[_Line] = []
+        first = 0
+        for kind, cells in self._rows:
+            won = sum(cell.mark == "won" for cell in cells)
+            for start in range(0, len(cells), across):
+                name, count = (short_type(kind), f"{won}/{len(cells)}") if not start else ("", "")
+                lines.append(_Line(name, count, first + start, first + min(start + across, len(cells))))
+            first += len(cells)
+        self._lines = tuple(lines)
+        self.virtual_size = Size(self.size.width, len(lines))
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """The number of lines, where the style sheet leaves the height to the matrix."""
+        del container, viewport, width
+        return max(1, len(self._lines))
+
+    def _line_of(self, cursor: int) -> int:
+        return next(place for place, line in enumerate(self._lines) if cursor < line.end)
+
+    def render_line(self, y: int) -> Strip:
+        number, base = y + self.scroll_offset.y, self.rich_style
+        if number >= len(self._lines):
+            return Strip.blank(self.size.width, base)
+        line = self._lines[number]
+        name = line.name if len(line.name) <= NAMES else f"{line.name[: NAMES - 1]}…"
+        segments = [
+            Segment(f" {name:<{NAMES}}", self.get_component_rich_style("matrix--name")),
+            Segment(f" {line.count:>{COUNTS}}  ", self.get_component_rich_style("matrix--count")),
+        ]
+        here = Style(reverse=True, bold=True) if self.has_focus else Style(underline=True)
+        for place in range(line.first, line.end):
+            mark = self._cells[place].mark
+            style = self.get_component_rich_style(f"matrix--{mark}")
+            segments.append(Segment(MARKS[mark], style + here if place == self.cursor else style))
+            if self._pitch == 2:
+                segments.append(Segment(" ", base))
+        return Strip(segments).adjust_cell_length(self.size.width, base)
+
+    def validate_cursor(self, cursor: int) -> int:
+        return min(max(0, cursor), max(0, len(self._cells) - 1))
+
+    def watch_cursor(self) -> None:
+        if self.cell is not None:
+            self.refresh()
+            self._reveal()
+            self.post_message(self.Moved())
+
+    def _reveal(self) -> None:
+        if self.cell is not None:
+            self.scroll_to_region(Region(0, self._line_of(self.cursor), 1, 1), animate=False, force=True)
+
+    def on_resize(self) -> None:
+        self._lay_out()
+        self.call_after_refresh(self._reveal)
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        number, across = offset.y + self.scroll_offset.y, (offset.x - LEFT) // self._pitch
+        if number < len(self._lines) and 0 <= across < self._lines[number].end - self._lines[number].first:
+            self.cursor = self._lines[number].first + across
+            if event.chain == 2:
+                self.action_open()
+
+    def action_move(self, by: int) -> None:
+        self.cursor += by
+
+    def action_line(self, by: int) -> None:
+        """Move ``by`` lines, in the same column where possible."""
+        if self._cells:
+            here = self._line_of(self.cursor)
+            there = self._lines[min(max(0, here + by), len(self._lines) - 1)]
+            self.cursor = min(there.first + self.cursor - self._lines[here].first, there.end - 1)
+
+    @property
+    def failures(self) -> int:
+        return sum(cell.mark in NOT_WON for cell in self._cells)
+
+    def action_next_failure(self, by: int) -> None:
+        places = range(self.cursor + by, len(self._cells) if by > 0 else -1, by)
+        self.cursor = next((place for place in places if self._cells[place].mark in NOT_WON), self.cursor)
+
+    def action_open(self) -> None:
+        if self.cell is not None:
+            self.post_message(self.Opened(self.cell))
+
+
+WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+"""How many steps one bar of the histogram may hold."""
+
+
+class Chart(PlotextPlot):
+    """A chart that is redrawn when its size or the theme changes."""
+
+    DEFAULT_CSS = """
+    Chart { height: 1fr; border: round $frame; border-title-color: $quiet; background: $background; color: $quiet; }
+    """
+
+    _run: RunSnapshot | None = None
+
+    def show(self, run: RunSnapshot) -> None:
+        self._run = run
+        self._redraw()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.theme = "clear"  # no colours of plotext's own: the app's theme decides
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._redraw())  # pyright: ignore[reportUnknownMemberType]
+
+    def on_resize(self) -> None:
+        self._redraw()
+
+    def shade(self, variable: str) -> tuple[int, int, int]:
+        """A theme variable as plotext takes a colour."""
+        return Color.parse(self.app.theme_variables[variable]).rgb  # pyright: ignore[reportUnknownMemberType]
+
+    def draw(self, run: RunSnapshot) -> None:
+        """Plot ``run`` on ``self.plt``, which is empty."""
+        raise NotImplementedError
+
+    def _redraw(self) -> None:
+        if self._run is None or not self.size.width:
+            return
+        plt = self.plt
+        plt.clear_figure()
+        plt.frame(False)
+        self.draw(self._run)
+        self.refresh()
+
+
+class SuccessChart(Chart):
+    """Success by task type: a point for the rate, a line for its 95 % interval (Wilson), both in per cent."""
+
+    BORDER_TITLE = "success by type, % with 95 % interval"
+
+    def draw(self, run: RunSnapshot) -> None:
+        plt = self.plt
+        counts = run.summary.by_type
+        # One line for each type, evenly spaced: plotext would round their heights unevenly.
+        lines = max(2, self.size.height - 1)
+        every = max(1, lines // max(1, len(counts)))
+        heights = [lines - 1 - every * place - (every - 1) // 2 for place in range(len(counts))]
+        for height, count in zip(heights, counts.values(), strict=True):
+            ends = count.interval
+            plt.plot([100 * ends.low, 100 * ends.high], [height, height], marker="─", color=self.shade("frame"))
+            plt.scatter([100 * count.success], [height], marker="●", color=self.shade("won"))
+        plt.xlim(-3, 102)
+        plt.ylim(0, lines - 1)
+        plt.xticks([0, 25, 50, 75, 100])
+        plt.yticks([float(height) for height in heights], [short_type(kind) for kind in counts])
+
+
+class StepsChart(Chart):
+    """How many of the won episodes took how many steps."""
+
+    BORDER_TITLE = "steps of won episodes"
+
+    def draw(self, run: RunSnapshot) -> None:
+        plt = self.plt
+        bars = histogram(run.steps_won, most=max(4, (self.size.width - 8) // 7))
+        if not bars:
+            quiet, ground = self.shade("quiet"), self.shade("background")
+            plt.text("nothing won yet", 0.5, 0.5, color=quiet, background=ground, alignment="center")
+            for limit, ticks in ((plt.xlim, plt.xticks), (plt.ylim, plt.yticks)):
+                limit(0, 1)
+                ticks([])
+            return
+        starts = [start for start, _ in bars]
+        width = starts[1] - starts[0] if len(starts) > 1 else 1
+        places = list(range(len(bars)))
+        plt.bar(places, [count for _, count in bars], color=self.shade("new"), width=0.7, marker="█")
+        plt.xlim(-0.5, len(bars) - 0.5)
+        labels = [str(start) if width == 1 else f"{start}-{start + width - 1}" for start in starts]
+        every = -(-(max(map(len, labels)) + 2) * len(bars) // max(1, self.size.width - 8))
+        named = places[:: max(1, every)]
+        plt.xticks([float(place) for place in named], [labels[place] for place in named])
+        top = max(count for _, count in bars)
+        plt.yticks(sorted({0, (top + 1) // 2, top}))
+        plt.ylim(0, top)
+
+
+def histogram(values: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """Bins of equal width, at most ``most``: the first value of each bin and how many ``values`` it holds."""
+    if not values:
+        return []
+    low, high = min(values), max(values)
+    width = next((width for width in WIDTHS if high // width - low // width < most), WIDTHS[-1])
+    counts = Counter(value // width for value in values)
+    return [(place * width, counts[place]) for place in range(low // width, high // width + 1)]
+
 
 TALL = 30
 """Lines from which tasks and charts are shown together."""
@@ -125,7 +418,7 @@ class RunView(Vertical, can_focus=True):
             (f"  {state}", "$new" if alive else "$quiet"),
             *([(f"  {overall.errors} with errors", "$fault")] if overall.errors else []),
         )
-        self.query_one("#run-head", Static).update(Content("\n").join([head, settings_line(run).stylize("$quiet")]))
+        self.query_one("#run-head", Static).update(Content("\n").join([head, settings_line(run)]))
         legend = (f"{sign} {mark} {run.marks[mark]}" for mark, sign in MARKS.items() if run.marks[mark])
         self.query_one("#run-frame").border_subtitle = "  ".join(legend)
         self.query_one(Matrix).show(run)
@@ -134,7 +427,6 @@ class RunView(Vertical, can_focus=True):
         self._look()
 
     def action_charts(self) -> None:
-        """Switch between tasks and charts."""
         self.toggle_class("charts")
         # What is not shown holds no keys.
         (self if self.has_class("charts") else self.query_one(Matrix)).focus()
@@ -157,8 +449,9 @@ class RunView(Vertical, can_focus=True):
         cell = self.query_one(Matrix).cell
         if cell is not None:
             self.query_one(TaskCard).show(cell)
-            self.run_worker(partial(self._read, cell), group="digest", exclusive=True)
+            self._read(cell)
 
+    @work(group="digest", exclusive=True)
     async def _read(self, cell: RunTask) -> None:
         if cell.record is None:
             return

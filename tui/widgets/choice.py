@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,12 +14,41 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
+from textual.widgets import OptionList
 
 from housequest.tui.text import printable
+
+
+class PagedList(OptionList):
+    """An ``OptionList`` that may be filled anew at any time.
+
+    Textual counts the lines of the options when it draws them, so until then there is no page to move by, and it raises.
+    """
+
+    def action_page_up(self) -> None:
+        with suppress(KeyError):
+            super().action_page_up()  # pyright: ignore[reportUnknownMemberType]
+
+    def action_page_down(self) -> None:
+        with suppress(KeyError):
+            super().action_page_down()  # pyright: ignore[reportUnknownMemberType]
+
 
 GAP = 2
 BEFORE, AFTER = "‹ ", " ›"
 """Stand for words that there is no room for."""
+
+
+class FramedList(PagedList):
+    """A list in a frame, with one line for each option."""
+
+    DEFAULT_CSS = """
+    FramedList {
+        border: round $frame; padding: 0 1; background: transparent; scrollbar-size-vertical: 1;
+        border-title-color: $quiet; border-subtitle-color: $quiet; text-wrap: nowrap; text-overflow: ellipsis;
+        &:focus { border: round $foreground; border-title-color: $foreground; background-tint: transparent; }
+    }
+    """
 
 
 class ChoiceBar(Widget, can_focus=True):

@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from housequest.agent.config import Settings
-from housequest.tui.home.recent import load_recent
+from housequest.tui.home.catalogue import load_recent
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.play.session import Session

@@ -11,7 +11,7 @@ from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import examine
 from housequest.knowledge.mining import mine
 from housequest.knowledge.rules import Rule
-from housequest.tui.desk.checking import CheckProgress, RuleCheck
+from housequest.tui.desk.records import CheckProgress, RuleCheck
 from housequest.tui.desk.rule_text import finding_lines
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.errors import ConfigurationError

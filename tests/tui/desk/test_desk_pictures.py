@@ -15,8 +15,8 @@ from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import examine
 from housequest.knowledge.rulebook import Rulebook, save
 from housequest.knowledge.rules import Evidence, Origin, Rule
-from housequest.tui.desk.books import BookSummary
 from housequest.tui.desk.books_screen import BooksScreen
+from housequest.tui.desk.records import BookSummary
 from housequest.tui.desk.screen import DeskScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.theme import DARK, LIGHT

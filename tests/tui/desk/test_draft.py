@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from housequest.knowledge.rulebook import Rulebook, parse_book
 from housequest.knowledge.rules import KINDS, Evidence, Rule
-from housequest.tui.desk.draft import NO_KIND, Draft
+from housequest.tui.desk.rule_text import NO_KIND, Draft
 
 RULE = Rule(
     "open", "Open it first.", "affordance", ("pick_two_obj_and_place",), ("fridge",), evidence=Evidence(witnesses=("r/t/1",))

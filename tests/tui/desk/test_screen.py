@@ -17,7 +17,7 @@ from housequest.knowledge.mining import mine, place_rule
 from housequest.knowledge.rulebook import Rulebook, RuleLibrary, new_book, read_book, save, saving
 from housequest.knowledge.rules import Evidence, Origin, Rule
 from housequest.tui.desk.rule_dialog import RuleDialog
-from housequest.tui.desk.rule_list import RuleList
+from housequest.tui.desk.rule_view import RuleList
 from housequest.tui.desk.screen import DeskScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.alfworld.text import HOUSEHOLD

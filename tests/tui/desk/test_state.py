@@ -14,8 +14,8 @@ from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.rulebook import Rulebook, read_book, save
 from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule
-from housequest.tui.desk.checking import CheckOutcome, CheckProgress
-from housequest.tui.desk.rule_list import distinct
+from housequest.tui.desk.records import CheckOutcome, CheckProgress
+from housequest.tui.desk.rule_view import distinct
 from housequest.tui.desk.state import Desk, RuleFilter
 from housequest.worlds.errors import ConfigurationError, KnowledgeError
 

@@ -8,9 +8,8 @@ import pytest
 
 from housequest.knowledge.checks import parse_check
 from housequest.knowledge.rulebook import library, read_book
-from housequest.tui.desk.rule_dialog import RuleDialog
-from housequest.tui.desk.teaching import TaughtStep, taught_step
-from housequest.tui.desk.witnesses import FoundWitness, find_witnesses
+from housequest.tui.desk.records import FoundWitness, find_witnesses
+from housequest.tui.desk.rule_dialog import RuleDialog, TaughtStep, taught_step
 from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.replay.screen import ReplayScreen

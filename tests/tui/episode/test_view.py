@@ -18,7 +18,7 @@ from textual.screen import Screen
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.view import MODES, ViewPane
 from housequest.tui.episode.view_drawing import Drawn, LabelKind, ViewArtist, ViewWish
-from housequest.tui.home.recent import RecentChoices, load_recent, save_recent
+from housequest.tui.home.catalogue import RecentChoices, load_recent, save_recent
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.play.viewing import SAVING, ViewScreen
 from housequest.tui.race.screen import RaceScreen

@@ -15,9 +15,8 @@ from textual.widgets import Input
 from housequest.agent.config import Settings
 from housequest.tui import theme
 from housequest.tui.base_screen import OpenScreen
-from housequest.tui.home.games import GameBrowser, GameList
-from housequest.tui.home.places import SourceList
-from housequest.tui.home.recent import RecentChoices, load_recent, record_files, save_recent
+from housequest.tui.home.catalogue import RecentChoices, load_recent, record_files, save_recent
+from housequest.tui.home.games import GameBrowser, GameList, SourceList
 from housequest.tui.home.screen import HomeScreen
 from housequest.tui.home.who import PlayerPanel
 from housequest.tui.play.game import GameConfig

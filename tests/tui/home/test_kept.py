@@ -9,8 +9,7 @@ import pytest
 from housequest.agent.config import Settings
 from housequest.agent.episodes.events import Started, Stepped
 from housequest.agent.episodes.record import read_episode
-from housequest.tui.home.catalogue import Catalogue
-from housequest.tui.home.recent import RecentChoices, recorded_games
+from housequest.tui.home.catalogue import Catalogue, RecentChoices, recorded_games
 from housequest.tui.home.start import resume_game, settings_for
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.screen import PlayScreen

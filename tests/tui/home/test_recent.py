@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from housequest.agent.config import Settings
 from housequest.agent.episodes.events import Started
 from housequest.tui.base_screen import in_thread
-from housequest.tui.home.catalogue import Catalogue
-from housequest.tui.home.recent import (
+from housequest.tui.home.catalogue import (
     FILE_NAME,
     MODELS_KEPT,
+    Catalogue,
     RecentChoices,
     load_recent,
     record_files,

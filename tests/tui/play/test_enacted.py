@@ -8,7 +8,7 @@ import pytest
 
 from housequest.agent.config import Settings
 from housequest.tui.episode.recording import read_recording
-from housequest.tui.home.recent import RecentChoices, save_recent
+from housequest.tui.home.catalogue import RecentChoices, save_recent
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.plain import play_game
 from housequest.tui.play.screen import PlayScreen

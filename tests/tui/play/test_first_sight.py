@@ -6,7 +6,7 @@ import pytest
 
 from housequest.tui.dialogs import PickDialog
 from housequest.tui.episode.stage import EpisodePanes
-from housequest.tui.home.recent import RecentChoices, save_recent
+from housequest.tui.home.catalogue import RecentChoices, save_recent
 from housequest.tui.play.screen import PlayScreen
 from tests.tui.screen import COIN, game, press, running_text, screen_text, showing, until, waiting
 

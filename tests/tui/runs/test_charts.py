@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 
 from housequest.tui import theme
-from housequest.tui.runs.charts import WIDTHS, Chart, StepsChart, SuccessChart, histogram
 from housequest.tui.runs.data import RunSnapshot, read_overview
+from housequest.tui.runs.run_view import WIDTHS, Chart, StepsChart, SuccessChart, histogram
 from tests.tui.recorded import play
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,8 @@ from textual.app import App, ComposeResult
 from housequest.agent.evaluation.analysis.metrics import summarise
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder
-from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask, TaskMark
-from housequest.tui.runs.matrix import Matrix, short_type
+from housequest.tui.runs.data import MARKS, RunSnapshot, RunTask, TaskMark, short_type
+from housequest.tui.runs.run_view import Matrix
 from housequest.tui.theme import register_themes
 from tests.tui.recorded import play
 from tests.tui.screen import until

@@ -20,8 +20,8 @@ from housequest.knowledge.rulebook import library, save
 from housequest.knowledge.rules import Rule
 from housequest.tui.app import HousequestApp
 from housequest.tui.base_screen import AppScreen
-from housequest.tui.desk.books import list_books
 from housequest.tui.desk.books_screen import BooksScreen
+from housequest.tui.desk.records import list_books
 from housequest.tui.desk.rule_dialog import RuleDialog
 from housequest.tui.desk.screen import DeskScreen
 from housequest.tui.home.screen import HomeScreen
@@ -29,7 +29,7 @@ from housequest.tui.play.line import CommandLine
 from housequest.tui.play.screen import PlayScreen
 from housequest.tui.race.screen import RaceScreen
 from housequest.tui.replay.screen import ReplayScreen
-from housequest.tui.widgets.early import PAUSE
+from housequest.tui.widgets.keybar import PAUSE
 from housequest.worlds.base import Env, Task, World
 from housequest.worlds.registry import make_world
 from tests.tui.recorded import rewound, write
