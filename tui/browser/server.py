@@ -31,11 +31,20 @@ from housequest.agent.integrations.listening import serve_until_interrupted
 
 GRACE = 2.0
 """Seconds in which a process must end by itself."""
-
 WIDEST, TALLEST = 500, 200
 """The largest screen, in cells."""
-
 _READY = b"__GANGLION__\n"
+LONGEST_MESSAGE = 1 << 20
+"""Bytes that a page may send at once: a large paste."""
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_PAGE = Path(str(resources.files(textual_serve)))
+_NO_NAME = "This server does not go by that name. Open the address that it printed, or start it with --url and the name."
+_NO_TOKEN = "This screen opens at the address that housequest printed when it was started, with the token in it."
+_FULL = """\
+<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="3"><title>housequest</title>
+<p>All windows are in use; there are {most}. Close one, and this page goes on by itself.</p>
+<p>More windows: start it with <code>housequest serve --windows N</code>.</p>
+"""
 
 
 async def show(command: Sequence[str], socket: web.WebSocketResponse, size: tuple[int, int]) -> None:
@@ -140,23 +149,6 @@ async def _kill(process: Process) -> None:
         else:
             os.killpg(process.pid, signal.SIGKILL)
     await process.communicate()
-
-
-LONGEST_MESSAGE = 1 << 20
-"""Bytes that a page may send at once: a large paste."""
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-_PAGE = Path(str(resources.files(textual_serve)))
-
-_NO_NAME = "This server does not go by that name. Open the address that it printed, or start it with --url and the name."
-_NO_TOKEN = "This screen opens at the address that housequest printed when it was started, with the token in it."
-
-_FULL = """\
-<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="3"><title>housequest</title>
-<p>All windows are in use; there are {most}. Close one, and this page goes on by itself.</p>
-<p>More windows: start it with <code>housequest serve --windows N</code>.</p>
-"""
 
 
 class BrowserServer:

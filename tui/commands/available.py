@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from housequest.worlds.registry import Group
 
 _QUESTION = "Do you trust it with that, until it changes?"
+models_app = typer.Typer(
+    help="Language models: list what can be used, and check one.", invoke_without_command=True, rich_markup_mode=None
+)
 
 
 def trust(
@@ -131,11 +134,6 @@ def plugins(as_json: options.JsonOption = False) -> None:
     if not as_json:
         terminal.note("`pip install` adds others; docs/guides/extending.md says how to write one.")
     finish(1 if failed else 0)
-
-
-models_app = typer.Typer(
-    help="Language models: list what can be used, and check one.", invoke_without_command=True, rich_markup_mode=None
-)
 
 
 @models_app.callback()

@@ -35,6 +35,15 @@ CEILING = (
     "Ceiling: what the expert, which has no model, wins with the location prior of the run's skills (search=llm: by chance). "
     "`housequest report RUN` finds it where it is not known (?)."
 )
+MANY_PATHS = 300
+"""Tasks from which on the search for shortest solutions takes seconds, and is announced."""
+WIDEST = 200
+NARROW = 100
+"""Columns below which the second episode's turn stands under the first's."""
+LONGEST_ASIDE = 600
+_BETWEEN = " | "
+StyledLine = tuple[TextStyle | None, str]
+_BLANK: StyledLine = (None, "")
 
 
 def runs(
@@ -111,18 +120,6 @@ def _verified(path: Path) -> list[Verification]:
         return verify_sweep(folder)
     places = [path / each.folder for each in folder.contents().runs]
     return [family.verify(place) for place in places if (family := family_of(place)) is not None]
-
-
-MANY_PATHS = 300
-"""Tasks from which on the search for shortest solutions takes seconds, and is announced."""
-WIDEST = 200
-NARROW = 100
-"""Columns below which the second episode's turn stands under the first's."""
-LONGEST_ASIDE = 600
-_BETWEEN = " | "
-
-StyledLine = tuple[TextStyle | None, str]
-_BLANK: StyledLine = (None, "")
 
 
 @options.writes

@@ -48,10 +48,8 @@ from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
 
 T = TypeVar("T")
-
 GRACE = 30.0
 """Seconds that the answers to calls in flight are waited for after the first Ctrl-C."""
-
 BEAT = 0.5
 """Seconds between two updates of a progress line while no episode finishes."""
 

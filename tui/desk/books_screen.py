@@ -19,6 +19,7 @@ from housequest.tui.desk.records import FIRST, BookSummary, explores, list_books
 from housequest.tui.dialogs import PickDialog
 from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.text import plural
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.choice import FramedList
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import flat
@@ -50,15 +51,7 @@ class BooksScreen(AppScreen):
     GROUPS: ClassVar[Mapping[str, str]] = {"list": "look", APP: "leave"}
     AUTO_FOCUS = "OptionList"
 
-    DEFAULT_CSS = """
-    BooksScreen {
-        background: $background;
-        #books-title { height: 1; padding: 0 1; color: $quiet; }
-        #books-teaching { height: auto; padding: 1 2; color: $quiet; }
-        #books-note { height: auto; max-height: 4; padding: 0 1; }
-        OptionList { height: 1fr; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, books: Callable[[], Sequence[BookSummary]] = list_books) -> None:
         super().__init__()

@@ -33,6 +33,7 @@ from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.keymap import APP
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import cut, printable
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.choice import ChoiceBar
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.errors import HousequestError
@@ -40,7 +41,6 @@ from housequest.worlds.registry import DEFAULT_WORLD, household
 
 SaveDraft = Callable[[Draft, Draft], Awaitable[DraftFault | None]]
 """Saves a draft that has no faults, given also what stood there at first; returns what stood in the way."""
-
 LABEL = 10
 AROUND = 6
 """Rows of the frame and of what stands above the part that scrolls."""
@@ -48,7 +48,6 @@ SHOWN = 150
 """Characters of an answer that the dialog for teaching shows."""
 LONGEST = 2_000
 LONGEST_TEXT = 4_000
-
 _NAME = re.compile(r"([A-Za-z][\w-]*) ([0-9]+)", re.ASCII)
 
 
@@ -67,22 +66,7 @@ class RuleDialog(Dialog[bool]):
         Binding("ctrl+s,enter", "save", "Save", priority=True),
         Binding("ctrl+r", "reread", "Read again", priority=True),
     ]
-    DEFAULT_CSS = """
-    RuleDialog {
-        VerticalScroll { height: auto; max-height: 1fr; scrollbar-size-vertical: 1; }
-        VerticalScroll > Horizontal { height: auto; }
-        .label { width: 11; color: $quiet; }
-        TextArea { height: auto; min-height: 3; max-height: 8; width: 1fr; }
-        TextArea { background: $panel; color: $foreground; padding: 0; border: none; }
-        TextArea > .text-area--placeholder { color: $quiet; }
-        #field-check { min-height: 2; }
-        Input { width: 1fr; background: $panel; color: $foreground; }
-        TextArea:focus, Input:focus { background: $panel; background-tint: $foreground 8%; }
-        .fault { height: auto; margin-left: 11; color: $fault; display: none; }
-        #dialog-about { height: auto; max-height: 4; margin-bottom: 1; color: $quiet; }
-        #dialog-note { height: auto; max-height: 6; color: $fault; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(
         self,
@@ -240,13 +224,7 @@ class MergeDialog(Dialog[str | None]):
         Binding("pageup", "page(-1)", "Up", priority=True),
         Binding("pagedown", "page(1)", "Down", priority=True),
     ]
-    DEFAULT_CSS = """
-    MergeDialog {
-        TextArea { height: 3; background: $panel; color: $foreground; padding: 0; border: none; }
-        VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
-        Static { height: auto; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, before: Rule, kept: Rule, others: tuple[Rule, ...]) -> None:
         super().__init__()

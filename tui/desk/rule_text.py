@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 FormField = Literal["statement", "kind", "types", "objects", "check", "book", "form"]
 """Where something is wrong; ``form``: in none of the fields alone."""
-
 NO_KIND = "none"
 WORDS_IN_ID = 6
-
 _JOINERS = {"\u200c", "\u200d"}  # some scripts need them
 _WORD = re.compile(r"[^\W_]+")
+STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
+"""A character for each way that a rule can stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +127,6 @@ def _line(text: str) -> str:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for each in text.split(",") if (word := _line(each))))
-
-
-STANDING_MARKS: dict[Standing, str] = {"supported": "+", "contradicted": "!", "undecided": "?"}
-"""A character for each way that a rule can stand."""
 
 
 def figures(evidence: Evidence) -> str:

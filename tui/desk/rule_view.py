@@ -23,6 +23,7 @@ from housequest.tui.desk.rule_text import STANDING_MARKS, edit_line, figures, wh
 from housequest.tui.desk.state import CountedHere, RuleFilter
 from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.choice import FramedList
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.errors import HousequestError
@@ -30,10 +31,8 @@ from housequest.worlds.errors import HousequestError
 GLYPHS: dict[RuleStatus, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}
 """A character for each status."""
 _STYLES: dict[RuleStatus, str] = {"accepted": "$won", "candidate": "$new", "rejected": "$quiet"}
-
 FOR, AGAINST = "━", "╌"
 STANDING_STYLES: dict[Standing, str] = {"supported": "$won", "contradicted": "$fault", "undecided": "$quiet"}
-
 BROAD = 84
 """Columns from which on a line also says the kind."""
 _KEPT = 3
@@ -45,6 +44,12 @@ _BEFORE = 9 + _GAUGE
 """Columns of a line before the statement, but for the counts and the kind."""
 LONGEST_WORDS = 200
 """Characters of the words that are searched for."""
+LINE, MIDDLE = "─", "┼"
+LABEL = 8
+"""Columns of the words before a bar."""
+_UNNAMED = "none: these counts name no recorded step"
+FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
+"""Finds witnesses by their origins."""
 
 
 class FilterBar(Horizontal):
@@ -54,15 +59,7 @@ class FilterBar(Horizontal):
         Binding("down", "screen.leave_words", "to the rules"),
         Binding("escape", "screen.clear_words", "all words", key_display="esc"),
     ]
-    DEFAULT_CSS = """
-    FilterBar {
-        height: 1; padding: 0 1;
-        & > .label { width: auto; padding-right: 1; }
-        & > Input { width: 1fr; min-width: 10; max-width: 32; background: $surface; color: $foreground; }
-        & > Input:focus { background: $panel; background-tint: $background 0%; }
-        & > #filter-rest { width: auto; padding-left: 2; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def compose(self) -> ComposeResult:
         yield Static(Content.styled("f", "bold $goal"), classes="label")
@@ -175,34 +172,10 @@ def _row(rule: Rule, said: str, marked: bool, numbers: int, kinds: bool) -> Cont
     )
 
 
-LINE, MIDDLE = "─", "┼"
-LABEL = 8
-"""Columns of the words before a bar."""
-
-_UNNAMED = "none: these counts name no recorded step"
-
-FindWitnesses = Callable[[Sequence[str]], Awaitable[tuple[Witness, ...]]]
-"""Finds witnesses by their origins."""
-
-
 class RuleView(Vertical):
     """Shows a rule. ``look_up`` finds its witnesses, and opening one posts ``Opened``."""
 
-    DEFAULT_CSS = """
-    RuleView {
-        VerticalScroll {
-            height: 1fr; min-height: 4; padding: 0 1; border: round $frame; border-title-color: $quiet;
-            scrollbar-size-vertical: 1;
-            &:focus { border: round $foreground; border-title-color: $foreground; }
-        }
-        &.-chosen VerticalScroll { border-title-color: $goal; border-title-style: bold; }
-        OptionList {
-            height: auto; min-height: 3; max-height: 45%;
-            & > .option-list--option-highlighted { background: transparent; text-style: none; }
-            &:focus > .option-list--option-highlighted { background: $panel; text-style: bold; }
-        }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     @dataclass
     class Opened(Message):
@@ -298,13 +271,7 @@ class RulePair(Horizontal):
         Binding("left", "side(0)", "Left rule", show=False),
         Binding("right", "side(1)", "Right rule", show=False),
     ]
-    DEFAULT_CSS = """
-    RulePair {
-        RuleView { width: 1fr; }
-        RuleView OptionList { height: 45%; }
-        RuleView.-chosen { VerticalScroll, OptionList { border: round $foreground; } }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, look_up: FindWitnesses, *, id: str | None = None) -> None:
         super().__init__(id=id)

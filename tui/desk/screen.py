@@ -27,17 +27,16 @@ from housequest.tui.desk.state import Desk, FilterPart, RuleFilter, SavedDesk
 from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import plural
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.tui.widgets.lines import flat, path_end
 from housequest.worlds.errors import HousequestError
 
 WIDE = 104
 """Columns from which on a rule stands beside the list, not below it."""
-
 EMPTY = "No rules yet. n writes one; k in a game or in a replay makes one of what happens there"
 EXPLORING = "; `housequest explore` finds some by itself"
 FILTERED = "No rule fits: f, s, k, t and c change what is shown, and 0 shows all."
-
 _LISTED = {"mark", "merge", "new", "words", "narrow", "check", "recount"}
 _PAIRED = {"settle"}
 """Keys of the list alone, and of two rules side by side alone."""
@@ -77,20 +76,7 @@ class DeskScreen(AppScreen):
     GROUPS: ClassVar[Mapping[str, str]] = {"list": "words narrow leave_words clear_words reload", APP: "leave"}
     AUTO_FOCUS = "RuleList"
 
-    DEFAULT_CSS = """
-    DeskScreen {
-        background: $background;
-        #desk-title { height: 1; padding: 0 1; color: $quiet; text-wrap: nowrap; text-overflow: ellipsis; }
-        #desk-note { height: auto; max-height: 4; padding: 0 1; }
-        ContentSwitcher { height: 1fr; }
-        #desk-list { height: 1fr; layout: vertical; }
-        #desk-list RuleList { height: 2fr; }
-        #desk-list RuleView { height: 3fr; }
-        &.-wide #desk-list { layout: horizontal; }
-        &.-wide #desk-list RuleList { width: 1fr; height: 1fr; }
-        &.-wide #desk-list RuleView { width: 1fr; height: 1fr; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, book: Rulebook, runs: Path = RUNS, shipped: bool = False) -> None:
         super().__init__()

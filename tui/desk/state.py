@@ -25,7 +25,6 @@ from housequest.worlds.errors import ConfigurationError
 
 CountedHere = RuleFinding | Location
 """What was counted for a rule: the evidence for its check, or where its thing was seen to lie."""
-
 FilterPart = Literal["status", "kind", "type", "contradicted", "all"]
 """What a key changes; ``all`` takes everything away."""
 

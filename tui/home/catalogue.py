@@ -26,9 +26,14 @@ FILE_NAME = "recent.json"
 LARGEST_FILE = 1 << 16
 LONGEST = 4_000
 """Characters of one choice."""
-
 MODELS_KEPT = 8
 RECORDS_SHOWN = 60
+LARGEST_SEED = 100_000
+"""Random made-up tasks have a seed below this, short enough to pass on."""
+MADE_UP_SHOWN = 100
+"""Made-up tasks that are listed; any other is found by its seed."""
+LONGEST_QUERY = 200
+SourceKind = Literal["split", "made-up", "missing", "unfinished", "played"]
 
 
 def _check(text: str) -> str:
@@ -167,17 +172,6 @@ def _recorded_game(path: Path) -> RecordedGame:
         return RecordedGame(path, fault=f"{path} holds no game: it was interrupted before it began, or damaged.")
     turns = sum(isinstance(event.body, Stepped | TurnSpent) for event in events)
     return RecordedGame(path, first, last if isinstance(last, Ended) else None, turns)
-
-
-LARGEST_SEED = 100_000
-"""Random made-up tasks have a seed below this, short enough to pass on."""
-
-MADE_UP_SHOWN = 100
-"""Made-up tasks that are listed; any other is found by its seed."""
-
-LONGEST_QUERY = 200
-
-SourceKind = Literal["split", "made-up", "missing", "unfinished", "played"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from textual.widgets.option_list import Option
 
 from housequest.tui.home.catalogue import LONGEST_QUERY, GameIndex, GameRow, GameSource
 from housequest.tui.text import TextLayout, plural, printable
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.choice import ChoiceBar, FramedList
 
 WIDTH = 24
@@ -36,7 +37,6 @@ _EMPTY = {
     "played": "No game was played to its end yet. Those that were can be seen again from here, step by step.",
 }
 _NO_MATCH = "No game here fits. Escape leaves the search, and once more clears it; t shows other types."
-
 LONGEST_TEXT = 500
 LONGEST_COLUMN = 60
 NARROWEST_ASIDE = 20
@@ -49,16 +49,7 @@ class SourceList(FramedList, inherit_bindings=False):
     # Without those of a scroll view: left and right change the pane.
     BINDINGS: ClassVar[list[BindingType]] = OptionList.BINDINGS
     BORDER_TITLE = "housequest"
-    DEFAULT_CSS = """
-    SourceList {
-        width: 28; height: 1fr; max-height: 100%; padding: 0 0 0 1; border-title-color: $foreground; background: $background;
-        & > .option-list--option-highlighted { text-style: none; }
-        & > .option-list--option-disabled { color: $quiet; }
-        & > .option-list--separator { color: $frame; }
-        &:focus { border: round $goal; background-tint: $background 0%; }
-        &:focus > .option-list--option-highlighted { text-style: bold; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     _shown: tuple[Sequence[GameSource], GameSource] | None = None
     _width = WIDTH
@@ -115,18 +106,7 @@ class GameList(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("end", "move(1000000)", "Last", show=False),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"list--line", "list--quiet", "list--kind", "list--cursor", "list--cursor-quiet"}
-    DEFAULT_CSS = """
-    GameList {
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        & > .list--line { color: $foreground; }
-        & > .list--quiet { color: $quiet; }
-        & > .list--kind { color: $new; }
-        & > .list--cursor { color: $foreground; background: $panel; }
-        & > .list--cursor-quiet { color: $quiet; background: $panel; }
-        &:focus > .list--cursor { text-style: bold; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     class Moved(Message):
         """Another game is under the cursor, or none any more."""
@@ -230,16 +210,7 @@ def _cut(text: str, width: int) -> str:
 class GameBrowser(Vertical):
     """Lists the games of a source that match the search and are of the chosen kind."""
 
-    DEFAULT_CSS = """
-    GameBrowser {
-        width: 1fr; padding: 0 1;
-        border: round $frame; border-title-color: $foreground; border-subtitle-color: $quiet;
-        &:focus-within { border: round $goal; }
-        & > Input { background: $background; color: $foreground; }
-        & > Input:focus { background: $panel; background-tint: $background 0%; }
-        & > GameList { height: 1fr; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     class Changed(Message):
         """Another game is under the cursor, or another one may be."""

@@ -36,16 +36,15 @@ from housequest.tui.home.who import PlayerPanel
 from housequest.tui.keymap import APP, named
 from housequest.tui.screens import game_modes, screen_for
 from housequest.tui.text import printable
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.registry import shows_pictures
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
-
 _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
-
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
 
 KEYS = named(
@@ -97,13 +96,7 @@ class HomeScreen(AppScreen):
         "rules": "rules",
         APP: "quit",
     }
-    DEFAULT_CSS = """
-    HomeScreen {
-        background: $background;
-        #what { height: 1fr; }
-        #enter { height: 2; padding: 0 2; text-wrap: nowrap; text-overflow: ellipsis; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, settings: Settings, *, record: bool = True, speed: float | None = None, newcomer: bool = False) -> None:
         super().__init__()

@@ -18,6 +18,7 @@ from housequest.agent.agents.registry import resolve_settings, shipped_model
 from housequest.agent.agents.spec import AgentSpec
 from housequest.tui.home.catalogue import LONGEST, PlayerChoice
 from housequest.tui.screens import GameMode, game_modes
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.choice import ChoiceBar
 
 GRANTS = ("admissible", "diagnosis", "type", "view")
@@ -31,21 +32,7 @@ class PlayerPanel(Vertical):
         Binding("up", "recent(-1)", "Previous", show=False),
         Binding("down", "recent(1)", "Next", show=False),
     ]
-    DEFAULT_CSS = """
-    PlayerPanel {
-        height: auto; padding: 0 1; border: round $frame; border-title-color: $foreground;
-        border-subtitle-color: $quiet;
-        &:focus-within { border: round $goal; }
-        & > Horizontal { height: 1; }
-        Input { width: 1fr; background: $background; color: $foreground; }
-        Input:focus { background: $panel; background-tint: $background 0%; }
-        #rules { max-width: 50; }
-        .label { width: 10; }
-        .sees { width: 9; padding-left: 1; }
-        .about { width: 1fr; color: $quiet; padding-left: 2; text-wrap: nowrap; text-overflow: ellipsis; }
-        #no-model { padding-left: 0; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     class Changed(Message):
         """Something else is chosen."""

@@ -25,17 +25,15 @@ from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import state_folder
 
 TaskMark = Literal["won", "lost", "error", "assisted", "playing", "unfinished"]
-
 MARKS: dict[TaskMark, str] = {"won": "■", "lost": "□", "error": "×", "assisted": "◇", "playing": "▸", "unfinished": "·"}
 """The character of each way that a task can stand in a run."""
-
 QUIET_AFTER = 120.0
 """Seconds without a new event after which an unfinished run counts as broken off: twice what a model may take by default."""
-
 MOST_FOLDERS = 1_000
-
 FileStates = tuple[tuple[int, int], ...]
 """What differs once a run has grown: times of change in nanoseconds and sizes of its files."""
+PairCounts = tuple[Figures, Figures]
+"""How two runs did on the same tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +200,6 @@ class Flip:
     @property
     def task(self) -> SelectedTask:
         return self.first.task
-
-
-PairCounts = tuple[Figures, Figures]
-"""How two runs did on the same tasks."""
 
 
 @dataclass(frozen=True, slots=True)

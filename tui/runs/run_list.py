@@ -17,6 +17,7 @@ from housequest.agent.evaluation.analysis.metrics import Figures
 from housequest.agent.evaluation.runs.spec import MANY
 from housequest.tui.runs.data import RunSnapshot, UnreadableRun, short_type
 from housequest.tui.text import cut, percentage, printable
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.choice import FramedList
 
 RunEntry = RunSnapshot | UnreadableRun | Path
@@ -87,13 +88,7 @@ class RunList(FramedList):
         Binding("space", "mark", "Mark"),
         Binding("c", "compare", "Compare"),
     ]
-    DEFAULT_CSS = """
-    RunList {
-        height: 1fr; border: none; padding: 0;
-        &:focus { border: none; }
-        & > .option-list--option { padding: 0 1; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     @dataclass
     class Compare(Message):
@@ -198,7 +193,7 @@ class RunCard(Static):
     """Shows the run, or why there is none."""
 
     BORDER_TITLE = "run"
-    DEFAULT_CSS = "RunCard { height: auto; border: round $frame; border-title-color: $quiet; padding: 0 1; }"
+    DEFAULT_CSS = style_sheet(__file__)
 
     _found: RunEntry | None = None
 

@@ -29,19 +29,33 @@ from housequest.tui.base_screen import in_thread
 from housequest.tui.runs.data import MARKS, EpisodeDigest, RunSnapshot, RunTask, read_digest, short_type
 from housequest.tui.runs.run_list import bar, interval, settings_line, share_text
 from housequest.tui.text import cut, printable
+from housequest.tui.theme import style_sheet
 from housequest.worlds.errors import ConfigurationError
 
 NAMES = 22
 """Columns of a type's name."""
-
 COUNTS = 9
 """Columns of how many of a type were won."""
-
 NOT_WON = ("lost", "error")
 """The marks of tasks that finished without being won."""
-
 LEFT = 1 + NAMES + 1 + COUNTS + 2
 """Columns before the first task of a line."""
+WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
+"""How many steps one bar of the histogram may hold."""
+TALL = 30
+"""Lines from which tasks and charts are shown together."""
+WIDE = 100
+"""Columns from which the charts stand side by side."""
+LONGEST = 600
+"""Characters of a goal or of a message that are shown."""
+_STYLES = {
+    "won": "$won",
+    "lost": "$foreground",
+    "error": "$fault",
+    "assisted": "$role-person",
+    "playing": "$new",
+    "unfinished": "$quiet",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +85,7 @@ class Matrix(ScrollView, can_focus=True):
         Binding("F", "next_failure(-1)", "Previous not won", show=False),
     ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {*(f"matrix--{mark}" for mark in MARKS), "matrix--name", "matrix--count"}
-    DEFAULT_CSS = """
-    Matrix {
-        height: 1fr; background: transparent; scrollbar-size-vertical: 1; overflow-x: hidden;
-        & > .matrix--won { color: $won; }
-        & > .matrix--lost { color: $foreground; }
-        & > .matrix--error { color: $fault; text-style: bold; }
-        & > .matrix--assisted { color: $role-person; }
-        & > .matrix--playing { color: $new; text-style: bold; }
-        & > .matrix--unfinished { color: $frame; }
-        & > .matrix--name { color: $foreground; }
-        & > .matrix--count { color: $quiet; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     cursor: reactive[int] = reactive(0, init=False)
 
@@ -210,16 +212,10 @@ class Matrix(ScrollView, can_focus=True):
             self.post_message(self.Opened(self.cell))
 
 
-WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
-"""How many steps one bar of the histogram may hold."""
-
-
 class Chart(PlotextPlot):
     """A chart that is redrawn when its size or the theme changes."""
 
-    DEFAULT_CSS = """
-    Chart { height: 1fr; border: round $frame; border-title-color: $quiet; background: $background; color: $quiet; }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     _run: RunSnapshot | None = None
 
@@ -314,32 +310,10 @@ def histogram(values: Sequence[int], most: int) -> list[tuple[int, int]]:
     return [(place * width, counts[place]) for place in range(low // width, high // width + 1)]
 
 
-TALL = 30
-"""Lines from which tasks and charts are shown together."""
-
-WIDE = 100
-"""Columns from which the charts stand side by side."""
-
-LONGEST = 600
-"""Characters of a goal or of a message that are shown."""
-
-
-_STYLES = {
-    "won": "$won",
-    "lost": "$foreground",
-    "error": "$fault",
-    "assisted": "$role-person",
-    "playing": "$new",
-    "unfinished": "$quiet",
-}
-
-
 class TaskCard(Static):
     """The task under the cursor: its goal, how it ended, and why."""
 
-    DEFAULT_CSS = """
-    TaskCard { height: 6; border: round $frame; border-title-color: $quiet; border-subtitle-color: $quiet; padding: 0 1; }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def show(self, cell: RunTask, digest: EpisodeDigest | None = None, fault: str = "") -> None:
         """Show ``cell``, with the digest of its record once that is read, or why the record cannot be read."""
@@ -377,23 +351,7 @@ class RunView(Vertical, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("g", "charts", "Charts")]
 
-    DEFAULT_CSS = """
-    RunView {
-        #run-head { height: auto; padding: 0 1; }
-        #run-frame { height: 1fr; border: round $frame; border-title-color: $quiet; border-subtitle-color: $quiet; }
-        #run-frame:focus-within { border: round $foreground; border-title-color: $foreground; border-title-style: bold; }
-        #run-charts { height: 1fr; display: none; }
-        Chart { width: 1fr; }
-        &.-narrow #run-charts { layout: vertical; }
-        &.charts #run-charts { display: block; }
-        &.charts #run-frame, &.charts TaskCard { display: none; }
-        &.-tall {
-            #run-frame { height: auto; max-height: 50%; }
-            Matrix { height: auto; max-height: 100%; }
-            #run-charts { display: block; }
-        }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     tall = False
 

@@ -38,18 +38,16 @@ from housequest.tui.runs.data import (
 from housequest.tui.runs.run_list import NAME, RunCard, RunEntry, RunList, bar, share_text
 from housequest.tui.runs.run_view import Chart, Matrix, RunView, StepsChart, SuccessChart
 from housequest.tui.text import printable
+from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.choice import FramedList
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError
 
 POLL = 1.0
 """Seconds between two looks at the disk."""
-
 TALL = 36
 """Lines from which there is room for charts below the list."""
-
 BAR = 4
-
 View = Literal["list", "run", "pair"]
 
 KEYS = (
@@ -86,21 +84,7 @@ class RunsScreen(AppScreen):
     GROUP = "runs"
     GROUPS: ClassVar[Mapping[str, str]] = {"rules": "rules", APP: "leave"}
 
-    DEFAULT_CSS = """
-    RunsScreen {
-        background: $background;
-        #runs-title { height: 1; padding: 0 1; color: $quiet; }
-        ContentSwitcher { height: 1fr; }
-        #list { height: 1fr; }
-        #runs-heading { height: 1; padding: 0 1; }
-        #runs-none { height: auto; padding: 1 2; display: none; }
-        #runs-charts { height: 1fr; display: none; }
-        #runs-charts Chart { width: 1fr; }
-        &.-tall RunList { height: auto; max-height: 40%; margin: 0 0 1 0; }
-        &.-tall #runs-charts { display: block; }
-        &.empty { #runs-heading, RunList, RunCard, #runs-charts { display: none; } #runs-none { display: block; } }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(self, folder: Path = RUNS, *, poll: float | None = POLL) -> None:
         super().__init__()
@@ -301,16 +285,7 @@ class PairView(Vertical):
         Binding("1", "open(1)", "Replay in the first"),
         Binding("2", "open(2)", "Replay in the second"),
     ]
-    DEFAULT_CSS = """
-    PairView {
-        #pair-head { height: auto; padding: 0 1; text-wrap: nowrap; text-overflow: ellipsis; }
-        #pair-frame { height: 1fr; border: round $frame; border-title-color: $quiet; border-subtitle-color: $quiet; }
-        #pair-frame:focus-within { border: round $foreground; border-title-color: $foreground; border-title-style: bold; }
-        OptionList { height: 1fr; border: none; padding: 0; text-wrap: wrap; text-overflow: fold; }
-        OptionList:focus { border: none; }
-        OptionList > .option-list--option { padding: 0 1; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     _flips: tuple[Flip, ...] = ()
     _paths: tuple[Path, ...] = ()

@@ -26,7 +26,6 @@ ColourDepth = Literal["truecolor", "256"]
 """What a terminal can show: any colour, or a cube of 6 x 6 x 6 with 24 greys."""
 ASPECT = 0.5
 """The width of a pixel for its height, as a cell is twice as high as it is wide."""
-
 _BLOCKS = " ▘▝▀▖▌▞▛"
 """For each way to part four pixels in two, the character: bit 0 is the pixel at the upper left, then right, then lower left."""
 _TONE = 0.6

@@ -17,6 +17,11 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from housequest.tui.text import printable
+from housequest.tui.theme import style_sheet
+
+GAP = 2
+BEFORE, AFTER = "‹ ", " ›"
+"""Stand for words that there is no room for."""
 
 
 class PagedList(OptionList):
@@ -34,21 +39,10 @@ class PagedList(OptionList):
             super().action_page_down()  # pyright: ignore[reportUnknownMemberType]
 
 
-GAP = 2
-BEFORE, AFTER = "‹ ", " ›"
-"""Stand for words that there is no room for."""
-
-
 class FramedList(PagedList):
     """A list in a frame, with one line for each option."""
 
-    DEFAULT_CSS = """
-    FramedList {
-        border: round $frame; padding: 0 1; background: transparent; scrollbar-size-vertical: 1;
-        border-title-color: $quiet; border-subtitle-color: $quiet; text-wrap: nowrap; text-overflow: ellipsis;
-        &:focus { border: round $foreground; border-title-color: $foreground; background-tint: transparent; }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
 
 class ChoiceBar(Widget, can_focus=True):
@@ -62,10 +56,7 @@ class ChoiceBar(Widget, can_focus=True):
         Binding("right", "move(1)", "Next", show=False),
         Binding("space", "give", "Give or take", show=False),
     ]
-    DEFAULT_CSS = """
-    ChoiceBar { height: 1; width: auto; min-width: 4; color: $quiet; }
-    ChoiceBar:focus { background: $panel; }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     @dataclass
     class Changed(Message):

@@ -19,18 +19,21 @@ from textual.widgets import Input
 
 from housequest.tui.base_screen import AppScreen
 from housequest.tui.keymap import LEAVE, PALETTE_KEY, chosen_keys, name_of
+from housequest.tui.theme import style_sheet
 
 PAUSE = 1.0
 """Seconds without a key after which what was typed too early has ended."""
 TOLD = 6.0
 """Seconds that a notice about it is shown."""
-
 _STARTING = "housequest is starting."
 _DROPPED = "{} What you type now is dropped."
 _DROPPED_STILL = "You began to type this too early, so it is dropped. After a pause of a second, keys count."
 _LEAVING = frozenset((LEAVE, "quit"))
 _TYPED = frozenset(("enter", "backspace", "tab"))
 """Keys that belong to typing, besides those that are characters."""
+_GAP = "  "
+_MORE = " …"
+SEND = Binding("enter", "send", "Send")
 
 
 class EarlyKeys:
@@ -90,12 +93,6 @@ class EarlyKeys:
         self._told = text
 
 
-_GAP = "  "
-_MORE = " …"
-
-SEND = Binding("enter", "send", "Send")
-
-
 class KeyBar(Widget):
     """Shows those of ``keys`` that hold, those of the actions ``last`` at the right end; a click presses the key.
 
@@ -104,7 +101,7 @@ class KeyBar(Widget):
     While something is typed on, whose keys those are, it shows the keys of the line instead, those of ``line`` first.
     """
 
-    DEFAULT_CSS = "KeyBar { dock: bottom; height: 1; padding: 0 1; background: $background; color: $foreground; }"
+    DEFAULT_CSS = style_sheet(__file__)
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from housequest.tui.text import cut, printable
+from housequest.tui.theme import style_sheet
 
 _LONGEST = 2_000
 
@@ -24,23 +25,7 @@ _LONGEST = 2_000
 class FramedPane(ScrollView, can_focus=True):
     """A pane in a frame, which scrolls without a scroll bar and without gliding."""
 
-    DEFAULT_CSS = """
-    FramedPane {
-        height: 1fr;
-        min-width: 8;
-        padding: 0 1;
-        border: round $frame;
-        border-title-color: $quiet;
-        border-subtitle-color: $quiet;
-        scrollbar-size: 0 0;
-        overflow-x: hidden;
-        &:focus {
-            border: round $foreground;
-            border-title-color: $foreground;
-            border-title-style: bold;
-        }
-    }
-    """
+    DEFAULT_CSS = style_sheet(__file__)
 
     def scroll_to(self, x: float | None = None, y: float | None = None, *, animate: bool = True, **how: Any) -> None:
         del animate
@@ -57,7 +42,7 @@ class FramedPane(ScrollView, can_focus=True):
 class LinesPane(FramedPane):
     """A pane that shows what ``lines`` gives for its width and height; with the focus on it, all of it."""
 
-    DEFAULT_CSS = "LinesPane { width: 1fr; &:focus { border-subtitle-color: $foreground; } }"
+    DEFAULT_CSS = style_sheet(__file__)
 
     _lines: tuple[Content, ...] = ()
     _hidden: str = ""
