@@ -178,10 +178,7 @@ class BrowserServer:
         return f"{self._base}/?token={self.token}"
 
     async def serve(self, announce: Callable[[], None]) -> None:
-        """Serve until interrupted; ``announce`` is called once browsers are answered.
-
-        Raises ``ConfigurationError`` if the address is not available.
-        """
+        """Serve until interrupted; ``announce`` is called once browsers are answered. Raises ``ConfigurationError``."""
         app = web.Application(middlewares=[self._guarded])
         app.add_routes([web.get("/", self._page), web.get("/ws", self._window), web.static("/static", _PAGE / "static")])
         app.on_shutdown.append(self._close)

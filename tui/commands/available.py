@@ -70,10 +70,7 @@ def trust(
 
 
 def asked_to_trust(error: ConfigurationError) -> bool | None:
-    """Whether a person trusts the folder that ``error`` is about, so that the command can be tried again.
-
-    None where it is about something else, or nobody is there to ask.
-    """
+    """Whether a person trusts the folder that ``error`` is about, to try again; None: it is about none, or nobody is there."""
     from housequest.agent.trust import Untrusted, trust_file
 
     if not isinstance(error, Untrusted):

@@ -71,10 +71,7 @@ def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:
-    """Run the app, beginning with the screen that ``start`` makes, and print where it recorded games.
-
-    An app that failed ends the command with its exit code.
-    """
+    """Run the app from the screen that ``start`` makes, and print where it recorded games; if it failed, end so too."""
     from housequest.tui.app import HousequestApp, read_keymap
 
     app = HousequestApp(start, home)

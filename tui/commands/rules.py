@@ -124,10 +124,7 @@ def paths_to_mine(paths: Iterable[Path] | None) -> list[Path]:
 
 
 def _learnable(places: Sequence[Path]) -> tuple[list[EpisodeFile], str]:
-    """The records under ``places`` that rules may be learned from, and the first of their worlds whose texts can be read.
-
-    Raises ``ConfigurationError`` if there are none.
-    """
+    """Records that rules may be learned from, and the first of their worlds that can be read. Raises ``ConfigurationError``."""
     from housequest.agent.episodes.moments import episode_files, started
     from housequest.knowledge.examples import is_evaluation_split
 

@@ -91,10 +91,7 @@ def read_call(
 
 
 def evaluate_run(call: EvalCall) -> None:
-    """Play the run that is configured, or a series of it, or go on with that, and print its figures.
-
-    For a family of runs without episodes, the part that declares it does the work.
-    """
+    """Play the configured run, a series of it, or what a family of runs has instead, or go on; print the figures."""
     configuration = configure(call.flags)
     settings = configuration.settings
     if (family := family_named(settings.world)) is not None:
@@ -343,10 +340,7 @@ def shard_played(shard: Shard, does: str) -> list[str]:
 
 
 def play_run(spec: RunSpec, folder: Path, tracker: BudgetTracker, options: RunOptions, opening: str) -> ProgressLine:
-    """Play a run to its end, or continue it. ``opening`` announces it once it has begun.
-
-    Interrupted, or stopped by its budget or its model, it says so and raises ``typer.Exit(130)``.
-    """
+    """Play a run, announced by ``opening`` once it began, or go on with it; if it ends early, raise ``typer.Exit(130)``."""
     if options.cluster is not None and options.workers == 1:
         terminal.note("One episode is played at once, so one process plays: give more --workers.")
     line = ProgressLine(opening)
@@ -360,10 +354,7 @@ def play_run(spec: RunSpec, folder: Path, tracker: BudgetTracker, options: RunOp
 def carry_out(
     work: Coroutine[Any, Any, T], tracker: BudgetTracker, say: Callable[[str], None], standing: Callable[[], str]
 ) -> T:
-    """Run ``work``, whose calls ``tracker`` counts, to its end.
-
-    Interrupted, or stopped by its budget or its model, it says so with its ``standing`` and raises ``typer.Exit(130)``.
-    """
+    """Run ``work``; interrupted, or stopped by its budget or model, say its ``standing`` and raise ``typer.Exit(130)``."""
     try:
         return asyncio.run(_until_interrupted(work, tracker, say))
     except (KeyboardInterrupt, asyncio.CancelledError, Interrupted):

@@ -78,10 +78,7 @@ def list_books() -> tuple[BookSummary, ...]:
 
 
 def open_book(name: str, *, new: bool = True, world: str | None = None) -> OpenBook:
-    """The book with this name or file, to be changed; if there is none and ``new``, an empty one.
-
-    With a ``world``, a book about another one is refused, and a new one is about it. Raises ``KnowledgeError``.
-    """
+    """A book to be changed, by name or file; a new one if ``new``, about ``world`` if that is given. Raises ``KnowledgeError``."""
     books = library()
     book = books.writable(name, world) if world else books.writable(name) if new else books.editable(name)
     return OpenBook(book, shipped=name in books.names() and books.is_shipped(books.find(name)))
@@ -210,10 +207,7 @@ Witness = FoundWitness | MissingWitness
 
 
 def find_witnesses(origins: Sequence[str], places: Iterable[Path], ships: Path | None = None) -> tuple[Witness, ...]:
-    """Find each of ``origins`` in the records under ``places``, else among those in the archive ``ships``; each is read once.
-
-    Raises ``ConfigurationError`` where a place holds no records.
-    """
+    """Find ``origins`` in the records under ``places``, else in the archive ``ships``. Raises ``ConfigurationError``."""
     records = {(record.run, record.task): record.path for record in episode_files(places)}
     steps = cache(_steps)
 

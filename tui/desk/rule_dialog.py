@@ -212,10 +212,7 @@ class RuleDialog(Dialog[bool]):
 
 
 class MergeDialog(Dialog[str | None]):
-    """Shows ``kept`` as it will be, ``before`` as it is, and the ``others``, which will be rejected.
-
-    The answer is what the rule says from now on, or None where nothing is to be merged.
-    """
+    """Shows what merging ``others`` makes of ``before``: ``kept``. The answer is what that says; None: nothing is merged."""
 
     GROUP = "rules"
     BINDINGS: ClassVar[list[BindingType]] = [

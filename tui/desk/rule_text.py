@@ -91,10 +91,7 @@ class Draft:
         return {each.name for each in fields(self) if since is None or getattr(self, each.name) != getattr(since, each.name)}
 
     def onto(self, rule: Rule, since: Draft | None = None) -> Rule:
-        """``rule`` as the draft says; with ``since``, in those fields alone that differ from what stood there at first.
-
-        The draft has no faults. ``Rule.edited`` has what becomes of evidence and status.
-        """
+        """``rule`` as a draft without faults says; with ``since``, only in fields that differ from what stood there."""
         changed, check = self._changed(since), _line(self.check)
         values = {
             "statement": _line(self.statement),

@@ -43,10 +43,7 @@ _PAIRED = {"settle"}
 
 
 class DeskScreen(AppScreen):
-    """Curates ``book``; witnesses are looked up in the runs in ``runs`` and the games played here.
-
-    ``shipped``: the book is the user's copy of one that ships; the first save makes it.
-    """
+    """Curates ``book``, with witnesses in ``runs`` and games played here; ``shipped``: saving makes the user's own copy."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(

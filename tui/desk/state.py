@@ -164,10 +164,7 @@ class Desk:
         return replace(self.put("checked", rules), here={**aside, **outcome.seen})
 
     def recounted(self) -> Desk:
-        """The desk with what was counted here as the evidence of the marked rules, or of the highlighted one.
-
-        Raises ``ConfigurationError`` where nothing was.
-        """
+        """The desk with what was counted here as the evidence of the marked rules. Raises ``ConfigurationError``."""
         rules = self.marked or ((self.rule,) if self.rule else ())
         pairs = [(rule, found) for rule in rules if isinstance(found := self.here.get(rule.id), RuleFinding)]
         if not pairs:
@@ -177,10 +174,7 @@ class Desk:
         return replace(done, here={name: found for name, found in self.here.items() if name not in taken})
 
     def merged(self, statement: str | None = None) -> Desk:
-        """The desk with the marked rules merged into the first, which then says ``statement``.
-
-        Raises ``ConfigurationError`` unless two are marked.
-        """
+        """The desk with the marked rules merged into the first, which says ``statement``. Raises ``ConfigurationError``."""
         if len(self.marked) < 2:
             raise ConfigurationError("Choose two rules or more to merge; the first chosen is the one that stays.")
         kept, *others = self.marked
@@ -190,10 +184,7 @@ class Desk:
         return replace(done, chosen=(), at=kept.id)
 
     def put(self, name: str, rules: Sequence[Rule]) -> Desk:
-        """The desk with ``rules`` in its book, as a change that can be undone; the same desk if nothing changes.
-
-        Raises ``KnowledgeError`` for what a rulebook cannot hold.
-        """
+        """The desk with ``rules`` in its book, as a change; itself if nothing changes. Raises ``KnowledgeError``."""
         book = self.book.put(rules, date.today())
         return self if book is self.book else replace(self, book=book, done=(*self.done, DeskChange(name, self.book)))
 
@@ -216,10 +207,7 @@ class SavedDesk:
         self._turn = asyncio.Lock()
 
     async def do(self, change: Callable[[Desk], Desk]) -> bool:
-        """Apply ``change`` and save the book; return whether it changed.
-
-        Raises ``HousequestError`` if either fails; the desk is then as it was.
-        """
+        """Apply ``change`` and save; whether the book changed. Raises ``HousequestError``; the desk is then as it was."""
         async with self._turn:
             before = self.desk
             after = await in_thread(partial(change, before))
@@ -238,10 +226,7 @@ class SavedDesk:
             return True
 
     async def read_again(self) -> None:
-        """Reload the book from its file; earlier changes can no longer be undone. Raises ``KnowledgeError``.
-
-        A book that was never saved stays, unless somebody else created the file.
-        """
+        """Read the book again, if it has a file; earlier changes cannot be undone any more. Raises ``KnowledgeError``."""
 
         def read(book: Rulebook) -> Rulebook:
             return read_book(book.path) if book.read is not None or os.path.lexists(book.path) else book

@@ -111,10 +111,7 @@ def save_recent(recent: RecentChoices) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlayerChoice:
-    """Who plays, as it was typed; empty texts are no choice.
-
-    ``rules`` names a rulebook; ``set`` has settings of the agent, KEY=VALUE with spaces between.
-    """
+    """Who plays, as typed; empty texts are no choice. ``set`` has settings of the agent, KEY=VALUE with spaces between."""
 
     agent: str
     model: str = ""

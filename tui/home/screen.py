@@ -124,10 +124,7 @@ class HomeScreen(AppScreen):
         yield KeyBar(KEYS, ("app.command_palette", "quit"), LINE)
 
     def _agents(self) -> list[AgentSpec]:
-        """The agents, without the person, who plays by the mode; one that cannot be loaded is left out, and said.
-
-        Those that can play as they are come first.
-        """
+        """The agents but the person, who plays by the mode, those that need nothing first; what cannot be loaded is said."""
         found: list[AgentSpec] = []
         for name in agent_names():
             try:

@@ -101,10 +101,7 @@ def short_type(kind: str) -> str:
 
 
 def run_folders(folder: Path) -> tuple[Path, ...]:
-    """The folders that may hold runs: ``folder`` itself if it is one, else those in it, by name.
-
-    None where there is no such folder. Raises ``ConfigurationError`` where it cannot be listed.
-    """
+    """``folder`` if it is a run, else the folders in it that may be, by name. Raises ``ConfigurationError``."""
     try:
         if (folder / "run.json").exists():
             return (folder,)
@@ -204,10 +201,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class RunPair:
-    """Two runs side by side, over the ``shared`` tasks that both selected.
-
-    ``flips``: tasks that both finished without a person's help and that one of them won.
-    """
+    """Two runs over the ``shared`` tasks; ``flips`` are those that both finished without help and that one of them won."""
 
     first: RunSnapshot
     second: RunSnapshot

@@ -67,10 +67,7 @@ KEYS = (
 
 
 class RunsScreen(AppScreen):
-    """Shows the runs in ``folder``, or the run that ``folder`` is.
-
-    ``poll`` is the number of seconds between two looks at the disk; None: only when asked.
-    """
+    """Shows the runs in ``folder``, or that run, and looks at the disk every ``poll`` seconds; None: only when asked."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *named(
