@@ -78,7 +78,7 @@ def list_books() -> tuple[BookSummary, ...]:
 
 
 def open_book(name: str, *, new: bool = True, world: str | None = None) -> OpenBook:
-    """A book to be changed, by name or file; a new one if ``new``, about ``world`` if that is given. Raises ``KnowledgeError``."""
+    """A book to be changed, by name or file; a new one if ``new``, about ``world`` if given. Raises ``KnowledgeError``."""
     books = library()
     book = books.writable(name, world) if world else books.writable(name) if new else books.editable(name)
     return OpenBook(book, shipped=name in books.names() and books.is_shipped(books.find(name)))

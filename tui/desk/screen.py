@@ -141,9 +141,8 @@ class DeskScreen(AppScreen):
         here = self.desk.here.get(rule.id) if rule else None
         self.query_one("#desk-rule", RuleView).show(rule, self.desk.contraries(rule) if rule else (), here, nothing)
 
-    async def _look_up(self, origins: Sequence[str]) -> tuple[Witness, ...]:
-        ships = library().shipped / WITNESSES
-        return await self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs), ships))
+    def _look_up(self, origins: Sequence[str]) -> Awaitable[tuple[Witness, ...]]:
+        return self.in_thread(lambda: find_witnesses(origins, recorded_play(self._runs), library().shipped / WITNESSES))
 
     @on(OptionList.OptionHighlighted, "RuleList")
     def _moved(self, message: OptionList.OptionHighlighted) -> None:
@@ -162,18 +161,14 @@ class DeskScreen(AppScreen):
         else:
             self._say(witness.reason)
 
-    @property
-    def _looked(self) -> Rule | None:
-        self._catch_up()
-        return self.query_one(RulePair).by_focus[0] if self._paired else self.desk.rule
-
-    def _catch_up(self) -> None:
-        """Look at the rule under the list's cursor, also where a key is quicker than the list's message."""
+    def _catch_up(self) -> Rule | None:
+        """Look at the rule under the list's cursor, also where a key is quicker than its message; return what keys act on."""
         if option := self.query_one(RuleList).highlighted_option:
             self._at.desk = replace(self.desk, at=option.id)
+        return self.query_one(RulePair).by_focus[0] if self._paired else self.desk.rule
 
     def action_judge(self, status: RuleVerdict) -> None:
-        looked = self._looked
+        looked = self._catch_up()
         rules = () if self._paired else self.desk.marked
         # Named now, for a save that is under way may take long enough to look at the next rule.
         names = [rule.id for rule in rules or ((looked,) if looked else ())]
@@ -223,8 +218,7 @@ class DeskScreen(AppScreen):
         return None
 
     def action_edit(self) -> None:
-        rule = self._looked
-        if rule is None:
+        if (rule := self._catch_up()) is None:
             self._say("There is no rule here to edit; n writes one.")
             return
         name = rule.id
@@ -298,18 +292,16 @@ class DeskScreen(AppScreen):
         if not rules:
             self._say("None of these rules has a check that records could decide; e gives one to the rule that is looked at.")
             return
-        check: RuleCheck
-
-        def show(progress: CheckProgress) -> None:
-            if check is self._check:
-                self._say(f"Checking: {progress}; esc calls it off.")
-
         places = partial(recorded_play, self._runs)
         # Progress is reported from the check's thread.
-        check = RuleCheck(rules, places, lambda progress: self.call_later(show, progress), self.desk.book.world)
+        check = RuleCheck(rules, places, lambda progress: self.call_later(self._tell, check, progress), self.desk.book.world)
         self._check = check
         self._say(f"Checking {plural(len(rules), 'rule')} …")
         self._run(check, f"{plural(len(rules), 'rule')} checked")
+
+    def _tell(self, check: RuleCheck, progress: CheckProgress) -> None:
+        if check is self._check:
+            self._say(f"Checking: {progress}; esc calls it off.")
 
     @work(group="check")
     async def _run(self, check: RuleCheck, done: str) -> None:
@@ -332,9 +324,8 @@ class DeskScreen(AppScreen):
             self._say(f"{outcome}: {saved}.{kept}")
 
     def action_mark(self) -> None:
-        self._catch_up()
-        if self.desk.rule:
-            self._at.desk = self.desk.toggled(self.desk.rule.id)
+        if rule := self._catch_up():
+            self._at.desk = self.desk.toggled(rule.id)
             self._show()
 
     def action_words(self) -> None:

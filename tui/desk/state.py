@@ -60,13 +60,8 @@ class RuleFilter:
         """The filter with the next value of ``part``; after the last one comes any. ``types`` are the task types."""
         if part == "all":
             return RuleFilter()
-        values = {
-            "status": (None, *STATUSES),
-            "kind": (None, *KINDS),
-            "type": (None, *types),
-            "contradicted": (False, True),
-        }[part]
-        now = getattr(self, part)
+        every = {"status": (None, *STATUSES), "kind": (None, *KINDS), "type": (None, *types), "contradicted": (False, True)}
+        values, now = every[part], getattr(self, part)
         after = values.index(now) + 1 if now in values else 0
         return replace(self, **{part: values[after % len(values)]})
 
@@ -128,7 +123,13 @@ class Desk:
 
     def contraries(self, rule: Rule) -> tuple[Rule, ...]:
         """The rules that contradict ``rule``: one of the two notes that, or their checks exclude each other."""
-        return tuple(other for other in self.book.rules if other.id != rule.id and _opposed(rule, other))
+
+        def opposed(other: Rule) -> bool:
+            pairs = ((rule, other), (other, rule))
+            noted = any(edit.did == "disputed" and edit.was == that.id for this, that in pairs for edit in this.history)
+            return noted or exclude(rule.check, other.check)
+
+        return tuple(other for other in self.book.rules if other.id != rule.id and opposed(other))
 
     def another(self, rule: Rule, other: Rule) -> Rule | None:
         """The next rule after ``other`` that also contradicts ``rule``; None where there is none."""
@@ -156,11 +157,15 @@ class Desk:
         are left alone.
         """
         by_id = {rule.id: rule for rule in self.book.rules}
-        pairs = [(by_id.get(finding.rule.id), finding) for finding in outcome.findings]
-        found = [(rule, each) for rule, each in pairs if rule and rule.check == each.rule.check and each.evidence]
-        again = [recounts(rule.evidence, each.evidence, outcome.records) for rule, each in found]
-        aside = {rule.id: each for (rule, each), whole in zip(found, again, strict=True) if not whole}
-        rules = [rule.examined(each.evidence) for (rule, each), whole in zip(found, again, strict=True) if whole]
+        aside: dict[str, CountedHere] = {}
+        rules: list[Rule] = []
+        for found in outcome.findings:
+            rule = by_id.get(found.rule.id)
+            if rule and rule.check == found.rule.check and found.evidence:
+                if _recounts(rule.evidence, found.evidence, outcome.records):
+                    rules.append(rule.examined(found.evidence))
+                else:
+                    aside[rule.id] = found
         return replace(self.put("checked", rules), here={**aside, **outcome.seen})
 
     def recounted(self) -> Desk:
@@ -217,12 +222,9 @@ class SavedDesk:
             saved = replace(after, book=await in_thread(partial(save, after.book)))
             now = self.desk
             # What was looked at or marked meanwhile stays so, but for what the change itself moved.
-            self.desk = replace(
-                saved,
-                filter=now.filter,
-                at=now.at if saved.at == before.at else saved.at,
-                chosen=now.chosen if saved.chosen == before.chosen else saved.chosen,
-            )
+            at = now.at if saved.at == before.at else saved.at
+            chosen = now.chosen if saved.chosen == before.chosen else saved.chosen
+            self.desk = replace(saved, filter=now.filter, at=at, chosen=chosen)
             return True
 
     async def read_again(self) -> None:
@@ -236,14 +238,8 @@ class SavedDesk:
             self.desk = replace(self.desk, book=book, done=())
 
 
-def recounts(before: Evidence, now: Evidence, records: Collection[str]) -> bool:
+def _recounts(before: Evidence, now: Evidence, records: Collection[str]) -> bool:
     """Whether ``now``, counted over ``records``, has all that ``before`` counted, as far as the witnesses tell."""
     named = {origin.rpartition("/")[0] for origin in (*before.witnesses, *before.against)}
     fewer = now.supports + now.contradicts < before.supports + before.contradicts
     return not before or (bool(named) and named.issubset(records) and not fewer)
-
-
-def _opposed(one: Rule, other: Rule) -> bool:
-    pairs = ((one, other), (other, one))
-    noted = any(edit.did == "disputed" and edit.was == that.id for this, that in pairs for edit in this.history)
-    return noted or exclude(one.check, other.check)

@@ -70,7 +70,8 @@ def block_lines(
             beneath = pixels[overlay.y, overlay.x : overlay.end]
             beneath[:] = beneath.mean(axis=(0, 1)) * (1 - _TONE) + np.asarray(paper) * _TONE
     block, ink, ground = _parted(pixels)
-    inks, grounds = (_packed(quantised(colours.round().astype(np.uint8), depth)) for colours in (ink, ground))
+    few = (quantised(colours.round().astype(np.uint8), depth) for colours in (ink, ground))
+    inks, grounds = (colours.astype(np.int64) @ np.array((1 << 16, 1 << 8, 1)) for colours in few)
     block[inks == grounds] = 0
     cells = block << 48 | np.where(block, inks, 0) << 24 | grounds
     lines: dict[int, list[Overlay]] = {}
@@ -101,23 +102,14 @@ def _parted(pixels: NDArray[float32]) -> tuple[NDArray[int64], NDArray[float32],
     return block, ink, ground
 
 
-def _packed(rgb: NDArray[uint8]) -> NDArray[int64]:
-    import numpy as np
-
-    colours = rgb.astype(np.int64)
-    return colours[..., 0] << 16 | colours[..., 1] << 8 | colours[..., 2]
-
-
 def quantised(rgb: NDArray[uint8], depth: ColourDepth) -> NDArray[uint8]:
     """The picture in few colours: of 32 for each of red, green and blue, or those that a terminal of 256 colours has."""
     import numpy as np
 
     if depth == "truecolor":
         return (rgb & np.uint8(0xF8)) | np.uint8(0x04)
-    levels = np.asarray(_CUBE, np.int32)
-    nearest = levels[np.abs(np.arange(256)[:, None] - levels).argmin(1)]
-    shades = np.asarray(_GREYS, np.int32)
-    greys = shades[np.abs(np.arange(256)[:, None] - shades).argmin(1)]
+    tones = (np.asarray(each, np.int32) for each in (_CUBE, _GREYS))
+    nearest, greys = (each[np.abs(np.arange(256)[:, None] - each).argmin(1)] for each in tones)
     cube = nearest[rgb]
     grey = np.repeat(greys[rgb.mean(-1).round().astype(np.int32)][..., None], 3, -1)
     off_cube, off_grey = (((rgb.astype(np.int32) - one) ** 2).sum(-1, keepdims=True) for one in (cube, grey))
@@ -142,9 +134,7 @@ def _runs(row: NDArray[int64]) -> Iterator[Segment]:
 
 
 @lru_cache(maxsize=1 << 13)
-def _style(ink: int | None, ground: int) -> Style:
-    return Style(color=None if ink is None else _colour(ink), bgcolor=_colour(ground))
-
-
-def _colour(rgb: int) -> Color:
-    return Color.from_rgb(rgb >> 16, rgb >> 8 & 0xFF, rgb & 0xFF)
+def _style(*inks: int | None) -> Style:
+    """Of the ink, if there is any, and of the ground."""
+    ink, ground = (None if rgb is None else Color.from_rgb(rgb >> 16, rgb >> 8 & 0xFF, rgb & 0xFF) for rgb in inks)
+    return Style(color=ink, bgcolor=ground)

@@ -94,11 +94,9 @@ class EarlyKeys:
 
 
 class KeyBar(Widget):
-    """Shows those of ``keys`` that hold, those of the actions ``last`` at the right end; a click presses the key.
+    """Shows those of ``keys`` (None: the screen's) that hold, those of the actions ``last`` at the right; a click presses one.
 
-    ``keys`` are the screen's own unless others are given.
-
-    While something is typed on, whose keys those are, it shows the keys of the line instead, those of ``line`` first.
+    While something is typed, it shows the keys of the line instead, those of ``line`` first.
     """
 
     DEFAULT_CSS = style_sheet(__file__)
@@ -170,14 +168,13 @@ class KeyBar(Widget):
             held = [one.binding for one in active if one.node not in {screen, self.app} and one.enabled and one.binding.show]  # pyright: ignore[reportUnknownMemberType]
             held = [*self._line, *held]
         else:
+
+            def holds(action: str) -> bool:
+                return action.startswith("app.") or bool(screen.check_action(action.partition("(")[0], ()))
+
             # Also a key that the widget with the focus takes for itself at the moment.
             keys = Binding.make_bindings(screen.BINDINGS) if self._keys is None else self._keys
-            held = [replace(key, description=name_of(key, screen)) for key in keys if key.show and _holds(screen, key)]
+            held = [replace(key, description=name_of(key, screen)) for key in keys if key.show and holds(key.action)]
         if held != self._held:
             self._held = held
             self.refresh()
-
-
-def _holds(screen: Screen[object], key: Binding) -> bool:
-    name = key.action.partition("(")[0]
-    return name.startswith("app.") or bool(screen.check_action(name, ()))
