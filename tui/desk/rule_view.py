@@ -187,9 +187,7 @@ class RuleView(Vertical):
         super().__init__(id=id)
         self._look_up = look_up
         self.rule: Rule | None = None
-        self._contraries: tuple[Rule, ...] = ()
-        self._here: CountedHere | None = None
-        self._nothing = ""
+        self._around: tuple[tuple[Rule, ...], CountedHere | None, str] = ((), None, "")
         self._witnesses: tuple[Witness, ...] = ()
 
     def compose(self) -> ComposeResult:
@@ -202,10 +200,11 @@ class RuleView(Vertical):
         self, rule: Rule | None, contraries: Sequence[Rule] = (), here: CountedHere | None = None, nothing: str = ""
     ) -> None:
         """Show ``rule``, the rules that contradict it, and what was counted ``here``; without a rule, show ``nothing``."""
-        if (rule, tuple(contraries), here, nothing) == (self.rule, self._contraries, self._here, self._nothing):
+        around, before = (tuple(contraries), here, nothing), self.rule
+        if (rule, around) == (before, self._around):
             return
-        other = rule is None or self.rule is None or rule.id != self.rule.id or rule.evidence != self.rule.evidence
-        self.rule, self._contraries, self._here, self._nothing = rule, tuple(contraries), here, nothing
+        other = rule is None or before is None or (rule.id, rule.evidence) != (before.id, before.evidence)
+        self.rule, self._around = rule, around
         self._draw()
         if other:
             self.query_one(VerticalScroll).scroll_home(animate=False)
@@ -215,10 +214,10 @@ class RuleView(Vertical):
         self._draw()
 
     def _draw(self) -> None:
-        scroll, rule = self.query_one(VerticalScroll), self.rule
-        scroll.border_title = Content(flat(rule.id) if rule else "Rule")
-        nothing = Content.styled(self._nothing, "$quiet")
-        lines = _lines(rule, self._contraries, self._here, max(20, self.size.width - 5)) if rule else [nothing]
+        rule, (contraries, here, nothing) = self.rule, self._around
+        self.query_one(VerticalScroll).border_title = Content(flat(rule.id) if rule else "Rule")
+        width = max(20, self.size.width - 5)
+        lines = _lines(rule, contraries, here, width) if rule else [Content.styled(nothing, "$quiet")]
         self.query_one(Static).update(Content("\n").join(lines))
 
     def _look(self) -> None:

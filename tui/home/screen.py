@@ -43,6 +43,8 @@ from housequest.worlds.registry import shows_pictures
 
 SETTLED = 0.5
 """Seconds after which a game that was left has been put away."""
+LONGEST = 400
+"""Characters of what is said of a game."""
 _LISTING = "The games are being listed."
 _WANTED = "The game starts once it is listed."
 NONE_YET = {"unfinished": "no game broke off: there is nothing to go on with", "played": "no game was played to its end yet"}
@@ -144,13 +146,10 @@ class HomeScreen(AppScreen):
 
     def on_screen_resume(self) -> None:
         if not self._games.busy:
-            self._look_again()
+            look_again = partial(self.run_worker, self._recount, group="places", exclusive=True)
+            look_again()
             # A game that was left is recorded to its end a moment after this screen is back.
-            self.set_timer(SETTLED, self._look_again)
-
-    @work(group="places", exclusive=True)
-    async def _look_again(self) -> None:
-        await self._recount()
+            self.set_timer(SETTLED, look_again)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
@@ -455,6 +454,5 @@ class HomeScreen(AppScreen):
         self.query_one(f"#{id}").focus()
 
 
-def _one_line(text: str, longest: int = 400) -> str:
-    line = " ".join(printable(text[:longest]).split())
-    return f"{line}…" if len(text) > longest else line
+def _one_line(text: str) -> str:
+    return " ".join(printable(text[:LONGEST]).split()) + ("…" if len(text) > LONGEST else "")

@@ -48,14 +48,8 @@ WIDE = 100
 """Columns from which the charts stand side by side."""
 LONGEST = 600
 """Characters of a goal or of a message that are shown."""
-_STYLES = {
-    "won": "$won",
-    "lost": "$foreground",
-    "error": "$fault",
-    "assisted": "$role-person",
-    "playing": "$new",
-    "unfinished": "$quiet",
-}
+_HUES = ("$won", "$foreground", "$fault", "$role-person", "$new", "$quiet")
+_STYLES = dict(zip(MARKS, _HUES, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +92,10 @@ class Matrix(ScrollView, can_focus=True):
 
         cell: RunTask
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._rows: tuple[tuple[str, tuple[RunTask, ...]], ...] = ()
-        self._cells: tuple[RunTask, ...] = ()
-        self._lines: tuple[_Line, ...] = ()
-        self._pitch = 1
+    _rows: tuple[tuple[str, tuple[RunTask, ...]], ...] = ()
+    _cells: tuple[RunTask, ...] = ()
+    _lines: tuple[_Line, ...] = ()
+    _pitch = 1
 
     def show(self, run: RunSnapshot) -> None:
         """Show ``run``; the cursor stays on the same task if the run has it."""
@@ -126,11 +118,11 @@ class Matrix(ScrollView, can_focus=True):
         lines: list[_Line] = []
         first = 0
         for kind, cells in self._rows:
-            won = sum(cell.mark == "won" for cell in cells)
-            for start in range(0, len(cells), across):
-                name, count = (short_type(kind), f"{won}/{len(cells)}") if not start else ("", "")
-                lines.append(_Line(name, count, first + start, first + min(start + across, len(cells))))
-            first += len(cells)
+            end, count = first + len(cells), f"{sum(cell.mark == 'won' for cell in cells)}/{len(cells)}"
+            for start in range(first, end, across):
+                names = (short_type(kind), count) if start == first else ("", "")
+                lines.append(_Line(*names, start, min(start + across, end)))
+            first = end
         self._lines = tuple(lines)
         self.virtual_size = Size(self.size.width, len(lines))
         self.refresh(layout=True)
@@ -180,8 +172,7 @@ class Matrix(ScrollView, can_focus=True):
         self.call_after_refresh(self._reveal)
 
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        if offset is None:
+        if (offset := event.get_content_offset(self)) is None:
             return
         number, across = offset.y + self.scroll_offset.y, (offset.x - LEFT) // self._pitch
         if number < len(self._lines) and 0 <= across < self._lines[number].end - self._lines[number].first:

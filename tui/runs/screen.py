@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -27,7 +27,6 @@ from housequest.tui.runs.data import (
     PairCounts,
     RunPair,
     RunSnapshot,
-    RunTask,
     UnreadableRun,
     file_states,
     pair_runs,
@@ -160,12 +159,11 @@ class RunsScreen(AppScreen):
         match [self._found.get(path) for path in self._open]:
             case [RunSnapshot() as run]:
                 self.query_one(RunView).show(run, run.path in alive)
-                self.refresh_bindings()
             case [RunSnapshot() as first, RunSnapshot() as second]:
                 self.query_one(PairView).show(pair_runs(first, second))
-                self.refresh_bindings()
             case _:
                 pass
+        self.refresh_bindings()
         self._title()
 
     def _alive(self) -> frozenset[Path]:
@@ -175,10 +173,9 @@ class RunsScreen(AppScreen):
     def _none(self, fault: str | None) -> None:
         self.add_class("empty")
         self.refresh_bindings()
-        here = (printable(str(self._folder)), "$goal")
         text = Content.assemble(
             "No runs in ",
-            here,
+            (printable(str(self._folder)), "$goal"),
             " yet.\nA run is many episodes of one agent, played without a screen; it shows up here while it is being played:\n",
             ("\n  housequest eval --agent expert --split generated --limit 60", "$new"),
         )
@@ -208,8 +205,8 @@ class RunsScreen(AppScreen):
         self.query_one(RunCard).show(found)
         charts = self.query_one("#runs-charts")
         charts.visible = isinstance(found, RunSnapshot)
-        if isinstance(found, RunSnapshot):
-            for chart in charts.query(Chart):
+        for chart in charts.query(Chart):
+            if isinstance(found, RunSnapshot):
                 chart.show(found)
 
     @on(OptionList.OptionHighlighted, "RunList")
@@ -249,17 +246,15 @@ class RunsScreen(AppScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         del parameters
         view, _, what = action.partition("_")
-        if view in {"list", "run", "pair"} and what:
-            if view != self._view or self.has_class("empty"):
-                return False
-            match action:
-                case "run_charts":
-                    return not self.query_one(RunView).tall
-                case "run_next":
-                    return self.query_one(Matrix).failures > 0
-                case _:
-                    return view != "pair" or bool(self.query_one(PairView).flips)
-        return True
+        if view not in {"list", "run", "pair"} or not what:
+            return True
+        if view != self._view or self.has_class("empty"):
+            return False
+        if action == "run_charts":
+            return not self.query_one(RunView).tall
+        if action == "run_next":
+            return self.query_one(Matrix).failures > 0
+        return view != "pair" or bool(self.query_one(PairView).flips)
 
     @work(group="look", exclusive=True)
     async def action_look(self) -> None:
@@ -284,12 +279,8 @@ class PairView(Vertical):
     ]
     DEFAULT_CSS = style_sheet(__file__)
 
-    _flips: tuple[Flip, ...] = ()
+    flips: tuple[Flip, ...] = ()
     _paths: tuple[Path, ...] = ()
-
-    @property
-    def flips(self) -> tuple[Flip, ...]:
-        return self._flips
 
     def compose(self) -> ComposeResult:
         yield Static(id="pair-head")
@@ -298,16 +289,15 @@ class PairView(Vertical):
 
     def show(self, pair: RunPair) -> None:
         """Show ``pair``; the highlighted task stays the same while the runs grow."""
-        self.query_one("#pair-head", Static).update(Content("\n").join([*_names(pair), *_table(pair)]))
+        self.query_one("#pair-head", Static).update(Content("\n").join(_head(pair)))
         frame, flips = self.query_one("#pair-frame"), self.query_one(OptionList)
         first = sum(flip.first.mark == "won" for flip in pair.flips)
         frame.border_title = f"{len(pair.flips)} tasks flipped · {first} won by 1 alone · {len(pair.flips) - first} by 2 alone"
         frame.border_subtitle = "enter replays it where it was not won" if pair.flips else ""
         paths = (pair.first.path, pair.second.path)
-        if pair.flips == self._flips and paths == self._paths:
+        if (pair.flips, paths) == (self.flips, self._paths):
             return
-        looked = flips.highlighted
-        self._flips, self._paths = pair.flips, paths
+        looked, self.flips, self._paths = flips.highlighted, pair.flips, paths
         flips.set_options(Option(_flip(flip)) for flip in pair.flips)
         if pair.flips:
             flips.highlighted = min(looked or 0, len(pair.flips) - 1)
@@ -316,63 +306,49 @@ class PairView(Vertical):
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
-        """Replay the task in the run that did not win it."""
-        flip = self._flips[event.option_index]
+        # In the run that did not win it.
+        flip = self.flips[event.option_index]
         self.post_message(Matrix.Opened(flip.second if flip.first.mark == "won" else flip.first))
 
     def action_open(self, side: int) -> None:
         place = self.query_one(OptionList).highlighted
-        if place is not None and place < len(self._flips):
-            flip = self._flips[place]
+        if place is not None and place < len(self.flips):
+            flip = self.flips[place]
             self.post_message(Matrix.Opened(flip.first if side == 1 else flip.second))
 
 
-def _names(pair: RunPair) -> list[Content]:
-    lines: list[Content] = []
+def _head(pair: RunPair) -> Iterator[Content]:
+    """What the two runs are, and how they did by type."""
     for number, run in ((1, pair.first), (2, pair.second)):
-        config = run.manifest.configuration
+        config, left = run.manifest.configuration, len(run.cells) - pair.shared
         about = f"{config.agent} · {config.model or 'no model'} · {config.split}"
-        left = len(run.cells) - pair.shared
         alone = f" · {left} tasks of its own are left out" if left else ""
-        name = Content.assemble((f"{number} ", "$new"), (printable(run.name), "bold"))
-        lines.append(Content.assemble(name, (f"  {printable(about)}{alone}", "$quiet")))
-    return lines
-
-
-def _table(pair: RunPair) -> list[Content]:
+        yield Content.assemble(
+            (f"{number} ", "$new"), (printable(run.name), "bold"), (f"  {printable(about)}{alone}", "$quiet")
+        )
     if not pair.shared:
-        return [Content.styled("\nThe two runs have no task in common; there is nothing to compare.", "$goal")]
+        yield Content.styled("\nThe two runs have no task in common; there is nothing to compare.", "$goal")
+        return
     side = f"{'':<{BAR}} {'won':>7} {'steps':>6}"
-    head = Content.styled(f"\n{'':<{NAME}} {'tasks':>5}  1{side[1:]}  2{side[1:]}  {'more':>5}", "$quiet")
-    rows = [_pair_row(short_type(kind), sides) for kind, sides in pair.by_type.items()]
-    return [head, *rows, _pair_row("all", pair.overall).stylize("bold")]
+    yield Content.styled(f"\n{'':<{NAME}} {'tasks':>5}  1{side[1:]}  2{side[1:]}  {'more':>5}", "$quiet")
+    yield from (_row(short_type(kind), sides) for kind, sides in pair.by_type.items())
+    yield _row("all", pair.overall).stylize("bold")
 
 
-def _pair_row(name: str, sides: PairCounts) -> Content:
+def _row(name: str, sides: PairCounts) -> Content:
     first, second = sides
     more = second.won - first.won
-    sign = f"{more:+d}" if more else "="
     parts: list[Content | str | tuple[str, str]] = [f"{name[:NAME]:<{NAME}} {first.episodes:>5}  "]
     for side in sides:
-        steps = side.mean_steps_won
-        parts += [
-            bar(side.success, BAR),
-            f" {share_text(side.success):>7}",
-            (f" {f'{steps:.1f}' if steps else '-':>6}  ", "$quiet"),
-        ]
-    return Content.assemble(*parts, (f"{sign:>5}", "$foreground" if more else "$quiet"))
+        steps = f"{side.mean_steps_won:.1f}" if side.mean_steps_won else "-"
+        parts += [bar(side.success, BAR), f" {share_text(side.success):>7}", (f" {steps:>6}  ", "$quiet")]
+    return Content.assemble(*parts, (f"{f'{more:+d}' if more else '=':>5}", "$foreground" if more else "$quiet"))
 
 
 def _flip(flip: Flip) -> Content:
-    return Content.assemble(
-        _side(1, flip.first),
-        "  ",
-        _side(2, flip.second),
-        f"  {short_type(flip.task.type):<22} ",
-        (f"{flip.task.number:>5}  {printable(flip.task.id)}", "$quiet"),
-    )
-
-
-def _side(number: int, cell: RunTask) -> Content:
-    style = "$won" if cell.mark == "won" else "$fault" if cell.mark == "error" else "$foreground"
-    return Content.assemble((f"{number} ", "$quiet"), (f"{MARKS[cell.mark]} {cell.mark:<5}", style))
+    parts: list[str | tuple[str, str]] = []
+    for number, cell in ((1, flip.first), (2, flip.second)):
+        style = "$won" if cell.mark == "won" else "$fault" if cell.mark == "error" else "$foreground"
+        parts += [(f"{number} ", "$quiet"), (f"{MARKS[cell.mark]} {cell.mark:<5}", style), "  "]
+    task = (f"{flip.task.number:>5}  {printable(flip.task.id)}", "$quiet")
+    return Content.assemble(*parts, f"{short_type(flip.task.type):<22} ", task)
