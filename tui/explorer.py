@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines, print_result, table
+from housequest.tui.commands.output import finish, print_lines, print_result
 from housequest.tui.desk.rule_text import STANDING_MARKS
-from housequest.tui.text import cut, plural
+from housequest.tui.text import cut, plural, table
 
 if TYPE_CHECKING:
     from housequest.agent.explorer.plan import Acceptance, ExplorationReport, FoundRule

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,3 +55,10 @@ def natural(text: str) -> tuple[tuple[str | int, ...], str]:
 def plural(number: int | None, word: str) -> str:
     """``number`` with ``word``: "1 turn", "2,000 turns"."""
     return f"{number if number is None else f'{number:,}'} {word}{'' if number == 1 else 's'}"
+
+
+def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Rows in columns, safe to print; the first is the heading."""
+    safe = [tuple(map(printable, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in safe]

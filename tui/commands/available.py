@@ -12,7 +12,8 @@ import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import finish, print_lines, print_result, table
+from housequest.tui.commands.output import finish, print_lines, print_result
+from housequest.tui.text import table
 from housequest.worlds.errors import ConfigurationError, HousequestError
 from housequest.worlds.paths import config_folder
 

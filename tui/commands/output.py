@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,13 +61,6 @@ def print_result(value: object, lines: Iterable[str], *, as_json: bool) -> None:
         print_json(value)
     else:
         print_lines(lines)
-
-
-def table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows in columns, safe to print; the first is the heading."""
-    safe = [tuple(map(printable, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*safe, strict=True)]
-    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in safe]
 
 
 def show_screen(start: Callable[[], Screen[Any]], home: Callable[[], Screen[Any]] | None = None) -> None:

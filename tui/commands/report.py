@@ -11,17 +11,8 @@ import typer
 
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.output import (
-    finish,
-    print_json,
-    print_report,
-    print_result,
-    print_text,
-    show_screen,
-    table,
-    write_page,
-)
-from housequest.tui.text import TextLayout, TextStyle, cut, printable
+from housequest.tui.commands.output import finish, print_json, print_report, print_result, print_text, show_screen, write_page
+from housequest.tui.text import TextLayout, TextStyle, cut, printable, table
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write, given_path
 from housequest.worlds.registry import load_plugin

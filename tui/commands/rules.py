@@ -19,8 +19,9 @@ from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui import terminal
 from housequest.tui.commands import options
 from housequest.tui.commands.eval import measure
-from housequest.tui.commands.output import print_result, show_screen, table
+from housequest.tui.commands.output import print_result, show_screen
 from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
+from housequest.tui.text import table
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import DEFAULT_WORLD, household
 

@@ -12,7 +12,7 @@ from housequest.knowledge.checks import parse_check
 from housequest.knowledge.mining import read_sentence
 from housequest.knowledge.reading import LONGEST_ID, LONGEST_STATEMENT, LONGEST_WORD, MOST_WORDS
 from housequest.knowledge.rules import KINDS, Rule
-from housequest.tui.commands.output import table
+from housequest.tui.text import table
 from housequest.worlds.errors import KnowledgeError, nearest, shown
 from housequest.worlds.registry import DEFAULT_WORLD, household
 
