@@ -65,10 +65,7 @@ async def show(command: Sequence[str], socket: web.WebSocketResponse, size: tupl
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    sides = (
-        asyncio.create_task(_draw(process.stdout, socket)),
-        asyncio.create_task(_listen(socket, process.stdin)),
-    )
+    sides = (asyncio.create_task(_draw(process.stdout, socket)), asyncio.create_task(_listen(socket, process.stdin)))
     try:
         done, _ = await asyncio.wait(sides, return_when=asyncio.FIRST_COMPLETED)
         for side in done:
@@ -133,13 +130,12 @@ async def _end(process: Process) -> None:
     with suppress(ProcessLookupError):
         # `Process.terminate` looks first whether it has ended, and could so take its end from the loop, which warns then.
         os.kill(process.pid, signal.SIGTERM)
-    try:
-        await asyncio.wait_for(process.communicate(), GRACE)
-    except TimeoutError:
-        await _kill(process)
-    except asyncio.CancelledError:
-        await _kill(process)
-        raise
+    with suppress(TimeoutError):
+        try:
+            await asyncio.wait_for(process.communicate(), GRACE)
+        except (TimeoutError, asyncio.CancelledError):
+            await _kill(process)
+            raise
 
 
 async def _kill(process: Process) -> None:

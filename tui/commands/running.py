@@ -398,14 +398,15 @@ class ProgressLine(terminal.StatusLine):
     ``opening`` is printed once the run has begun: one that is refused is not announced.
     """
 
+    done = 0
+    left: int | None = None
+    """How many episodes were left to play when the run began; None before it did."""
+    _began = 0.0
+    _tenth = 0
+
     def __init__(self, opening: str = "") -> None:
         super().__init__()
         self._opening = opening
-        self._began: float | None = None
-        self._tenth = 0
-        self.done = 0
-        self.left: int | None = None
-        """How many episodes were left to play when the run began; None before it did."""
 
     @property
     def beat(self) -> float | None:
@@ -414,7 +415,7 @@ class ProgressLine(terminal.StatusLine):
 
     def __call__(self, progress: RunProgress) -> None:
         now = time.monotonic()
-        if self._began is None or self.left is None:
+        if self.left is None:
             self._began, self.left = now, progress.total - progress.done
             if self._opening:
                 terminal.note(self._opening)

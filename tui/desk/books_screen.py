@@ -88,9 +88,6 @@ class BooksScreen(AppScreen):
         self._listed = True
 
     @on(OptionList.OptionSelected)
-    def _picked(self, message: OptionList.OptionSelected) -> None:
-        self._open(self._books[message.option_index].name)
-
     def action_open(self) -> None:
         at = self.query_one(OptionList).highlighted
         if at is not None:
@@ -134,9 +131,8 @@ def _title(about: str) -> Content:
 
 
 def _row(book: BookSummary, width: int) -> Content:
-    name = f"{flat(book.name):<{width}}  "
+    name = (f"{flat(book.name):<{width}}  ", "bold")
     if book.fault:
-        return Content.assemble((name, "bold"), ("! ", "$fault"), (flat(book.fault), "$fault"))
+        return Content.assemble(name, (f"! {flat(book.fault)}", "$fault"))
     counts = f"{book.accepted:>4} accepted  {book.candidates:>4} to judge  {book.rejected:>4} rejected   "
-    where = "ships" if book.shipped else "yours"
-    return Content.assemble((name, "bold"), counts, (where, "$quiet"))
+    return Content.assemble(name, counts, ("ships" if book.shipped else "yours", "$quiet"))

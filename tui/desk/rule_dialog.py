@@ -187,9 +187,9 @@ class RuleDialog(Dialog[bool]):
         draft = self.draft
         if draft in {self._began, self._warned}:
             self.dismiss(False)
-            return
-        self._warned = draft
-        self._say("This is not saved: enter saves it, esc once more throws it away.")
+        else:
+            self._warned = draft
+            self._say("This is not saved: enter saves it, esc once more throws it away.")
 
     def _show_faults(self, *faults: DraftFault) -> None:
         """Show each of ``faults`` below its field and focus the first of those fields; without faults, clear them."""
@@ -255,21 +255,17 @@ class MergeDialog(Dialog[str | None]):
         self.query_one(Vertical).border_subtitle = f"{more}enter merge · esc cancel"
 
     def _lines(self, width: int) -> Iterator[Content]:
+        before, kept, own = self._before, self._kept, self._kept.evidence
         yield Content("")
-        for name, was, now in (
-            ("tasks", self._before.types, self._kept.types),
-            ("things", self._before.objects, self._kept.objects),
-        ):
+        for name, was, now in (("tasks", before.types, kept.types), ("things", before.objects, kept.objects)):
             change = f"{', '.join(now) or 'all'}" + (f"  (was {', '.join(was) or 'all'})" if was != now else "")
             yield from hung(_label(name), Content(flat(change)), width)
-        own = self._kept.evidence
         found = f"{own.supports:,} for · {own.contradicts:,} against" if own else "none counted"
-        evidence = f"{found}; the others keep theirs"
-        yield from hung(_label("evidence"), Content(evidence), width)
+        yield from hung(_label("evidence"), Content(f"{found}; the others keep theirs"), width)
         yield Content("")
         for other in self._others:
-            mark = Content.styled(f"{'× rejected':<{LABEL}}  ", "$quiet")
-            yield from hung(mark, Content.assemble((f"{flat(other.id)}: ", "bold"), flat(other.statement)), width)
+            text = Content.assemble((f"{flat(other.id)}: ", "bold"), flat(other.statement))
+            yield from hung(_label("× rejected"), text, width)
         yield Content.styled(f"Rejected rules stay in the book and name {flat(self._kept.id)}; u undoes the merge.", "$quiet")
 
     def action_page(self, by: int) -> None:
