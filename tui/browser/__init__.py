@@ -1,4 +1,4 @@
 """The screen in a browser.
 
-`server` decides who may come in, `window` joins one browser to one process, and `web_driver` runs in that process.
+`server` decides who may come in and joins each browser to a process; `web_driver` runs in that.
 """

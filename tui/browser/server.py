@@ -1,7 +1,9 @@
-"""The server of `housequest serve`: who may open a window, and how many there may be.
+"""The server of `housequest serve`: who may open a window, how many there may be, and what joins one to its process.
 
 Its page and the terminal in that are textual-serve's. Whoever shows the token is let in, and only under a name of this server:
-a page of another site can neither open a window nor read one, even if its name comes to mean this machine (DNS rebinding).
+a page of another site can neither open a window nor read one, even if its name comes to mean this machine (DNS rebinding). A
+process and the socket of its browser speak Textual's protocol: a letter, four bytes of length, then what is drawn or typed
+(``D``), or JSON (``M``).
 """
 
 from __future__ import annotations

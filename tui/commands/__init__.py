@@ -1,1 +1,1 @@
-"""The sub-commands of ``housequest``, one a file; what is heavy is imported when a command runs."""
+"""The sub-commands of ``housequest``, those that are read together in a file; what is heavy is imported when a command runs."""

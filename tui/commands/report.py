@@ -1,4 +1,4 @@
-"""``housequest report`` and ``compare``: the figures of runs, of two paired, or how both played one task, beside each other."""
+"""``housequest report``, ``compare``, ``runs`` and ``verify``: the figures of runs, of two paired, all of them, and if they are whole."""
 
 from __future__ import annotations
 

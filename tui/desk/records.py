@@ -209,7 +209,18 @@ Witness = FoundWitness | MissingWitness
 def find_witnesses(origins: Sequence[str], places: Iterable[Path], ships: Path | None = None) -> tuple[Witness, ...]:
     """Find ``origins`` in the records under ``places``, else in the archive ``ships``. Raises ``ConfigurationError``."""
     records = {(record.run, record.task): record.path for record in episode_files(places)}
-    steps = cache(_steps)
+
+    @cache
+    def steps(path: Path) -> tuple[dict[int, Stepped], str]:
+        """The commands of a record by event, as far as it can be read, and why it cannot be read further."""
+        found: dict[int, Stepped] = {}
+        try:
+            for event in read_episode(path):
+                if isinstance(event.body, Stepped):
+                    found[event.id] = event.body
+        except ConfigurationError as error:
+            return found, str(error)
+        return found, ""
 
     def find(origin: str) -> Witness:
         parts = origin.rsplit("/", 2)
@@ -240,15 +251,3 @@ def shipped_record(archive: Path, run: str, task: str) -> Path | None:
     if not (path.is_file() and path.read_bytes() == content):
         atomic_write(path, content, sync=False)
     return path
-
-
-def _steps(path: Path) -> tuple[dict[int, Stepped], str]:
-    """The commands of a record by event, as far as it can be read, and why it cannot be read further."""
-    found: dict[int, Stepped] = {}
-    try:
-        for event in read_episode(path):
-            if isinstance(event.body, Stepped):
-                found[event.id] = event.body
-    except ConfigurationError as error:
-        return found, str(error)
-    return found, ""

@@ -165,7 +165,12 @@ class HomeScreen(AppScreen):
         recent = self._recent = remembered.recent
         self._preselect(recent)
         await self._recount()
-        self._open(self._first(recent), recent.task)
+        # First the configured world and split, else where a game was chosen last.
+        world, split = self._settings.world, self._settings.split
+        if split is None and world == DEFAULT_WORLD and recent.world:
+            world, split = recent.world, recent.split
+        there = (place for place in self._places if place.world == world and split in {place.split, None})
+        self._open(next(there, None) or first_source(), recent.task)
         if remarks := [*filter(None, (remembered.remark, self._catalogue.fault, self._unloadable))]:
             self._say(" ".join(remarks))
 
@@ -180,15 +185,6 @@ class HomeScreen(AppScreen):
         alone = settings.agent == "human" or (shows_pictures(settings.world) and agent is None and not settings.model)
         self._who.preselect(player, "you" if alone else recent.mode, recent.models)
         self._preselected = (self._who.player, self._who.mode)
-
-    def _first(self, recent: RecentChoices) -> GameSource:
-        """The source to begin with: the configured world and split, else where a game was chosen last."""
-        settings = self._settings
-        world, split = settings.world, settings.split
-        if split is None and world == DEFAULT_WORLD and recent.world:
-            world, split = recent.world, recent.split
-        there = [place for place in self._places if place.world == world and split in {place.split, None}]
-        return there[0] if there else first_source()
 
     async def _recount(self) -> None:
         """List the sources again; known counts are kept."""

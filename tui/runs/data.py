@@ -126,7 +126,7 @@ def read_overview(path: Path) -> RunSnapshot | UnreadableRun:
     try:
         touched = max(nanoseconds for nanoseconds, _ in file_states(path)) / 1e9
         manifest = folder.manifest()
-        finished = {result.task: result for result in folder.results(manifest.tasks, _sha256)}
+        finished = {result.task: result for result in folder.results(manifest.tasks, lambda file: _sha256(file, _state(file)))}
         files = {file.name for file in folder.episodes.iterdir()} if folder.episodes.is_dir() else set[str]()
         cells = tuple(_cell(folder, task, finished.get(task.id), files) for task in manifest.tasks)
     except ConfigurationError as error:
@@ -136,14 +136,10 @@ def read_overview(path: Path) -> RunSnapshot | UnreadableRun:
     return RunSnapshot(path, manifest, cells, _summary(cells), touched)
 
 
-def _sha256(file: Path) -> str:
-    """The digest of a finished episode, computed again only if the file looks changed: a run is looked at again and again."""
-    return _sha256_of(file, _state(file))
-
-
 @lru_cache(maxsize=1 << 16)
-def _sha256_of(file: Path, state: tuple[int, int]) -> str:
-    del state  # only by which it is remembered
+def _sha256(file: Path, state: tuple[int, int]) -> str:
+    """The digest of a finished episode, computed again only if its ``state`` changed: a run is looked at again and again."""
+    del state
     return sha256_of(file)
 
 

@@ -1,1 +1,1 @@
-"""Widgets that several screens share: a choice, the bar of keys, the palette, lines of text."""
+"""Widgets that several screens share: lists and choices, the keys, lines of text, pictures in block characters."""

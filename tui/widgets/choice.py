@@ -1,4 +1,4 @@
-"""A choice among a few words on one line: the chosen ones carry a mark, so that nothing depends on colour."""
+"""Lists of options; and a choice among a few words on one line, which carry a mark, so that nothing depends on colour."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The keys that do something now, on one line, as many as fit.
+"""The keys that do something now, on one line, and those that come too early: a sentence is no row of commands.
 
-Textual's own footer does not keep some keys at the right end, nor say that others did not fit."""
+Textual's own footer does not keep some keys at the right end, nor say that others did not fit.
+"""
 
 from __future__ import annotations
 
