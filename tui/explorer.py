@@ -67,7 +67,7 @@ def explore(
     The rules are checked and put into a rulebook. If interrupted, the same command resumes.
     """
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.runs.budget import BudgetTracker, read_budget
+    from housequest.agent.evaluation.runs.budget import BudgetTracker
     from housequest.agent.explorer.explore import ExploreTarget
     from housequest.agent.explorer.explore import explore as carry_exploration
     from housequest.agent.explorer.plan import ExploreOptions, plan_exploration
@@ -75,15 +75,16 @@ def explore(
     from housequest.tui.commands import running
     from housequest.tui.commands.running import ProgressLine, about_rules, announce, carry_out, check_price
 
-    limits, how = read_budget(budget or ()), running.run_options(retry, shard, cluster)
+    call = running.read_call(flags, budget, retry, shard, cluster, out, dry_run=dry_run, as_json=as_json)
+    limits = call.budget
     target = ExploreTarget(into, cast("Acceptance", accept), tuple(evidence or ()))
     configuration = configure(flags)
     settings = configuration.settings
     wanted = ExploreOptions(episodes, curiosity, distiller, chunk_steps, chunk_tokens, reply_tokens)
     exploration = plan_exploration(configuration, wanted)
     check_price(limits, exploration.learning.distiller, exploration.prices)
-    how = replace(how, workers=settings.workers)
-    folder = running.shard_folder(out or exploration.default_folder, out, how)
+    how = replace(call.how, workers=settings.workers)
+    folder = call.folder(exploration.default_folder)
     announce([exploration.run], limits, settings.rules)
     read_by = destination(exploration.model) if exploration.model is not None else None
     if read_by is not None:
@@ -95,7 +96,7 @@ def explore(
         return
     if how.shard is not None:
         running.play_run(exploration.run, folder, BudgetTracker(limits), how, f"Shard {how.shard} of {about}")
-        print_lines(running.shard_played(how.shard, "learns from it"))
+        call.print_shard("learns from it")
         return
     terminal.note(about)
     playing, learned = ProgressLine(), ProgressLine()

@@ -1,4 +1,4 @@
-"""``housequest report``, ``compare``, ``runs`` and ``verify``: the figures of runs, of two paired, all of them, and if they are whole."""
+"""``housequest report``, ``compare``, ``runs`` and ``verify``: the figures of runs, and whether they are whole."""
 
 from __future__ import annotations
 

@@ -71,8 +71,13 @@ class EvalCall:
         return f", shard {self.how.shard} of it" if self.how.shard is not None else ""
 
     def folder(self, own: Path) -> Path:
-        """Where a run goes whose own folder is ``own``."""
-        return shard_folder(self.out or own, self.out, self.how)
+        """Where a run goes whose own folder is ``own``: what was given, or one named after the shard."""
+        return self.out or (self.how.shard.folder(own) if self.how.shard is not None else own)
+
+    def print_shard(self, does: str) -> None:
+        """Say what to do once all shards are played, so that the command ``does`` what it does with the whole run."""
+        again = f"the same command without --shard, and\nwith --out for that folder, {does}."
+        print_lines([f"Shard {self.how.shard} is played. `housequest merge` puts all shards into one folder; {again}"])
 
 
 def read_call(
@@ -87,7 +92,10 @@ def read_call(
     as_json: bool,
 ) -> EvalCall:
     """What the options of a command mean. Raises ``ConfigurationError``."""
-    return EvalCall(flags, read_budget(budget or ()), run_options(retry, shard, cluster), out, dry_run, as_json)
+    limits = read_budget(budget or ())
+    part, players = read_shard(shard) if shard is not None else None, read_cluster(cluster) if cluster is not None else None
+    how = RunOptions(retry_errors=bool(retry), shard=part, cluster=players)
+    return EvalCall(flags, limits, how, out, dry_run, as_json)
 
 
 def evaluate_run(call: EvalCall) -> None:
@@ -190,7 +198,7 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
     plan.begin(folder)
     _play_all(plan.trials, lambda _, trial: f"{trial.arm}: {trial.spec.config.split}, {trial.spec.selection}", folder, call)
     if call.how.shard is not None:
-        print_lines(shard_played(call.how.shard, "measures"))
+        call.print_shard("measures")
         return
     result = measured(plan, folder, configuration.settings.prices_of)
     comparison, report = result.comparison, ComparisonReport(result.comparison)
@@ -309,34 +317,12 @@ def check_price(budget: Budget, model: str | None, prices: Prices | None) -> Non
         )
 
 
-def run_options(retry: str | None, shard: str | None, cluster: str | None) -> RunOptions:
-    """How a run is played, by the options of a command. Raises ``ConfigurationError``."""
-    return RunOptions(
-        retry_errors=bool(retry),
-        shard=read_shard(shard) if shard is not None else None,
-        cluster=read_cluster(cluster) if cluster is not None else None,
-    )
-
-
 def pool(workers: int | None, cluster: str | None) -> tuple[int, Pool | None]:
     """How many processes play demonstrations here, and the cluster that does in their place. Raises ``ConfigurationError``."""
     if workers is not None and cluster is not None:
         raise ConfigurationError("--workers: --cluster says how many processes play; leave out --workers or --cluster.")
     found = read_cluster(cluster).pool() if cluster is not None else workers or processors()
     return (found, None) if isinstance(found, int) else (processors(), found)
-
-
-def shard_folder(folder: Path, out: Path | None, options: RunOptions) -> Path:
-    """Where a run goes whose own folder is ``folder``: ``out``, or one named after the shard."""
-    return folder if out is not None or options.shard is None else options.shard.folder(folder)
-
-
-def shard_played(shard: Shard, does: str) -> list[str]:
-    """What to do once all shards are played, so that a command ``does`` what it does with the whole run."""
-    return [
-        f"Shard {shard} is played. `housequest merge` puts all shards into one folder; the same command without --shard, and",
-        f"with --out for that folder, {does}.",
-    ]
 
 
 def play_run(spec: RunSpec, folder: Path, tracker: BudgetTracker, options: RunOptions, opening: str) -> ProgressLine:
