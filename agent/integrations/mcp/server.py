@@ -237,20 +237,19 @@ async def serve_http(options: HostOptions, port: int, announce: Callable[[str], 
                 timeout_keep_alive=patience,
                 timeout_graceful_shutdown=3,
             )
-            address = f"http://{HOST}:{listening.getsockname()[1]}/mcp"
-            await _Server(config, lambda: announce(address)).serve(sockets=[listening])
+            server = _Server(config)
+            server.tell = lambda: announce(f"http://{HOST}:{listening.getsockname()[1]}/mcp")
+            await server.serve(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
     """uvicorn's server, which tells when it has started: Ctrl-C before that would break off its start halfway."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._tell = started
+    tell: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._tell()
+        self.tell()
 
 
 class _Connection(H11Protocol):

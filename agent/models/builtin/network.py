@@ -49,14 +49,6 @@ class Shape:
     base: float = 10_000.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Layer:
-    qkv: Floats
-    out: Floats
-    gate_up: Floats
-    down: Floats
-
-
 class Cache:
     """Keys and values of the tokens read so far: (layers, heads, context, head) each, of which ``length`` hold.
 
@@ -104,7 +96,7 @@ class Network:
         self._embedding = _plain(weights["embedding"])
         # The norms' weights are folded into the products that follow them.
         self._layers = [
-            _Layer(
+            (
                 _plain((weights[f"{at}.qkv"] * weights[f"{at}.attention_norm"]).T),
                 _plain(weights[f"{at}.out"].T),
                 _plain((weights[f"{at}.gate_up"] * weights[f"{at}.forward_norm"]).T),
@@ -136,8 +128,8 @@ class Network:
         # Zeros fill the last tile.
         x, mixed = np.zeros((2, count + -count % _TILE, self.shape.width), np.float32)
         x[:count] = self._embedding[tokens]
-        for at, layer in enumerate(self._layers):
-            qkv = _product(normed(x), layer.qkv)[:count].reshape(count, 3, heads, size)
+        for at, (qkv_weights, out, gate_up, down) in enumerate(self._layers):
+            qkv = _product(normed(x), qkv_weights)[:count].reshape(count, 3, heads, size)
             queries = _rotated(qkv[:, 0], cos, sin).transpose(1, 0, 2) * scale
             keys, values = _rotated(qkv[:, 1], cos, sin).transpose(1, 0, 2), qkv[:, 2].transpose(1, 0, 2)
             scores.fill(-np.inf)
@@ -151,10 +143,10 @@ class Network:
             for look in looks:
                 np.matmul(shares[:, look.rows, : look.end], look.values[at], out=sums[:, look.rows])
             mixed[:count] = (sums[..., :-1] / sums[..., -1:]).transpose(1, 0, 2).reshape(count, -1)
-            x += _product(mixed, layer.out)
-            wide = _product(normed(x), layer.gate_up)
+            x += _product(mixed, out)
+            wide = _product(normed(x), gate_up)
             gate, up = wide[:, : self.shape.hidden], wide[:, self.shape.hidden :]
-            x += _product(silu(gate) * up, layer.down)
+            x += _product(silu(gate) * up, down)
         for reading in readings:
             reading.cache.length += len(reading.tokens)
         last = np.zeros((len(wanted) + -len(wanted) % _TILE, self.shape.width), np.float32)
