@@ -111,11 +111,7 @@ class Session:
         self._dice = SystemRandom() if served.seed is None else Random(f"{served.seed}/{number}")
 
     async def reset(
-        self,
-        seed: int | None = None,
-        task: str | None = None,
-        place: int | None = None,
-        episode_id: str | None = None,
+        self, seed: int | None = None, task: str | None = None, place: int | None = None, episode_id: str | None = None
     ) -> TextObservation:
         """Begin an episode: a ``task`` by name or ``place``, or one that ``seed`` draws. Raises ``HousequestError``."""
         if seed is not None and task is not None:

@@ -106,8 +106,7 @@ def alfworld(
     games: dict[str, HostedGame] = {}
     return _ai.Task(
         dataset=_dataset.MemoryDataset(
-            [_sample_of(task, spec.setup) for task in spec.selection.tasks],
-            name=f"{spec.config.world}/{spec.config.split}",
+            [_sample_of(task, spec.setup) for task in spec.selection.tasks], name=f"{spec.config.world}/{spec.config.split}"
         ),
         setup=game_with_tools(spec, games) if by_tools else None,
         solver=tool_calls(games) if by_tools else agent_by_text(spec),
