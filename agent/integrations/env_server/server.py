@@ -166,9 +166,15 @@ class EnvServer:
             self.playing.add(transport)
             self._sockets[socket] = transport
         try:
-            while await self._answer(session, socket):
-                pass
-        except TimeoutError:
+            answer: str | None = ""
+            while answer is not None:
+                async with asyncio.timeout(self._sessions.served.idle):
+                    message = await socket.receive()
+                    heard = message.type in (WSMsgType.TEXT, WSMsgType.BINARY)
+                    answer = await _answered(session, message.data) if heard else None
+                    if answer is not None:
+                        await socket.send_str(answer)
+        except TimeoutError:  # nobody asks, or nobody reads the answers
             if _is_deaf(transport):
                 transport.abort()
             else:
@@ -177,17 +183,6 @@ class EnvServer:
         finally:
             await self._sessions.end(session.number)
             await socket.close()
-
-    async def _answer(self, session: Session, socket: web.WebSocketResponse) -> bool:
-        """Answer one message; whether there may be another. Raises ``TimeoutError`` where none comes, or nobody reads."""
-        async with asyncio.timeout(self._sessions.served.idle):
-            message = await socket.receive()
-            if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
-                return False
-            answer = await _answered(session, message.data)
-            if answer is not None:
-                await socket.send_str(answer)
-        return answer is not None
 
     async def _leave(self, _: web.Application) -> None:
         open_ = dict(self._sockets)
@@ -261,9 +256,9 @@ async def _answered(session: Session, raw: str | bytes) -> str | None:
             case _:
                 return None
     except ValidationError as error:
-        (first, *_) = error.errors(include_url=False, include_input=False)
+        kind, complaint = _first(error)
         codes = {"json_invalid": "INVALID_JSON", "union_tag_invalid": "UNKNOWN_TYPE", "union_tag_not_found": "UNKNOWN_TYPE"}
-        return _error(codes.get(first["type"], "VALIDATION_ERROR"), _complaint(error))
+        return _error(codes.get(kind, "VALIDATION_ERROR"), complaint)
     except ConfigurationError as error:
         return _error("VALIDATION_ERROR", str(error))
     except HousequestError as error:
@@ -277,10 +272,10 @@ def _error(code: str, message: str, **more: int) -> str:
     return json.dumps({"type": "error", "data": {"message": message, "code": code, **more}})
 
 
-def _complaint(error: ValidationError) -> str:
+def _first(error: ValidationError) -> tuple[str, str]:
+    """The kind of the first mistake, and what it is."""
     (first, *_) = error.errors(include_url=False, include_input=False)
-    where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    return first["type"], ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
 
 
 def _agentgym(told: TextObservation) -> dict[str, Any]:
@@ -303,7 +298,7 @@ async def _read(request: web.Request, form: type[T]) -> T:
             return form.model_validate_json(await request.read())
     except ValidationError as error:
         more = " OpenEnv's clients play at /ws." if request.path != "/close" else ""
-        raise _Misread(f"{_complaint(error)}. Send JSON with the id of a session, as /create told it.{more}") from None
+        raise _Misread(f"{_first(error)[1]}. Send JSON with the id of a session, as /create told it.{more}") from None
 
 
 def _told(
