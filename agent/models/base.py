@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -268,29 +268,16 @@ class ModelWrapper(Model):
         self.name = model.name
         self.brief = model.brief
 
-    async def capabilities(self) -> Capabilities:
-        return await self.model.capabilities()
-
-    async def holding(self) -> Capabilities:
-        return await self.model.holding()
-
-    async def continuing(self) -> Capabilities:
-        return await self.model.continuing()
-
     async def complete(self, request: Request) -> Completion:
         return await self.model.complete(request)
 
-    async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
-        return await self.model.score(messages, continuations)
 
-    async def room(self, messages: Sequence[Message], *, raw: bool = False) -> int | None:
-        return await self.model.room(messages, raw=raw)
+def _passed_on(call: str) -> Callable[..., Awaitable[Any]]:
+    async def pass_on(self: ModelWrapper, *given: Any, **named: Any) -> Any:
+        return await getattr(self.model, call)(*given, **named)
 
-    async def check_alive(self) -> Completion | None:
-        return await self.model.check_alive()
+    return pass_on
 
-    async def runtime(self) -> str:
-        return await self.model.runtime()
 
-    async def aclose(self) -> None:
-        await self.model.aclose()
+for _call in ("capabilities", "holding", "continuing", "score", "room", "check_alive", "runtime", "aclose"):
+    setattr(ModelWrapper, _call, _passed_on(_call))

@@ -211,7 +211,15 @@ def load_keys(file: Path | None = None) -> KeyRing:
         if not fields:
             raise ConfigurationError(f'{where} is empty; write key_env = "NAME" below it, or take it out.')
         if "key_env" in fields:
-            variables[bound] = _variable(where, bound, fields["key_env"])
+            variable = fields["key_env"]
+            if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
+                # The value is not shown: it may be the key itself, put there by mistake.
+                what = "key_env does not name an environment variable; the key itself stays out of files"
+                raise ConfigurationError(f"{where} {what}.")
+            if variable == OFFICIAL_KEY and bound not in {_OFFICIAL_ORIGIN, _OFFICIAL_ORIGIN.partition("://")[2]}:
+                what = f"names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable"
+                raise ConfigurationError(f"{where} {what}.")
+            variables[bound] = variable
         if "concurrency" in fields:
             most = limits[bound] = cast("int", fields["concurrency"])
             if type(most) is not int or not 1 <= most <= MOST_AT_ONCE:
@@ -219,12 +227,3 @@ def load_keys(file: Path | None = None) -> KeyRing:
                     f"{where} concurrency: {shown(most)} is not a number of calls; give 1 to {MOST_AT_ONCE:,}."
                 )
     return KeyRing(variables, limits)
-
-
-def _variable(where: str, bound: str, variable: object) -> str:
-    if not isinstance(variable, str) or not _VARIABLE.fullmatch(variable):
-        # The value is not shown: it may be the key itself, put there by mistake.
-        raise ConfigurationError(f"{where} key_env does not name an environment variable; the key itself stays out of files.")
-    if variable == OFFICIAL_KEY and bound not in {_OFFICIAL_ORIGIN, _OFFICIAL_ORIGIN.partition("://")[2]}:
-        raise ConfigurationError(f"{where} names {OFFICIAL_KEY}, which goes to api.openai.com alone; use another variable.")
-    return variable

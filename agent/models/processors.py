@@ -24,14 +24,11 @@ def _quotas(root: Path) -> Iterator[float]:
         # A container may see only its own group, as the topmost one, under a path that it does not have.
         parts = [part for part in path.split("/") if part not in {"", ".."}]
         for depth in range(len(parts) + 1):
-            yield from _quota(folder.joinpath(*parts[:depth]))
-
-
-def _quota(group: Path) -> Iterator[float]:
-    told = " ".join(_lines(group / "cpu.max")).split()
-    told = told or [*_lines(group / "cpu.cfs_quota_us"), *_lines(group / "cpu.cfs_period_us")]
-    if len(told) == 2 and all(number.isdecimal() and int(number) for number in told):
-        yield int(told[0]) / int(told[1])
+            group = folder.joinpath(*parts[:depth])
+            told = " ".join(_lines(group / "cpu.max")).split()
+            told = told or [*_lines(group / "cpu.cfs_quota_us"), *_lines(group / "cpu.cfs_period_us")]
+            if len(told) == 2 and all(number.isdecimal() and int(number) for number in told):
+                yield int(told[0]) / int(told[1])
 
 
 def _lines(file: Path) -> list[str]:

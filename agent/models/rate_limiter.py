@@ -138,7 +138,10 @@ class RateLimiter(Limiter):
             self._remember(call, answered=False)
             own = not self._too_many(call.level)
             if not own:
-                self._lower(max(1, call.level - 1, self.active))
+                limit = max(1, call.level - 1, self.active)
+                self._step, self._answers = 1, 0
+                if self.limit is None or limit < self.limit:
+                    self.limit, self.round = limit, self.round + 1
         elif verdict == "answered":
             self._remember(call, answered=True)
             if self.limit is not None and self._waiting:
@@ -167,11 +170,6 @@ class RateLimiter(Limiter):
     def _too_many(self, level: int) -> bool:
         refusals = sum(call.refusals for call, (sent, answered) in self._ends.items() if sent >= level and not answered)
         return refusals >= LEAST_REFUSALS and self._refused(level) > MOST_REFUSED
-
-    def _lower(self, limit: int) -> None:
-        self._step, self._answers = 1, 0
-        if self.limit is None or limit < self.limit:
-            self.limit, self.round = limit, self.round + 1
 
     def _raise(self, limit: int) -> None:
         raised = limit + self._step

@@ -272,7 +272,8 @@ class LlamaCpp:
         first = _log_softmax(library.logits(0))
         totals = [float(first[tokens[0]]) if tokens else 0.0 for tokens in texts]
         evaluated = 0
-        for group in [range(len(texts))] if self._exactly else _groups(texts, CANDIDATES):
+        most = max(1, len(texts)) if self._exactly else CANDIDATES
+        for group in (range(start, min(start + most, len(texts))) for start in range(0, len(texts), most)):
             shared = list(_trie(texts, group))
             evaluated += len(shared)
             for node, logprobs in self._walked(slot, shared) if self._exactly else self._batched(slot, shared, group):
@@ -400,8 +401,3 @@ def _trie(texts: Sequence[Sequence[int]], group: Iterable[int], depth: int = 0) 
     for token, below in branches.items():
         yield _Node(token, depth, below)
         yield from _trie(texts, below, depth + 1)
-
-
-def _groups(texts: Sequence[object], most: int) -> Iterable[range]:
-    """The places of the texts in groups of at most ``most``."""
-    return (range(start, min(start + most, len(texts))) for start in range(0, len(texts), most))

@@ -58,15 +58,12 @@ class Sampler:
         token = int(lib.llama_sampler_sample(self.free, context, place))
         if self.rules is None:
             return token
-        if not self._allows(token):
+        one = (lib.llama_token_data * 1)(lib.llama_token_data(token, 1.0, 0.0))
+        lib.llama_sampler_apply(self.rules, ctypes.byref(lib.llama_token_data_array(one, 1, -1, False)))
+        if one[0].logit == -math.inf:
             return int(lib.llama_sampler_sample(self.held, context, place))
         lib.llama_sampler_accept(self.held, token)
         return token
-
-    def _allows(self, token: int) -> bool:
-        one = (lib.llama_token_data * 1)(lib.llama_token_data(token, 1.0, 0.0))
-        lib.llama_sampler_apply(self.rules, ctypes.byref(lib.llama_token_data_array(one, 1, -1, False)))
-        return one[0].logit > -math.inf
 
     def close(self) -> None:
         """Free it. The grammar goes with its chain."""

@@ -48,7 +48,6 @@ class LlamaModel(Model):
         self._process: Worker | None = None
         self._starts = STARTS
         self._header: Header | None = None
-        self._reading = asyncio.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
         self._slots = asyncio.Semaphore(options.slots)
@@ -71,11 +70,9 @@ class LlamaModel(Model):
         return replace(await self.capabilities(), chats=chats)
 
     async def _read_header(self) -> Header:
-        self._bind_loop()
-        async with self._reading:
-            if self._header is None:
-                self._header = await asyncio.to_thread(read_header, self._path)
-            return self._header
+        if self._header is None:
+            self._header = await asyncio.to_thread(read_header, self._path)
+        return self._header
 
     @property
     def pid(self) -> int | None:
@@ -150,8 +147,7 @@ class LlamaModel(Model):
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Locks belong to the loop that they were first waited in; the process belongs to none.
-            self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
-            self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
+            self._loop, self._starting, self._slots = loop, asyncio.Lock(), asyncio.Semaphore(self._options.slots)
 
     async def _running(self) -> Worker:
         self._bind_loop()

@@ -39,7 +39,6 @@ _TOO_LONG = re.compile(r"context.{0,20}(size|length|window)|exceed_context_size|
 """How servers refuse a prompt because the context does not hold it."""
 
 _NUMBER = re.compile(r"\d+")
-_STEP = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,22 +113,16 @@ def refused(status: int, headers: Mapping[str, str], refusal: Refusal, key: str,
         way_out = "Try again later, or with fewer workers."
         return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
     if _TOO_LONG.search(f"{refusal.code} {refusal.message}"):
-        # No parameter is to blame, so it is no refusal of one.
-        more = _enough_context(refusal.message)
-        way_out = (
-            f"Start its server with more (llama-server -c {more}, vLLM --max-model-len {more}), or let the agent see less."
-        )
+        # No parameter is to blame, so it is no refusal of one. The largest number that is named is that of the prompt's tokens.
+        named = [int(number) for number in _NUMBER.findall(refusal.message[:2_000]) if len(number) < 9]
+        more = -(-(max(named) + 1_024) // 1_024) * 1_024 if named else "N"
+        how = f"llama-server -c {more}, vLLM --max-model-len {more}"
+        way_out = f"Start its server with more ({how}), or let the agent see less."
         return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
     way_out = "Check the model's name and settings."
     if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
         way_out = "Name the model without ?reasoning_effort, or with another value."
     return Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
-
-
-def _enough_context(refusal: str) -> str:
-    """Tokens of context that would hold the prompt and a reply, by the largest number that the refusal names; "N" without."""
-    named = [int(number) for number in _NUMBER.findall(refusal[:2_000]) if len(number) < 9]
-    return str(-(-(max(named) + _STEP) // _STEP) * _STEP) if named else "N"
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

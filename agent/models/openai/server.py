@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from housequest.agent.models.keys import Endpoint, load_keys
@@ -42,12 +43,8 @@ class Server:
     async def clients(self) -> Clients:
         """Clients for calls of this event loop, which the caller closes."""
         # The SDK takes seconds to import, and a screen may be running meanwhile: hence in a thread, on first use.
-        return await asyncio.to_thread(self._connect)
-
-    def _connect(self) -> Clients:
-        from housequest.agent.models.openai.connection import Clients
-
-        return Clients(self.endpoint, self._key, self.calls.timeout)
+        connection: Any = await asyncio.to_thread(import_module, "housequest.agent.models.openai.connection")
+        return await asyncio.to_thread(connection.Clients, self.endpoint, self._key, self.calls.timeout)
 
     async def ask(
         self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]
@@ -59,7 +56,10 @@ class Server:
             answer = await self.send(client, path, body)
             if not answer.is_success:
                 refusal = read_refusal(answer.content, self.redactor)
-                return refused(answer.status_code, answer.headers, refusal, self._key_advice, answered=self.answered)
+                variable = self.keys.variable(self.endpoint)
+                own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
+                advice = f"Check the key in {variable}." if variable else own
+                return refused(answer.status_code, answer.headers, refusal, advice, answered=self.answered)
             found = read(answer) if answer.content.strip() else EMPTY_BODY
         except (TimeoutError, NotACompletion, httpx2.RequestError) as error:
             return lost(error, self.calls.timeout, reached=self._reached)
@@ -76,12 +76,10 @@ class Server:
 
         try:
             async with asyncio.timeout(self.calls.timeout):
-                asked = (
-                    client.get(url, cast_to=httpx2.Response)
-                    if body is None
-                    else client.post(url, cast_to=httpx2.Response, body=dict(body))
-                )
-                answer = await asked
+                if body is None:
+                    answer = await client.get(url, cast_to=httpx2.Response)
+                else:
+                    answer = await client.post(url, cast_to=httpx2.Response, body=dict(body))
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APIConnectionError as error:
@@ -119,12 +117,6 @@ class Server:
         except (TimeoutError, NotACompletion, ValueError, httpx2.HTTPError) as error:
             _log.info("%s has no %s: %s", self.endpoint.address, path, self.redactor.text(str(error)))
             return None
-
-    @property
-    def _key_advice(self) -> str:
-        variable = self.keys.variable(self.endpoint)
-        own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
-        return f"Check the key in {variable}." if variable else own
 
     def said(self, failure: Failure, longest: int) -> str:
         """What went wrong, on one line without the key."""
