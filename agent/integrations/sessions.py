@@ -70,45 +70,17 @@ class SessionState(BaseModel):
     seed: int | None = None
 
 
-class TaskDrawer:
-    """Draws the tasks that are served. Only one thread at a time may use it."""
-
-    def __init__(self, served: ServedTasks) -> None:
-        self._served = served
-        every = served.world.tasks(served.split)
-        served.types_among(every)  # refuses an unknown type before a client connects
-        self._tasks = () if len(every) > MANY else select(served.world, served.split, served.types).tasks
-        self._drawn_from = sorted(self._tasks, key=lambda task: task.id)
-
-    def __str__(self) -> str:
-        return "tasks without end" if not self._tasks else f"{len(self._tasks):,} tasks"
-
-    def drawn(self, seed: int) -> Task:
-        """The task that ``--sample 1 --seed SEED`` draws."""
-        if self._tasks:
-            return Random(seed).sample(self._drawn_from, 1)[0]
-        return select(self._served.world, self._served.split, self._served.types, sample=1, seed=seed).tasks[0]
-
-    def at(self, place: int) -> Task:
-        """The task at this place in the split's order, from 0; in a split without end the one that this seed draws."""
-        if not self._tasks:
-            return self.drawn(place)
-        if not 0 <= place < len(self._tasks):
-            raise TaskNotFound(f"There is no task {place} here; there are 0 to {len(self._tasks) - 1}.")
-        return self._tasks[place]
-
-
 class Session:
     """One client's episodes, one after the other. Calls at once are carried out one after the other."""
 
-    def __init__(self, number: int, served: ServedTasks, tasks: TaskDrawer, opening: asyncio.Lock) -> None:
+    def __init__(self, number: int, sessions: Sessions) -> None:
         self.number, self.state = number, SessionState()
         self.last: TextObservation | None = None
-        self._served, self._tasks, self._opening = served, tasks, opening
+        self._sessions, self._served = sessions, sessions.served
         self._turn = asyncio.Lock()
         self._env: Env | None = None
         self._ended = False
-        self._dice = SystemRandom() if served.seed is None else Random(f"{served.seed}/{number}")
+        self._dice = SystemRandom() if self._served.seed is None else Random(f"{self._served.seed}/{number}")
 
     async def reset(
         self, seed: int | None = None, task: str | None = None, place: int | None = None, episode_id: str | None = None
@@ -119,17 +91,12 @@ class Session:
         named = task is not None or place is not None
         drawn = None if named else self._dice.randrange(1 << 32) if seed is None else seed
 
-        def find() -> Task:
-            if task is not None:
-                return self._served.named(task)
-            return self._tasks.at(place) if place is not None else self._tasks.drawn(drawn or 0)
-
         async def begin() -> TextObservation:
             async with self._turn:
                 if self._ended:  # meanwhile: nobody would close what is opened now
                     raise ConfigurationError("This session has ended; begin another.")
-                async with self._opening:  # finding may take a while: a house is proved to be winnable
-                    found = await asyncio.to_thread(find)
+                async with self._sessions.opening:  # finding may take a while: a house is proved to be winnable
+                    found = await asyncio.to_thread(self._sessions.found, task, place, drawn or 0)
                     diagnosis = "diagnosis" in self._served.grants
                     env = await asyncio.to_thread(self._served.world.open, found, diagnosis=diagnosis)
                 await self._leave()  # only now, so that a mistake ends no episode
@@ -195,13 +162,17 @@ class Sessions:
     """The sessions of a server. Use it in an ``async with``, which ends them all."""
 
     def __init__(self, served: ServedTasks) -> None:
-        self.served, self.tasks = served, TaskDrawer(served)
+        self.served = served
+        every = served.world.tasks(served.split)
+        served.types_among(every)  # refuses an unknown type before a client connects
+        self._tasks = () if len(every) > MANY else select(served.world, served.split, served.types).tasks
+        self._drawn_from = sorted(self._tasks, key=lambda task: task.id)
         self._open: dict[int, Session] = {}
         self._kept: dict[int, asyncio.TimerHandle] = {}
         self._ending: set[asyncio.Task[None]] = set()
         self._begun = 0
         # Only one thread at a time may use a world.
-        self._opening = asyncio.Lock()
+        self.opening = asyncio.Lock()
 
     async def __aenter__(self) -> Sessions:
         return self
@@ -213,6 +184,27 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def tasks(self) -> str:
+        """How many tasks are served, in words."""
+        return f"{len(self._tasks):,} tasks" if self._tasks else "tasks without end"
+
+    def found(self, name: str | None, place: int | None, seed: int) -> Task:
+        """The task of a name or at a place in the split's order, from 0, or the one that ``--sample 1 --seed SEED`` draws.
+
+        In a split without end a place is a seed. Only one thread at a time may ask.
+        """
+        if name is not None:
+            return self.served.named(name)
+        if not self._tasks:
+            drawn = seed if place is None else place
+            return select(self.served.world, self.served.split, self.served.types, sample=1, seed=drawn).tasks[0]
+        if place is None:
+            return Random(seed).sample(self._drawn_from, 1)[0]
+        if not 0 <= place < len(self._tasks):
+            raise TaskNotFound(f"There is no task {place} here; there are 0 to {len(self._tasks) - 1}.")
+        return self._tasks[place]
+
     def begin(self) -> Session:
         """Open a session. Raises ``ConfigurationError`` where there are too many."""
         if len(self._open) >= self.served.sessions:
@@ -220,7 +212,7 @@ class Sessions:
                 f"{len(self._open)} sessions are open, which is the limit: close one, or start the server with --sessions N."
             )
         self._begun += 1
-        session = self._open[self._begun] = Session(self._begun, self.served, self.tasks, self._opening)
+        session = self._open[self._begun] = Session(self._begun, self)
         return session
 
     def keep(self, session: Session) -> None:
