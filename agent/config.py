@@ -22,7 +22,7 @@ from housequest.agent.evaluation.parts import family_named
 from housequest.agent.models.keys import read_configuration
 from housequest.agent.models.registry import is_free
 from housequest.agent.protocols import find_protocol
-from housequest.agent.trust import Demand, FolderFile, Untrusted, counts, demands_of, is_trusted, without
+from housequest.agent.trust import Demand, FolderFile, Untrusted, as_table, counts, demands_of, is_trusted, without
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 from housequest.worlds.options import Scalar, defaults
 from housequest.worlds.paths import config_folder, given_path
@@ -253,21 +253,17 @@ def _under_protocol(
     given = {key: before[key] for key in later}
     found = protocol.beside(protocol.settings, given, before, protocol.settings, lambda key: places[key].place(key))
     agent = str(found.get("agent", settings.agent))
-    asked = cast("dict[str, Scalar]", {**_table(_table(later.get("agents")).get(agent)), **_table(later.get("set"))})
+    asked = cast("dict[str, Scalar]", {**as_table(as_table(later.get("agents")).get(agent)), **as_table(later.get("set"))})
     resolved = resolve_settings(agent, {**settings.settings_of(agent), **asked})
     own = protocol.beside(
         protocol.set,
         {key: resolved[key] for key in asked},
         settings.settings_of(agent),
         resolved,
-        lambda key: f"--set {key}" if key in _table(later.get("set")) else f"{key} in the table of {agent}",
+        lambda key: f"--set {key}" if key in as_table(later.get("set")) else f"{key} in the table of {agent}",
     )
     said |= dict.fromkeys([*found, *(["set"] if own else [])], SettingsSource(f"the protocol {name}", found))
-    return _validated({**merged, **found, "set": {**_table(merged.get("set")), **own}}, said)
-
-
-def _table(value: object) -> dict[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return _validated({**merged, **found, "set": {**as_table(merged.get("set")), **own}}, said)
 
 
 def _trusted(sources: Sequence[SettingsSource], uses: Collection[str] | None) -> Iterator[SettingsSource]:
@@ -275,7 +271,8 @@ def _trusted(sources: Sequence[SettingsSource], uses: Collection[str] | None) ->
     for place, source in enumerate(sources):
         later = [other.values for other in sources[place + 1 :]]
         demands = _demands(source, later)
-        file = _folder_file(source, tuple(demand for demand in demands if counts(demand, later, uses)))
+        counted = tuple(demand for demand in demands if counts(demand, later, uses))
+        file = FolderFile(Path(source.origin), source.sha256 or "", counted)
         if file.demands and not is_trusted(file):
             raise Untrusted(file)
         idle = [demand for demand in demands if demand not in file.demands]
@@ -288,17 +285,13 @@ def _demands(source: SettingsSource, later: Sequence[Mapping[str, object]] = ())
     return tuple(demands_of(source.folder, source.values, later))
 
 
-def _folder_file(source: SettingsSource, demands: tuple[Demand, ...]) -> FolderFile:
-    return FolderFile(Path(source.origin), source.sha256 or "", demands)
-
-
 def folder_file(folder: Path | None = None) -> FolderFile | None:
     """The file of ``folder`` itself, or else the nearest of the working folder or above, with its demands; None if it is the
     user's.
     """
     for source in map(_with_whole_paths, _files(folder)):
         if source.sha256 is not None and folder in (None, source.folder):
-            return _folder_file(source, _demands(source))
+            return FolderFile(Path(source.origin), source.sha256, _demands(source))
     return None
 
 

@@ -28,31 +28,23 @@ MOST_LOST = 5
 
 
 class Worker(Protocol[T_contra, R_co]):
-    """Does the work for one item after another."""
+    """Does the work for one item after another, until it is closed."""
 
     def __call__(self, item: T_contra, /) -> R_co: ...
-
-    def close(self) -> None:
-        """Release what it holds."""
-        ...
+    def close(self) -> None: ...
 
 
 class Pool(Protocol):
-    """Processes here or on other machines. What one was at when it died is done again by another."""
+    """Processes here or on other machines. What one was at when it died is done again by another.
 
-    def begin(self, work: Callable[..., Any]) -> int:
-        """Get ready to call ``work``; returns how many processes there are. Raises ``ConfigurationError``."""
-        ...
+    ``begin`` gets ready to call ``work``, and says how many processes there are; it raises ``ConfigurationError``. ``submit``
+    has the work called. What it returns waits for the result, and raises what the work raised, or ``HousequestError`` where
+    one process after another dies.
+    """
 
-    def submit(self, *given: Any) -> Callable[[], Any]:
-        """Have the work called with ``given``. What is returned waits for its result, and raises what it raised, or
-        ``HousequestError``.
-        """
-        ...
-
-    def close(self) -> None:
-        """Leave off."""
-        ...
+    def begin(self, work: Callable[..., Any]) -> int: ...
+    def submit(self, *given: Any) -> Callable[[], Any]: ...
+    def close(self) -> None: ...
 
 
 def in_processes(

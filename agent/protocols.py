@@ -68,8 +68,12 @@ class Protocol:
         ``ConfigurationError``.
         """
         for key, values in settings.items():
-            if key in given:
-                _refuse_other(self, key, given[key], values, place(key))
+            if key in given and not _chosen(values, given[key]) and _plain(given[key]) not in map(_plain, values):
+                allowed = " or ".join(said(each) for each in values)
+                raise ConfigurationError(
+                    f"{place(key)}: {said(given[key])} contradicts the protocol {self.name}, which has {key} {allowed}. "
+                    "Leave one of them out."
+                )
         free = {key for key, values in settings.items() if key in before and _chosen(values, before[key])}
         unset = {key: values[0] for key, values in settings.items() if key in known and key not in given and key not in free}
         return {key: value for key, value in unset.items() if not isinstance(value, Such)}
@@ -111,15 +115,6 @@ def find_protocol(name: str, place: str) -> Protocol:
         hint = nearest(name, tuple(PROTOCOLS)) or f" Known: {', '.join(PROTOCOLS)}."
         raise ConfigurationError(f"{place}: there is no protocol {shown(name)}.{hint}")
     return PROTOCOLS[name]
-
-
-def _refuse_other(protocol: Protocol, key: str, value: object, values: Values, place: str) -> None:
-    if _chosen(values, value) or _plain(value) in map(_plain, values):
-        return
-    allowed = " or ".join(said(each) for each in values)
-    raise ConfigurationError(
-        f"{place}: {said(value)} contradicts the protocol {protocol.name}, which has {key} {allowed}. Leave one of them out."
-    )
 
 
 def _chosen(values: Values, value: object) -> bool:

@@ -184,7 +184,9 @@ def without(values: Mapping[str, object], demands: Sequence[Demand]) -> dict[str
     def kept(table: Mapping[str, object], place: tuple[str, ...]) -> dict[str, object]:
         left = {(*place, name): each for name, each in table.items()}
         return {
-            here[-1]: kept(_table(each), here) if _table(each) else each for here, each in left.items() if here not in places
+            here[-1]: kept(as_table(each), here) if as_table(each) else each
+            for here, each in left.items()
+            if here not in places
         }
 
     return kept(values, ())
@@ -206,10 +208,11 @@ def _overrides(later: Mapping[str, object], place: tuple[str, ...]) -> bool:
     if not names:
         return key in later
     owner, last = names
-    return any(last in _table(table) for table in (later.get(_OVERRIDES[key]), _table(later.get(key)).get(owner)))
+    return any(last in as_table(table) for table in (later.get(_OVERRIDES[key]), as_table(later.get(key)).get(owner)))
 
 
-def _table(value: object) -> Mapping[str, object]:
+def as_table(value: object) -> Mapping[str, object]:
+    """``value``, or an empty table where it is none."""
     return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
 
 

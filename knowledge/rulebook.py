@@ -11,7 +11,7 @@ import datetime
 import os
 import re
 import stat
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -68,7 +68,12 @@ class Rulebook:
         found = next((rule for rule in self.rules if rule.id == name), None)
         if found is None:
             known = tuple(rule.id for rule in self.rules)
-            way_out = nearest(name, known) or _like(name, known)
+            from difflib import get_close_matches
+
+            near = get_close_matches(name[:200], known, NEAR, cutoff=0.0)
+            rest = f"; `rules list` shows all {len(known)}" if len(known) > len(near) else ""
+            listed = f" The nearest ids are {', '.join(near)}{rest}." if near else " It has no rules yet."
+            way_out = nearest(name, known) or listed
             raise KnowledgeError(f"The rulebook {self.path.stem} has no rule {shown(name)}.{way_out}")
         return found
 
@@ -99,14 +104,6 @@ class Rulebook:
     def restored(self, earlier: Rulebook) -> Rulebook:
         """The content of ``earlier``, to be saved over this version: this undoes a change."""
         return replace(self, text=earlier.text, page=earlier.page)
-
-
-def _like(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name[:200], known, NEAR, cutoff=0.0)
-    rest = f"; `rules list` shows all {len(known)}" if len(known) > len(near) else ""
-    return f" The nearest ids are {', '.join(near)}{rest}." if near else " It has no rules yet."
 
 
 def new_book(path: Path, world: str = DEFAULT_WORLD) -> Rulebook:

@@ -30,6 +30,8 @@ from housequest.worlds.paths import given_path
 from housequest.worlds.registry import DEFAULT_WORLD
 
 MADE_UP, TRAIN = "made-up", "train"
+_from_world = lru_cache(maxsize=4)(examples.from_world)
+"""Every resumed episode makes its agent again."""
 
 
 class ExampleSource(Protocol):
@@ -114,7 +116,7 @@ def make_example_selector(
 
 def _store(world: World, name: str, seed: int, each: int) -> tuple[Example, ...]:
     if (split := _split(world, name)) is not None:
-        return _played(world, split, seed, each)
+        return _from_world(world, each=each, seed=seed, split=split)
     if name == MADE_UP:
         return examples.shipped()
     path = given_path(name)
@@ -147,12 +149,6 @@ def _split(world: World, name: str) -> str | None:
             "folder, or --set shots=0."
         )
     return world.endless_splits[0]
-
-
-@lru_cache(maxsize=4)
-def _played(world: World, split: str, seed: int, each: int) -> tuple[Example, ...]:
-    """Cached, since every resumed episode makes its agent again."""
-    return examples.from_world(world, each=each, seed=seed, split=split)
 
 
 def recorded_examples(folder: Path) -> tuple[Example, ...]:

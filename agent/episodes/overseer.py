@@ -83,36 +83,24 @@ ProposalAnswer = Accept | Replace | Again | Another | Rewind | Stop
 
 
 class Overseer(Protocol):
-    """Watches an episode, and may step in, if ``attended``. Else the loop keeps no checkpoints, and a failure ends the
-    episode.
+    """Watches an episode, and may step in, if ``attended``. Else only ``before`` and ``review`` are called, the loop keeps no
+    checkpoints, and a failure ends the episode.
+
+    ``before`` is called before each turn, and again after an interruption, a change of model or a rewind; ``possible`` are
+    the commands that would be accepted now, for a person alone; None if nobody attends or they cannot be listed. ``review``
+    is called when the agent proposes a command, before anything happens. ``interruption`` returns to interrupt the agent
+    while it decides; it is cancelled once the agent has decided. ``failed`` is called when a model failed for good, after
+    ``ModelFailed``, and without an event, when a ``Rewind`` leads nowhere; ``over`` when a branch has ended, whatever the
+    outcome: None ends the episode.
     """
 
     @property
-    def attended(self) -> bool:
-        """If False, only ``before`` and ``review`` are called."""
-        ...
-
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer:
-        """Called before each turn, and again after an interruption, a change of model or a rewind. ``possible`` are the
-        commands that would be accepted now, for a person alone; None if nobody attends or they cannot be listed.
-        """
-        ...
-
-    async def review(self, turn: int, proposal: str) -> ProposalAnswer:
-        """Called when the agent proposes a command, before anything happens."""
-        ...
-
-    async def interruption(self) -> None:
-        """Return to interrupt the agent while it decides; ``before`` is called again. Cancelled once the agent has decided."""
-        ...
-
-    async def failed(self, turn: int, message: str) -> TurnAnswer:
-        """Called when a model failed for good, after ``ModelFailed``, and without an event, when a ``Rewind`` leads nowhere."""
-        ...
-
-    async def over(self, ended: Ended) -> Rewind | None:
-        """Called when a branch has ended, whatever the outcome; None ends the episode."""
-        ...
+    def attended(self) -> bool: ...
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> TurnAnswer: ...
+    async def review(self, turn: int, proposal: str) -> ProposalAnswer: ...
+    async def interruption(self) -> None: ...
+    async def failed(self, turn: int, message: str) -> TurnAnswer: ...
+    async def over(self, ended: Ended) -> Rewind | None: ...
 
 
 class Unattended:

@@ -42,45 +42,28 @@ class Reply:
 
 
 class Demonstrator(Protocol):
-    """The expert in one game. It knows the goal and the texts that the agent was told, and no more."""
+    """The expert in one game. It knows the goal and the texts that the agent was told, and no more.
+
+    ``scene`` is what is known by now, and by which commands. ``advanced``: the last command did a part of the goal, or there
+    was none yet. ``move`` is what to do now; ``lesson`` the same for a ``part`` of the goal or for all of it, naming only
+    what the ``request`` tells, and whether to learn it, since some commands are random; it raises ``ModelError`` where the
+    agent left out what the expert would name. ``searched`` are the ``places`` in the order in which ``thing`` is looked for
+    in them; ``matters`` says whether a ``place`` or an object matters for any of ``subgoals``, by what usually lies where.
+    """
 
     @property
     def world(self) -> World: ...
-
     @property
     def goal(self) -> Goal: ...
-
     @property
-    def scene(self) -> BriefState:
-        """What is known by now, and by which commands."""
-        ...
-
+    def scene(self) -> BriefState: ...
     @property
-    def advanced(self) -> bool:
-        """Whether the last command did a part of the goal, or there was none yet."""
-        ...
-
-    def left(self) -> tuple[GoalStep, ...]:
-        """What is left of the goal."""
-        ...
-
-    def move(self) -> Lesson:
-        """What to do now."""
-        ...
-
-    def lesson(self, request: Request | None = None, part: str | None = None) -> tuple[Lesson, bool]:
-        """What to do now for a ``part`` of the goal or for all of it, naming only what the ``request`` tells, and whether to
-        learn it: some commands are random. Raises ``ModelError`` where the agent left out what the expert would name.
-        """
-        ...
-
-    def searched(self, thing: str, places: list[str]) -> list[str]:
-        """The ``places`` in the order in which ``thing`` is looked for in them."""
-        ...
-
-    def matters(self, name: str, subgoals: tuple[GoalStep, ...], *, place: bool) -> bool:
-        """Whether a ``place`` or an object matters for any of ``subgoals``, by what usually lies where."""
-        ...
+    def advanced(self) -> bool: ...
+    def left(self) -> tuple[GoalStep, ...]: ...
+    def move(self) -> Lesson: ...
+    def lesson(self, request: Request | None = None, part: str | None = None) -> tuple[Lesson, bool]: ...
+    def searched(self, thing: str, places: list[str]) -> list[str]: ...
+    def matters(self, name: str, subgoals: tuple[GoalStep, ...], *, place: bool) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,6 @@ class Attempt:
 
     @property
     def belief(self) -> Belief:
-        """What is known."""
         return self.state.belief
 
     @property
@@ -174,7 +173,6 @@ class Attempt:
 
     @property
     def wanted(self) -> str:
-        """The skill's object; "" if it has none."""
         return self.skill.object or ""
 
     @property

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from housequest.agent.agents.reasoner_actor import ReasonerActorSettings
 import re
 from collections import Counter
-from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
@@ -336,7 +335,13 @@ class BriefPrompting:
         text = brief.acting(memory.plan, state.belief, (*state.tried, *turn.declined))
         answer = await ask(ACTOR, self.model, (), text, emit, self.sampling)
         if answer.value is not None:
-            options = self._options(answer.value.command, state, turn.admissible, barred, again=again)
+            said, possible, done = answer.value.command, turn.admissible, {*state.idle, *barred}
+            refused = said is not None and (said in done or (possible is not None and said not in possible))
+            options: tuple[str, ...] = ()
+            if (refused or (said is None and again)) and possible is None:
+                options = state.alternatives(self.household.commands, barred)
+            elif refused or (said is None and again):
+                options = tuple(each for each in possible or () if each not in done) or possible or ()
             if options:
                 idle = answer.value.command in state.idle and not state.misses_some(memory.plan)
                 repeated = state.repeated + idle
@@ -356,24 +361,6 @@ class BriefPrompting:
         emit(call, completion.timing)
         # The thought was about the other command.
         return Answer(replace(said, thought="", command=call.reply), "", conversation)
-
-    def _options(
-        self,
-        command: str | None,
-        state: brief.BriefState,
-        admissible: tuple[str, ...] | None,
-        barred: Collection[str],
-        *,
-        again: bool,
-    ) -> tuple[str, ...]:
-        """The commands to choose from in place of ``command``; none if it can be played."""
-        done = {*state.idle, *barred}
-        refused = command is not None and (command in done or (admissible is not None and command not in admissible))
-        if not (refused or (command is None and again)):
-            return ()
-        if admissible is None:
-            return state.alternatives(self.household.commands, barred)
-        return tuple(each for each in admissible if each not in done) or admissible
 
 
 class ReasonerActor:
