@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from housequest.agent.evaluation.analysis.experts import ceiling_of
-from housequest.agent.evaluation.analysis.metrics import Extras, Figures, Summary, joined, summarise
+from housequest.agent.evaluation.analysis.metrics import Extras, Summary, joined, summarise
 from housequest.agent.evaluation.analysis.run import PriceList, card, shared_card
 from housequest.agent.evaluation.analysis.series import OWN_TASKS
-from housequest.agent.evaluation.analysis.statistics import Interval
 from housequest.agent.evaluation.render.table import (
     Column,
     Report,
@@ -30,30 +29,32 @@ _MOST_VALUES = 6
 """How many values of a line are listed; of a large grid, the arms' names say what differs."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class ArmFigures:
-    """The figures of one arm, over ``seeds`` runs of ``tasks`` tasks each.
+    """The figures of one ``arm`` over its begun ``runs``, one a seed, of as many ``tasks`` each, under one ``card``.
 
-    ``interval`` is the 95 % interval of ``success`` over tasks, of which each counts once, however many seeds played it.
-    ``steps`` are executed commands per episode; ``cost`` covers all runs, None where no price is known. ``same_tasks``: every
-    seed played the same tasks; with ``sample``, each draws its own. ``ceiling`` is the share of tasks that the expert wins by
-    the location ``prior``; None for an agent that does not search, and where the games are not here.
+    Success counts each task once, however many seeds played it. ``steps`` are executed commands per episode; ``cost`` covers
+    all runs, None where no price is known. ``same_tasks``: every seed played the same tasks; with ``sample``, each draws its
+    own. ``ceiling`` is the share of tasks that the expert wins by the location ``prior``; None for an agent that does not
+    search, and where the games are not here.
     """
 
     arm: str
-    seeds: int
-    tasks: int
-    unfinished: int
-    errors: int
-    success: float
-    interval: Interval
-    steps: float | None
-    calls: int
-    cost: float | None
-    same_tasks: bool = True
-    prior: str | None = None
-    ceiling: float | None = None
-    card: Mapping[str, str] = field(default_factory=dict[str, str])
+    runs: Sequence[Summary]
+    card: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        every = joined(self.runs)
+        whole, ceiling = every.overall, every.ceiling
+        costs = [run.overall.cost.total for run in self.runs if run.prices is not None]
+        known = [cost for cost in costs if cost is not None]
+        selections = {frozenset([each.task.id for each in run.overall.played] + list(run.assisted)) for run in self.runs}
+        self.seeds, self.same_tasks = len(self.runs), len(selections) < 2
+        self.tasks = max((run.overall.episodes for run in self.runs), default=0)
+        self.success, self.interval, self.steps = whole.success, whole.interval, whole.commands.mean
+        self.unfinished, self.errors, self.calls = whole.unfinished, whole.errors, whole.calls
+        self.cost = sum(known) if known else None
+        self.prior, self.ceiling = (ceiling.prior, ceiling.success) if ceiling else (None, None)
 
 
 def read_arms(folder: SweepFolder, prices: PriceList) -> tuple[ArmFigures, ...]:
@@ -72,32 +73,7 @@ def read_arms(folder: SweepFolder, prices: PriceList) -> tuple[ArmFigures, ...]:
             cards[kept.arm] = cards.get(kept.arm, card(manifest, "")) | {"asked": joined(summaries).overall.asked}
     if not any(by_arm.values()):
         raise ConfigurationError(f"No run of the sweep in {folder.path} has begun; play it with `housequest eval --sweep`.")
-    return tuple(replace(_standing(arm, summaries), card=cards.get(arm, {})) for arm, summaries in by_arm.items())
-
-
-def _standing(arm: str, summaries: list[Summary]) -> ArmFigures:
-    counts = [summary.overall for summary in summaries]
-    selections = {frozenset([each.task.id for each in one.overall.played] + list(one.assisted)) for one in summaries}
-    costs = [summary.overall.cost.total for summary in summaries if summary.prices is not None]
-    finished = sum(count.finished for count in counts)
-    every = joined(summaries) if summaries else None
-    whole = every.overall if every else Figures(())
-    ceiling = every.ceiling if every else None
-    return ArmFigures(
-        arm=arm,
-        seeds=len(counts),
-        tasks=max((count.episodes for count in counts), default=0),
-        unfinished=sum(count.unfinished for count in counts),
-        errors=sum(count.errors for count in counts),
-        success=whole.success,
-        interval=whole.interval,
-        steps=sum(count.steps for count in counts) / finished if finished else None,
-        calls=sum(count.calls for count in counts),
-        cost=sum(known) if (known := [each for each in costs if each is not None]) else None,
-        same_tasks=len(selections) < 2,
-        prior=ceiling.prior if ceiling else None,
-        ceiling=ceiling.success if ceiling else None,
-    )
+    return tuple(ArmFigures(arm, summaries, cards.get(arm, {})) for arm, summaries in by_arm.items())
 
 
 _COLUMNS: tuple[Column[ArmFigures], ...] = (
@@ -108,7 +84,7 @@ _COLUMNS: tuple[Column[ArmFigures], ...] = (
     Column("95 % interval", lambda arm: arm.interval, percents),
     Column("steps", lambda arm: arm.steps, number),
     Column("calls", lambda arm: arm.calls),
-    Column("ceiling", lambda arm: arm.ceiling, lambda share: "-" if share is None else percent(share)),
+    Column("ceiling", lambda arm: arm.ceiling, percent),
     Column("cost", lambda arm: arm.cost, lambda cost: "-" if cost is None else money(cost)),
 )
 

@@ -330,19 +330,14 @@ def _ceiling(extras: Extras, played: Sequence[PlayedTask]) -> CeilingFigures | N
 def joined(summaries: Sequence[Summary]) -> Summary:
     """Several runs as one: each task counts as often as it was played. The ceiling is of all of it, None where one lacks it."""
     played = tuple(each for summary in summaries for each in summary.overall.played)
-    ceilings = [summary.ceiling for summary in summaries if summary.ceiling is not None]
-    by_type = _by(played, lambda each: each.task.type)
+    assisted = dict.fromkeys(task for summary in summaries for task in summary.assisted)
+    by_type, by_wording = _by(played, lambda each: each.task.type), _by(played, lambda each: each.wording)
+    found = [summary.ceiling for summary in summaries if summary.ceiling is not None]
+    ceiling = CeilingFigures.joined(found) if found and len(found) == len(summaries) else None
     parts = {kind: [summary.ceilings[kind] for summary in summaries if kind in summary.ceilings] for kind in by_type}
-    return Summary(
-        Figures(played),
-        by_type,
-        _by(played, lambda each: each.wording),
-        tuple(dict.fromkeys(task for summary in summaries for task in summary.assisted)),
-        summaries[0].prices,
-        CeilingFigures.joined(ceilings) if ceilings and len(ceilings) == len(summaries) else None,
-        summaries[0].metrics,
-        {kind: CeilingFigures.joined(found) for kind, found in parts.items() if found},
-    )
+    ceilings = {kind: CeilingFigures.joined(each) for kind, each in parts.items() if each}
+    prices, metrics = (summaries[0].prices, summaries[0].metrics) if summaries else (None, ())
+    return Summary(Figures(played), by_type, by_wording, tuple(assisted), prices, ceiling, metrics, ceilings)
 
 
 def _by(played: Sequence[PlayedTask], name: Callable[[PlayedTask], str]) -> dict[str, Figures]:

@@ -11,8 +11,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean
 
@@ -41,6 +40,7 @@ from housequest.agent.evaluation.render.table import (
     named_lines,
     percent,
     percents,
+    plain_data,
     wrapped,
 )
 from housequest.agent.evaluation.runs.files import SelectedTask, differences, total
@@ -59,27 +59,17 @@ UNEQUAL = "Spread, best run and pass@k are left out until every run is finished.
 
 
 class SeriesReport(Report):
-    """Several runs as one: whose episodes ``every`` counts, under one card, and with what they used."""
+    """Several runs as one: ``parts`` in their order, whose episodes ``every`` counts, under one ``card``.
 
-    @property
-    @abstractmethod
-    def parts(self) -> Sequence[Run]:
-        """The runs, in their order."""
+    ``measured`` is what can stand beside published figures.
+    """
 
-    @property
-    @abstractmethod
-    def every(self) -> Summary:
-        """The figures over the whole series."""
-
-    @property
-    @abstractmethod
-    def card(self) -> Mapping[str, str]:
-        """Under what conditions it was measured."""
-
-    @property
-    @abstractmethod
-    def measured(self) -> tuple[Measured, ...]:
-        """What can stand beside published figures."""
+    def __init__(self, parts: Sequence[Run], every: Summary, card: Mapping[str, str], *measured: Measured) -> None:
+        self.parts = parts
+        self.every = every
+        self.card = card
+        self.measured = measured
+        self.heading = heading(parts[0].manifest, card)
 
     @abstractmethod
     def tables(self) -> Iterator[Table]:
@@ -88,11 +78,6 @@ class SeriesReport(Report):
     @abstractmethod
     def sentences(self) -> Iterator[str]:
         """What a reader of the tables needs, without what was used."""
-
-    @property
-    def heading(self) -> list[tuple[str, str]]:
-        """Who played, and the card."""
-        return heading(self.parts[0].manifest, self.card)
 
     def data(self) -> dict[str, object]:
         return {"card": dict(self.card), **details(self.every)}
@@ -131,77 +116,59 @@ def _seedless(manifest: Manifest) -> Manifest:
     return manifest.model_copy(update={"configuration": config.model_copy(update={"seed": 0, "repeat": None}), "tasks": tasks})
 
 
-@dataclass(frozen=True)
 class SeedsReport(SeriesReport):
-    """The figures of each run, and their means."""
+    """The figures of each of the ``runs``, and their means."""
 
-    runs: Sequence[Run]
-
-    @property
-    def parts(self) -> Sequence[Run]:
-        return self.runs
-
-    @property
-    def every(self) -> Summary:
-        return self._every
-
-    @cached_property
-    def _every(self) -> Summary:
-        return joined([run.summary for run in self.runs])
-
-    @property
-    def card(self) -> dict[str, str]:
-        """The card of the first run, with how often each task was played."""
-        repeats = {"repeats": str(len(self.runs))} if same_tasks(self.runs) else {}
-        return {**self.runs[0].card, **repeats, "asked": self.every.overall.asked}
-
-    @property
-    def heading(self) -> list[tuple[str, str]]:
-        seeds = ("seeds", ", ".join(str(run.seed) for run in self.runs))
-        return [*((name, value) for name, value in super().heading if name != "seed"), seeds]
-
-    @property
-    def measured(self) -> tuple[Measured, ...]:
-        mean = math.fsum(self._successes) / len(self.runs)
-        return (Measured("mean of these runs", mean, self.every.overall.interval, f"mean of {len(self.runs)} seeds"),)
+    def __init__(self, runs: Sequence[Run]) -> None:
+        every = joined([run.summary for run in runs])
+        # The card is that of the first run, with how often each task was played.
+        repeats = {"repeats": str(len(runs))} if same_tasks(runs) else {}
+        card = {**runs[0].card, **repeats, "asked": every.overall.asked}
+        self._successes = [run.summary.overall.success for run in runs]
+        mean = math.fsum(self._successes) / len(runs)
+        super().__init__(
+            runs, every, card, Measured("mean of these runs", mean, every.overall.interval, f"mean of {len(runs)} seeds")
+        )
+        seeds = ("seeds", ", ".join(str(run.seed) for run in runs))
+        self.heading = [*((name, value) for name, value in self.heading if name != "seed"), seeds]
 
     def data(self) -> dict[str, object]:
-        tasks = over_tasks(self.runs)
+        tasks = over_tasks(self.parts)
         over = {
             name: mean and {"mean": mean.value, "interval": ends(mean.interval), "over_tasks": ends(tasks.get(name))}
-            for name, mean in means(self.runs).items()
+            for name, mean in means(self.parts).items()
         }
-        runs = [RunReport(run.manifest, run.summary).data() for run in self.runs]
+        runs = [RunReport(run.manifest, run.summary).data() for run in self.parts]
         return {
             "series": "repeats",
             **super().data(),
-            "seeds": [run.seed for run in self.runs],
-            "same_tasks": same_tasks(self.runs),
+            "seeds": [run.seed for run in self.parts],
+            "same_tasks": same_tasks(self.parts),
             "over_seeds": over,
             "spread": {
                 "deviation": deviation(self._successes),
                 "least": min(self._successes),
                 "best": max(self._successes),
-                "pass_at": {str(k): share for k, share in pass_at_k(self.runs).items()},
+                "pass_at": {str(k): share for k, share in pass_at_k(self.parts).items()},
             }
-            if self._whole
+            if not self.every.overall.unfinished
             else None,
-            "runs": [{"name": run.name, "seed": run.seed, **figures} for run, figures in zip(self.runs, runs, strict=True)],
+            "runs": [{"name": run.name, "seed": run.seed, **figures} for run, figures in zip(self.parts, runs, strict=True)],
         }
 
     def tables(self) -> Iterator[Table]:
         """Each run, the types of task, and the means."""
-        columns = [*pick("tasks", "won", "err", "success"), *shares(self.runs[0].summary), *pick("steps")]
-        yield Table.of("seed", columns, [(str(run.seed), run.summary.overall) for run in self.runs])
+        columns = [*pick("tasks", "won", "err", "success"), *shares(self.parts[0].summary), *pick("steps")]
+        yield Table.of("seed", columns, [(str(run.seed), run.summary.overall) for run in self.parts])
         groups = [*self.every.by_type.items(), ("all", self.every.overall)]
         yield Table.of("episodes of all runs", pick("played", "won", "err", "success", "95 % interval"), groups)
-        tasks = over_tasks(self.runs)
+        tasks = over_tasks(self.parts)
         rows = tuple(
             (name.replace("_", " "), _written(name, mean.value), _ends(name, tasks.get(name)), _ends(name, mean.interval))
-            for name, mean in means(self.runs).items()
+            for name, mean in means(self.parts).items()
             if mean is not None and (name != "cost" or mean.value)
         )
-        yield Table((f"over {len(self.runs)} seeds", "mean", "95 %, other tasks", "95 %, other seeds"), tuple(rows))
+        yield Table((f"over {len(self.parts)} seeds", "mean", "95 %, other tasks", "95 %, other seeds"), tuple(rows))
 
     def sentences(self) -> Iterator[str]:
         """What the intervals cover, how far the runs lie apart, and what must not be taken for their mean."""
@@ -209,30 +176,22 @@ class SeedsReport(SeriesReport):
             "Other tasks: where the mean would lie over other tasks of this kind, a task counting once however often it was "
             "played. Other seeds: over other runs of the same tasks (Student's); - where the runs do not differ."
         )
-        if not same_tasks(self.runs):
+        if not same_tasks(self.parts):
             yield OWN_TASKS
-        yield from self._spread() if self._whole else (UNEQUAL,)
-        yield from definitions(self.runs[0].summary)
-        yield from notes(self.runs[0].manifest, self.every)
-
-    @property
-    def _successes(self) -> list[float]:
-        return [run.summary.overall.success for run in self.runs]
-
-    @property
-    def _whole(self) -> bool:
-        """Whether all of it was played: else the runs differ in more than chance."""
-        return not self.every.overall.unfinished
+        # Else the runs differ in more than chance.
+        yield from (UNEQUAL,) if self.every.overall.unfinished else self._spread()
+        yield from definitions(self.parts[0].summary)
+        yield from notes(self.parts[0].manifest, self.every)
 
     def _spread(self) -> Iterator[str]:
         least, best, spread = min(self._successes), max(self._successes), deviation(self._successes)
         if spread is None:
             return
         yield f"Spread of success: from {percent(least)} to {percent(best)}, standard deviation {percent(spread)}."
-        if passes := pass_at_k(self.runs):
+        if passes := pass_at_k(self.parts):
             listed = ", ".join(f"pass@{k} {percent(share)}" for k, share in passes.items() if k in _PASSES or k == len(passes))
             yield f"{listed}: the share of tasks that at least one of k runs wins, estimated without bias."
-        yield f"Best of {len(self.runs)} runs: {percent(best)}. That is chosen by its result, and no mean."
+        yield f"Best of {len(self.parts)} runs: {percent(best)}. That is chosen by its result, and no mean."
 
 
 def _ends(name: str, interval: Interval | None) -> str:
@@ -368,70 +327,37 @@ def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:
     def known(seconds: Sequence[float | None]) -> float | None:
         return sum(each for each in seconds if each is not None) if None not in seconds else None
 
-    return EpisodeTiming(
-        known([clock.model for clock in clocks]),
-        sum(clock.attempts for clock in clocks),
-        total(clock.cached for clock in clocks),
-        known([clock.wall for clock in clocks]),
-    )
+    attempts, cached = sum(clock.attempts for clock in clocks), total(clock.cached for clock in clocks)
+    return EpisodeTiming(known([clock.model for clock in clocks]), attempts, cached, known([clock.wall for clock in clocks]))
 
 
-@dataclass(frozen=True)
 class AttemptsReport(SeriesReport):
     """The attempts at the tasks of the first; shares are of those tasks, and a task that was won once stays won."""
 
-    run: RetriedRun
-
-    @property
-    def parts(self) -> Sequence[Run]:
-        return self.run.attempts
-
-    @property
-    def every(self) -> Summary:
-        return self.run.summary
-
-    @property
-    def card(self) -> dict[str, str]:
-        return self.run.card
-
-    @cached_property
-    def rows(self) -> tuple[_Row, ...]:
-        """The attempts in their order."""
-        rows: list[_Row] = []
-        for number, run in enumerate(self.parts, 1):
-            so_far = (rows[-1].so_far if rows else 0) + run.summary.overall.won
-            rows.append(_Row(number, run.summary, so_far, self.every.overall.episodes))
-        return tuple(rows)
-
-    @property
-    def measured(self) -> tuple[Measured, ...]:
-        first, last = self.parts[0].summary.overall, self.every.overall
-        once = Measured("first attempt", first.success, first.interval)
-        if len(self.parts) == 1:
-            return (once,)
-        return (once, Measured("in the end", last.success, last.interval, f"{len(self.parts)} on failed games", single=False))
+    def __init__(self, run: RetriedRun) -> None:
+        first, last, tried = run.attempts[0].summary.overall, run.summary.overall, len(run.attempts)
+        measured = [Measured("first attempt", first.success, first.interval)]
+        if tried > 1:
+            measured.append(Measured("in the end", last.success, last.interval, f"{tried} on failed games", single=False))
+        super().__init__(run.attempts, run.summary, run.card, *measured)
+        counts = [attempt.summary.overall for attempt in run.attempts]
+        so_far = accumulate(count.won for count in counts)
+        # Each attempt with what was won by its end, and the share of that.
+        self._rows = [(of, won, won / last.episodes if last.episodes else 0.0) for of, won in zip(counts, so_far, strict=True)]
 
     def data(self) -> dict[str, object]:
-        first = RunReport(self.run.manifest, self.parts[0].summary).data()
         after = [
-            {
-                "attempt": row.number,
-                "tasks": row.summary.overall.episodes,
-                "won": row.summary.overall.won,
-                "errors": row.summary.overall.errors,
-                "unfinished": row.summary.overall.unfinished,
-                "success": row.success,
-            }
-            for row in self.rows
+            {"attempt": number, "tasks": of.episodes, **plain_data(of, "won", "errors", "unfinished"), "success": share}
+            for number, (of, _, share) in enumerate(self._rows, 1)
         ]
+        first = RunReport(self.parts[0].manifest, self.parts[0].summary).data()
         return {"series": "attempts", "retries": len(self.parts) - 1, **super().data(), "after": after, "first": first}
 
     def tables(self) -> Iterator[Table]:
         """The attempts, and the types of task in the end."""
         cells = tuple(
-            (str(row.number), *map(str, (of.episodes, of.won, of.errors, row.so_far)), percent(row.success))
-            for row in self.rows
-            for of in (row.summary.overall,)
+            (*map(str, (number, of.episodes, of.won, of.errors, won)), percent(share))
+            for number, (of, won, share) in enumerate(self._rows, 1)
         )
         yield Table(("attempt", "tasks", "won", "err", "won so far", "so far"), cells, total=None)
         groups = [*self.every.by_type.items(), ("all", self.every.overall)]
@@ -445,27 +371,13 @@ class AttemptsReport(SeriesReport):
             f"Retries: {percent(last.success)} after {many(len(self.parts), 'attempt')}. That is another measure: the agent "
             "was told which tasks it had lost."
         )
-        for row in self.rows:
-            if errors := row.summary.overall.errors:
+        for number, (of, _, _) in enumerate(self._rows, 1):
+            if errors := of.errors:
                 yield (
-                    f"Attempt {row.number} has {many(errors, 'errored episode')}. An error is not a lost game: no further "
+                    f"Attempt {number} has {many(errors, 'errored episode')}. An error is not a lost game: no further "
                     "attempt begins before --retry errors has played it again, and what errors even then is left out of them."
                 )
-            if row.number > 1 and (left := row.summary.overall.unfinished):
-                yield f"Attempt {row.number} has {many(left, 'episode')} left to play; the same command goes on."
+            if number > 1 and (left := of.unfinished):
+                yield f"Attempt {number} has {many(left, 'episode')} left to play; the same command goes on."
         yield "Steps are those of each task's last attempt; calls, tokens and cost are of all attempts."
-        yield from notes(self.run.manifest, self.every)
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """An attempt by its number, and what was won by its end."""
-
-    number: int
-    summary: Summary
-    so_far: int
-    of: int
-
-    @property
-    def success(self) -> float:
-        return self.so_far / self.of if self.of else 0.0
+        yield from notes(self.parts[0].manifest, self.every)

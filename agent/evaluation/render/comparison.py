@@ -10,6 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
 from housequest.agent.evaluation.analysis.experts import CeilingFigures, prior_of
@@ -123,7 +124,7 @@ def refuse_unlike(first: Manifest, second: Manifest) -> None:
         raise ConfigurationError("These two runs cannot be paired:" + "".join(unlike))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Comparison:
     """``second`` against ``first`` over ``pairs``; ``left_out`` lists the tasks left out, by cause."""
 
@@ -132,28 +133,37 @@ class Comparison:
     pairs: tuple[TaskPair, ...]
     left_out: tuple[tuple[str, tuple[str, ...]], ...]
 
-    @property
-    def counts(self) -> PairedCounts:
-        """The pairs by who won; an errored episode is not won."""
-        return count(self.pairs)
+    def __post_init__(self) -> None:
+        pairs, ours, theirs = self.pairs, self.first.extras.ceiling, self.second.extras.ceiling
+        # The pairs by who won, also by type of task; an errored episode is not won.
+        self.counts = count(pairs)
+        types = sorted({pair.first.type for pair in pairs})
+        self.by_type = {kind: count([pair for pair in pairs if pair.first.type == kind]) for kind in types}
+        # The 95 % interval of the difference in success, and McNemar's exact two-sided p.
+        self.interval, self.p = paired_interval(self.counts), mcnemar(self.counts.only_first, self.counts.only_second)
+        # What the expert reaches on the pairs with the location prior of each run; None of an agent that does not search.
+        tasks = [pair.first.task for pair in pairs]
+        self.ceilings = (ours and ours.of(tasks), theirs and theirs.of(tasks))
+        # How many of the pairs each run failed for one reason, without reasons that neither has.
+        one, other = (Counter(each.failure.kind for each in side if each.failure) for side in sides(self))
+        self.failures = {kind: (one[kind], other[kind]) for kind in FailureKind if one[kind] or other[kind]}
+        # The tasks that only one of them won, in task order.
+        self.flipped = tuple(pair for pair in pairs if pair.first.won != pair.second.won)
+        # What differs between the runs' cards, so that the difference may not be the agents'.
+        self.unlike = card_differences(self.first.card, self.second.card)
+        # The settings that differ, None where a run has none: possible causes of a difference in success.
+        first, second = (_settings(run.manifest) for run in (self.first, self.second))
+        self.changes = {
+            key: (first.get(key), second.get(key)) for key in {**first, **second} if first.get(key) != second.get(key)
+        }
 
-    @property
-    def interval(self) -> Interval:
-        """The 95 % interval of the difference in success."""
-        return paired_interval(self.counts)
-
-    @property
-    def p(self) -> float:
-        """McNemar's exact two-sided p."""
-        return mcnemar(self.counts.only_first, self.counts.only_second)
-
-    @property
+    @cached_property
     def steps(self) -> PairedMean | None:
         """The difference in steps (executed commands) on tasks that both won; None where there are none."""
         won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.first.won and pair.second.won]
         return PairedMean.of("steps", "steps", False, won)
 
-    @property
+    @cached_property
     def figures(self) -> tuple[PairedMean, ...]:
         """The other figures over all pairs that any has in both runs; calls, tokens and cost only where a model was called.
 
@@ -185,43 +195,6 @@ class Comparison:
         both = [(kind.value(ours.of(one), one), kind.value(theirs.of(other), other)) for one, other in results]
         return PairedMean.of(kind.key, kind.label, kind.share, both)
 
-    @property
-    def ceilings(self) -> tuple[CeilingFigures | None, CeilingFigures | None]:
-        """What the expert reaches on the pairs with the location prior of each run; None of an agent that does not search."""
-        tasks = [pair.first.task for pair in self.pairs]
-        one, other = self.first.extras.ceiling, self.second.extras.ceiling
-        return one and one.of(tasks), other and other.of(tasks)
-
-    @property
-    def failures(self) -> dict[FailureKind, tuple[int, int]]:
-        """How many of the pairs each run failed for one reason, without reasons that neither has."""
-        ours = Counter(pair.first.failure.kind for pair in self.pairs if pair.first.failure)
-        theirs = Counter(pair.second.failure.kind for pair in self.pairs if pair.second.failure)
-        return {kind: (ours[kind], theirs[kind]) for kind in FailureKind if ours[kind] or theirs[kind]}
-
-    @property
-    def by_type(self) -> dict[str, PairedCounts]:
-        """The pairs of each task type by who won."""
-        types = sorted({pair.first.type for pair in self.pairs})
-        return {kind: count([pair for pair in self.pairs if pair.first.type == kind]) for kind in types}
-
-    @property
-    def flipped(self) -> tuple[TaskPair, ...]:
-        """The tasks that only one of them won, in task order."""
-        return tuple(pair for pair in self.pairs if pair.flipped)
-
-    @property
-    def unlike(self) -> dict[str, tuple[str, str]]:
-        """What differs between the runs' cards, so that the difference may not be the agents'."""
-        return card_differences(self.first.card, self.second.card)
-
-    @property
-    def changes(self) -> dict[str, tuple[object, object]]:
-        """The settings that differ, None where a run has none: possible causes of a difference in success."""
-        first, second = (_settings(run.manifest) for run in (self.first, self.second))
-        keys = [*first, *(key for key in second if key not in first)]
-        return {key: (first.get(key), second.get(key)) for key in keys if first.get(key) != second.get(key)}
-
     def pair(self, reference: str) -> TaskPair:
         """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
         tasks = {task.id: task for run in (self.first, self.second) for task in run.manifest.tasks}
@@ -245,11 +218,6 @@ class TaskPair:
 
     first: Result
     second: Result
-
-    @property
-    def flipped(self) -> bool:
-        """Whether exactly one of them won it."""
-        return self.first.won != self.second.won
 
     @property
     def winner(self) -> str:
@@ -336,8 +304,12 @@ class ComparisonReport(Report):
         }
 
     def sections(self) -> Iterator[Section]:
-        parts = (_heading, _table, _verdict, _figures, _failures, _by_type, _flips, _left_out)
-        return (part(self.comparison) for part in parts)
+        told = self.comparison
+        verdict = (line for sentence in conclusions(told) for line in wrapped(sentence))
+        failures = tuple((kind.label, str(ours), str(theirs)) for kind, (ours, theirs) in told.failures.items())
+        yield from (_heading(told), _table(told), verdict, _figures(told))
+        yield Table(("why not won", "first", "second"), failures) if failures else ()
+        yield from (_by_type(told), _flips(told), _left_out(told))
 
 
 def _run(run: Run, results: Sequence[Result], ceiling: CeilingFigures | None) -> dict[str, object]:
@@ -404,10 +376,6 @@ def _table(comparison: Comparison) -> Iterator[str]:
         yield f"{name:<14}{one:>12}{other:>13}{run:>8}{percent(share):>10}{percents(wilson(won, counts.total)):>17}"
 
 
-def _verdict(comparison: Comparison) -> Iterator[str]:
-    return (line for sentence in conclusions(comparison) for line in wrapped(sentence))
-
-
 def conclusions(comparison: Comparison) -> Iterator[str]:
     """The conclusions from the pairs, one sentence each."""
     counts, within = comparison.counts, points(comparison.interval)
@@ -455,11 +423,6 @@ def figure_cells(figure: PairedMean) -> tuple[str, str, str, str]:
     if figure.key == "cost":
         return money(first), money(second), f"{difference:+.4f}", f"{interval.low:+.4f} to {interval.high:+.4f}"
     return f"{first:,.1f}", f"{second:,.1f}", f"{difference:+,.1f}", f"{interval.low:+,.1f} to {interval.high:+,.1f}"
-
-
-def _failures(comparison: Comparison) -> Section:
-    rows = tuple((kind.label, str(ours), str(theirs)) for kind, (ours, theirs) in comparison.failures.items())
-    return Table(("why not won", "first", "second"), rows) if rows else ()
 
 
 def _by_type(comparison: Comparison) -> Iterator[str]:

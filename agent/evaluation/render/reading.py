@@ -67,7 +67,7 @@ def read_side(place: Path, prices: PriceList) -> Run | Side:
             return read_attempts(folder, prices)
         case "repeats":
             repeats = SeedsReport(read_repeats(folder, prices))
-            return Side(place.resolve().name, repeats.runs, repeats.card)
+            return Side(place.resolve().name, repeats.parts, repeats.card)
         case _:
             raise ConfigurationError(f"{place} is a sweep; name two of its runs, which have folders of their own.")
 

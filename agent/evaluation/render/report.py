@@ -55,27 +55,14 @@ class RunReport(Report):
     summary: Summary
 
     def data(self) -> dict[str, object]:
-        manifest, summary = self.manifest, self.summary
-        overall, config = summary.overall, manifest.configuration
+        manifest, config = self.manifest, self.manifest.configuration
         return {
-            "card": card(manifest, overall.asked),
+            "card": card(manifest, self.summary.overall.asked),
             **plain_data(config, "world", "split"),
             "split_size": manifest.of if manifest.of <= MANY else None,
             **plain_data(config, "goals", "agent", "model"),
             "engine": manifest.engine,
-            **_figures(overall, bootstrap=True),
-            **_metrics_data(summary, overall, bootstrap=True),
-            "by_type": {
-                kind: {
-                    **_figures(count),
-                    **_metrics_data(summary, count),
-                    **({"ceiling": ceiling_data(summary.ceilings[kind])} if kind in summary.ceilings else {}),
-                }
-                for kind, count in summary.by_type.items()
-            },
-            "by_wording": {wording: _figures(count) for wording, count in summary.by_wording.items()},
-            "paths": asdict(overall.paths),
-            **_reasons(summary),
+            **details(self.summary, whole=True),
         }
 
     def sections(self) -> Iterator[Section]:
@@ -123,58 +110,27 @@ def pick(*headings: str) -> list[Column[Figures]]:
 
 def shares(summary: Summary) -> list[Column[Figures]]:
     """The columns of goal conditions and path weights: the world's own metrics where its benchmark has them."""
-    own = [_column(metric) for metric in summary.metrics if metric.main]
-    return own or pick("GC", "SR/path", "GC/path")
+
+    def column(metric: Metric) -> Column[Figures]:
+        return Column(metric.label, lambda count: count.of(metric).value, percent)
+
+    return [column(metric) for metric in summary.metrics if metric.main] or pick("GC", "SR/path", "GC/path")
 
 
-def _column(metric: Metric) -> Column[Figures]:
-    return Column(metric.label, lambda count: count.of(metric).value, percent)
+def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
+    """The figures as plain data: all of them, by type and by wording, and why tasks were not won.
 
-
-def _metrics_data(summary: Summary, count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
-    """What the world's benchmark computes, where it computes anything."""
-    found = {metric.key: (metric.label, count.of(metric)) for metric in summary.metrics}
-    values = {
-        key: {
-            "label": label,
-            "value": sample.value,
-            "interval": ends(sample.interval) if bootstrap else None,
-            "missing": sample.missing,
-        }
-        for key, (label, sample) in found.items()
-    }
-    return {"metrics": values} if values else {}
-
-
-def _figures(count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
-    commands = ends(count.commands.interval) if bootstrap else None
+    ``whole``: of one run, with bootstrap intervals and the expert's ceilings by type; of several runs they are left out.
+    """
+    ceilings = summary.ceilings if whole else dict[str, CeilingFigures]()
     return {
-        **plain_data(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
-        "goal_conditions": _mean(count.goal, bootstrap),
-        "success_by_path": _mean(count.success_by_path, bootstrap),
-        "goal_conditions_by_path": _mean(count.goal_by_path, bootstrap),
-        "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
-        **plain_data(count, "refused", "repeated", "unreadable", "calls"),
-        **(plain_data(count, "enacted", "low_level", "diverged") if count.enacted else {}),
-        "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")},
-        "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
-        "cost": count.cost.total,
-    }
-
-
-def details(summary: Summary) -> dict[str, object]:
-    """The figures of several runs together as plain data: all of them, by type and by wording, and why tasks were not won."""
-    return {
-        **_figures(summary.overall),
-        **_metrics_data(summary, summary.overall),
-        "by_type": {kind: _figures(count) | _metrics_data(summary, count) for kind, count in summary.by_type.items()},
-        "by_wording": {wording: _figures(count) for wording, count in summary.by_wording.items()},
-        **_reasons(summary),
-    }
-
-
-def _reasons(summary: Summary) -> dict[str, object]:
-    return {
+        **_figures(summary, summary.overall, bootstrap=whole),
+        "by_type": {
+            kind: _figures(summary, count) | ({"ceiling": ceiling_data(ceilings[kind])} if kind in ceilings else {})
+            for kind, count in summary.by_type.items()
+        },
+        "by_wording": {wording: _figures(None, count) for wording, count in summary.by_wording.items()},
+        **({"paths": asdict(summary.overall.paths)} if whole else {}),
         "ceiling": ceiling_data(summary.ceiling),
         "prices": summary.prices.model_dump() if summary.prices else None,
         "failures": [_failures(kind, lost) for kind, lost in summary.failures.items()],
@@ -185,9 +141,36 @@ def _reasons(summary: Summary) -> dict[str, object]:
     }
 
 
-def _mean(sample: Sample, bootstrap: bool) -> dict[str, object]:
-    interval = ends(sample.interval) if bootstrap else None
-    return {"mean": sample.mean, "interval": interval, "missing": sample.missing}
+def _figures(summary: Summary | None, count: Figures, *, bootstrap: bool = False) -> dict[str, object]:
+    """The figures of a group of tasks, and what the world's benchmark of ``summary`` computes of it."""
+
+    def mean(sample: Sample) -> dict[str, object]:
+        return {"mean": sample.mean, "interval": ends(sample.interval) if bootstrap else None, "missing": sample.missing}
+
+    found = {metric.key: (metric.label, count.of(metric)) for metric in (summary.metrics if summary else ())}
+    metrics = {
+        key: {
+            "label": label,
+            "value": each.value,
+            "interval": ends(each.interval) if bootstrap else None,
+            "missing": each.missing,
+        }
+        for key, (label, each) in found.items()
+    }
+    commands = ends(count.commands.interval) if bootstrap else None
+    return {
+        **plain_data(count, "episodes", "won", "lost", "errors", "unfinished", "success", "interval"),
+        "goal_conditions": mean(count.goal),
+        "success_by_path": mean(count.success_by_path),
+        "goal_conditions_by_path": mean(count.goal_by_path),
+        "steps": {"total": count.steps, "mean": count.commands.mean, "mean_won": count.mean_steps_won, "interval": commands},
+        **plain_data(count, "refused", "repeated", "unreadable", "calls"),
+        **(plain_data(count, "enacted", "low_level", "diverged") if count.enacted else {}),
+        "tokens": {name: getattr(count, f"{name}_tokens") for name in ("prompt", "completion", "fresh", "cached")},
+        "seconds": {"model": count.model_seconds.total, "wall": count.wall_seconds.total},
+        "cost": count.cost.total,
+        **({"metrics": metrics} if metrics else {}),
+    }
 
 
 def _failures(kind: FailureKind, lost: Sequence[Result]) -> dict[str, object]:

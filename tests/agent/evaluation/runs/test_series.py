@@ -313,7 +313,7 @@ def test_mean_spread_pass_at_k_and_best_are_named_apart(tmp_path: Path) -> None:
     report = repeated(
         tmp_path, ("won", "lost", "lost", "error"), ("won", "won", "lost", "lost"), ("won", "lost", "lost", "lost")
     )
-    assert pass_at_k(report.runs) == pytest.approx({1: 1 / 3, 2: (1 + 2 / 3) / 4, 3: 0.5})
+    assert pass_at_k(report.parts) == pytest.approx({1: 1 / 3, 2: (1 + 2 / 3) / 4, 3: 0.5})
     text = " ".join(report.text().split())
     assert "Spread of success: from 25.0 % to 50.0 %, standard deviation 14.4 %." in text
     assert "pass@1 33.3 %, pass@2 41.7 %, pass@3 50.0 %" in text
@@ -332,7 +332,7 @@ def test_repeats_that_do_not_differ_have_the_interval_of_one_run(tmp_path: Path)
     one = wilson(7, 10)
     assert success["interval"] is None
     assert success["over_tasks"] == pytest.approx([one.low, one.high])
-    assert report.every.overall.interval == report.runs[0].summary.overall.interval == one
+    assert report.every.overall.interval == report.parts[0].summary.overall.interval == one
     assert "success 70.0 % 39.7 % to 89.2 % -" in " ".join(report.text().split())
 
 
