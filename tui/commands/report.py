@@ -135,8 +135,8 @@ def report(
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.run import read_for_comparison
     from housequest.agent.evaluation.analysis.series import SeriesReport
+    from housequest.agent.evaluation.library import read_report
     from housequest.agent.evaluation.render import export
-    from housequest.agent.evaluation.render.reading import read_report
     from housequest.agent.evaluation.render.report import RunReport
     from housequest.agent.evaluation.runs.folder import RunFolder
 
@@ -198,7 +198,7 @@ def searching(done: int, total: int) -> None:
 def show(place: Path, *, as_json: bool) -> int:
     """Print the report of what ``place`` holds; how many episodes errored. Raises ``ConfigurationError``."""
     from housequest.agent.config import configure
-    from housequest.agent.evaluation.render.reading import errors_of, read_report
+    from housequest.agent.evaluation.library import errors_of, read_report
 
     found = read_report([place], configure(uses=()).settings.prices_of, searching)
     print_report(found, as_json=as_json)

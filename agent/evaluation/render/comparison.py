@@ -52,8 +52,6 @@ from housequest.worlds.base import Metric
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.text import printable
 
-SHARES = ("goal", "success_by_path", "goal_by_path")
-"""Figures of which the world's own metrics take the place."""
 _NAMED = 3
 """Tasks left out that are named."""
 
@@ -161,7 +159,7 @@ class Comparison:
     def steps(self) -> PairedMean | None:
         """The difference in steps (executed commands) on tasks that both won; None where there are none."""
         won = [(pair.first.steps, pair.second.steps) for pair in self.pairs if pair.first.won and pair.second.won]
-        return PairedMean.of("steps", "steps", False, won)
+        return PairedMean.of(Kind("steps", "steps", False, lambda _, result: result.steps), won)
 
     @cached_property
     def figures(self) -> tuple[PairedMean, ...]:
@@ -169,11 +167,8 @@ class Comparison:
 
         What the world's benchmark computes stands in place of means of conditions and of path weights.
         """
-        called = any(pair.first.calls or pair.second.calls for pair in self.pairs)
-        own = self.first.extras.metrics
-        left_out = {*(() if called else ("calls", "tokens", "cost")), *(SHARES if own else ())}
-        measured = (self._measured(metric) for metric in own)
-        found = (*measured, *(self._figure(kind) for kind in KINDS if kind.key not in left_out))
+        own, called = self.first.extras.metrics, any(pair.first.calls or pair.second.calls for pair in self.pairs)
+        found = (*map(self._measured, own), *map(self._figure, kinds_of(called, own)))
         return tuple(each for each in found if each is not None)
 
     def _measured(self, metric: Metric) -> PairedMean | None:
@@ -193,7 +188,7 @@ class Comparison:
         ours, theirs = self.first.extras, self.second.extras
         results = [(pair.first, pair.second) for pair in self.pairs]
         both = [(kind.value(ours.of(one), one), kind.value(theirs.of(other), other)) for one, other in results]
-        return PairedMean.of(kind.key, kind.label, kind.share, both)
+        return PairedMean.of(kind, both)
 
     def pair(self, reference: str) -> TaskPair:
         """The pair of a task, named by its number, its id or ``split:number``. Raises ``ConfigurationError``."""
@@ -243,14 +238,16 @@ class PairedMean:
     missing: int
 
     @classmethod
-    def of(cls, key: str, label: str, share: bool, both: Sequence[tuple[float | None, float | None]]) -> PairedMean | None:
+    def of(cls, kind: Kind, both: Sequence[tuple[float | None, float | None]]) -> PairedMean | None:
         """The means of pairs of values, of which some may be unknown; None where no pair is known."""
         known = [(one, other) for one, other in both if one is not None and other is not None]
         if not known:
             return None
         first, second = fmean(one for one, _ in known), fmean(other for _, other in known)
         interval = bootstrap_mean([other - one for one, other in known])
-        return cls(key, label, share, first, second, second - first, interval, len(known), len(both) - len(known))
+        return cls(
+            kind.key, kind.label, kind.share, first, second, second - first, interval, len(known), len(both) - len(known)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +273,15 @@ KINDS = (
     Kind("tokens", "tokens", False, lambda _, result: result.tokens),
     Kind("cost", "cost", False, lambda each, _: each.cost),
 )
+
+
+def kinds_of(called: bool, own: Collection[Metric]) -> list[Kind]:
+    """The figures to compare: calls, tokens and cost only where a model was ``called``.
+
+    What the world's benchmark computes, its ``own``, stands in place of means of conditions and of path weights.
+    """
+    left_out = {*(() if called else ("calls", "tokens", "cost")), *(("goal", "success_by_path", "goal_by_path") if own else ())}
+    return [kind for kind in KINDS if kind.key not in left_out]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import fmean
 
 from housequest.agent.evaluation.analysis.metrics import PlayedTask
 from housequest.agent.evaluation.analysis.run import Run, card_differences, shared_card
-from housequest.agent.evaluation.render.comparison import KINDS, SHARES, PairedMean, figure_cells, heading_lines, refuse_unlike
+from housequest.agent.evaluation.render.comparison import Kind, PairedMean, figure_cells, heading_lines, kinds_of, refuse_unlike
 from housequest.agent.evaluation.render.report import first_lines
 from housequest.agent.evaluation.render.table import (
     Report,
@@ -22,12 +21,11 @@ from housequest.agent.evaluation.render.table import (
     points,
     wrapped,
 )
-from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result
 from housequest.worlds.errors import ConfigurationError
 
-WON = "success"
-"""The key of the figure that is compared first."""
+SUCCESS = Kind("success", "success", True, lambda each, _: float(each.won))
+"""The figure that is compared first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,71 +53,49 @@ class Side:
         return {task: tries for task, tries in found.items() if len(tries) == len(self.runs)}
 
 
-@dataclass(frozen=True)
 class RepeatsComparison(Report):
-    """``second`` against ``first``: a task counts once on each side, with its mean over the runs."""
+    """``second`` against ``first``: a task counts once on each side, with its mean over the runs.
 
-    first: Side
-    second: Side
+    Raises ``ConfigurationError`` where they share a run, or have no task that all their runs finished.
+    """
 
-    def __post_init__(self) -> None:
-        one, other = self.first.runs[0], self.second.runs[0]
-        if {run.folder.path.resolve() for run in self.first.runs} & {run.folder.path.resolve() for run in self.second.runs}:
-            raise ConfigurationError(f"{self.first.name} and {self.second.name} share a run; name two series.")
-        refuse_unlike(one.manifest, other.manifest)
+    def __init__(self, first: Side, second: Side) -> None:
+        self.first, self.second = first, second
+        one, ours, theirs = first.runs[0], first.finished, second.finished
+        if {run.folder.path.resolve() for run in first.runs} & {run.folder.path.resolve() for run in second.runs}:
+            raise ConfigurationError(f"{first.name} and {second.name} share a run; name two series.")
+        refuse_unlike(one.manifest, second.runs[0].manifest)
+        self.tasks = tuple(task for task in one.manifest.tasks if task.id in ours and task.id in theirs)
         if not self.tasks:
-            raise ConfigurationError(f"{self.first.name} and {self.second.name} have no task that all their runs finished.")
-
-    @cached_property
-    def tasks(self) -> tuple[SelectedTask, ...]:
-        """The tasks that all runs of both finished."""
-        ours, theirs = self.first.finished, self.second.finished
-        return tuple(task for task in self.first.runs[0].manifest.tasks if task.id in ours and task.id in theirs)
-
-    @property
-    def left_out(self) -> tuple[str, ...]:
-        """The other tasks of either side."""
-        every = dict.fromkeys(task.id for side in (self.first, self.second) for run in side.runs for task in run.manifest.tasks)
-        known = {task.id for task in self.tasks}
-        return tuple(task for task in every if task not in known)
-
-    @cached_property
-    def figures(self) -> tuple[PairedMean, ...]:
-        """Success and the other figures that every episode has, with 95 % bootstrap intervals of the difference over tasks."""
-        called = any(run.summary.overall.calls for side in (self.first, self.second) for run in side.runs)
-        left_out = {*(() if called else ("calls", "tokens", "cost")), *(SHARES if self.first.runs[0].extras.metrics else ())}
-        kinds = ((kind.key, kind.label, kind.share, kind.value) for kind in KINDS if kind.key not in left_out)
-        success = self._figure(WON, WON, lambda each, _: float(each.won), share=True)
-        rest = (self._figure(key, label, value, share=share) for key, label, share, value in kinds)
-        return tuple(found for found in (success, *rest) if found is not None)
-
-    def _figure(
-        self, key: str, label: str, value: Callable[[PlayedTask, Result], float | None], *, share: bool
-    ) -> PairedMean | None:
-        sides = [self._means(side, value) for side in (self.first, self.second)]
-        return PairedMean.of(key, label, share, list(zip(*sides, strict=True)))
-
-    def _means(self, side: Side, value: Callable[[PlayedTask, Result], float | None]) -> list[float | None]:
-        """The mean of a figure over the runs of each task; None where a run lacks it."""
-        finished = side.finished
-        values = ([value(each, result) for each, result in finished[task.id]] for task in self.tasks)
-        return [None if None in mine else fmean(one or 0.0 for one in mine) for mine in values]
-
-    @property
-    def by_type(self) -> dict[str, tuple[float, float]]:
-        """The success of both by type of task."""
-        sides = [self._means(side, lambda each, _: float(each.won)) for side in (self.first, self.second)]
-        kinds: dict[str, list[tuple[float, float]]] = {}
-        for task, one, other in zip(self.tasks, *sides, strict=True):
-            kinds.setdefault(task.type, []).append((one or 0.0, other or 0.0))
-        return {
-            kind: (fmean(one for one, _ in kinds[kind]), fmean(other for _, other in kinds[kind])) for kind in sorted(kinds)
+            raise ConfigurationError(f"{first.name} and {second.name} have no task that all their runs finished.")
+        self._tries = [[side[task.id] for task in self.tasks] for side in (ours, theirs)]
+        # The other tasks of either side.
+        known, runs = {task.id for task in self.tasks}, (*first.runs, *second.runs)
+        every = dict.fromkeys(task.id for run in runs for task in run.manifest.tasks)
+        self.left_out = tuple(task for task in every if task not in known)
+        # Success and the other figures that every episode has, with bootstrap intervals of the difference over tasks.
+        kinds = (SUCCESS, *kinds_of(any(run.summary.overall.calls for run in runs), one.extras.metrics))
+        figures = (PairedMean.of(kind, self._means(kind)) for kind in kinds)
+        self.figures = tuple(figure for figure in figures if figure is not None)
+        # The success of both by type of task.
+        types: dict[str, list[tuple[float, float]]] = {}
+        for task, (mine, other) in zip(self.tasks, self._means(SUCCESS), strict=True):
+            types.setdefault(task.type, []).append((mine or 0.0, other or 0.0))
+        self.by_type = {
+            kind: (fmean(mine for mine, _ in types[kind]), fmean(of for _, of in types[kind])) for kind in sorted(types)
         }
+        # What differs between the cards, so that the difference may not be the agents'.
+        self.unlike = card_differences(first.card, second.card)
 
-    @property
-    def unlike(self) -> dict[str, tuple[str, str]]:
-        """What differs between the cards, so that the difference may not be the agents'."""
-        return card_differences(self.first.card, self.second.card)
+    def _means(self, kind: Kind) -> list[tuple[float | None, float | None]]:
+        """The means of a figure over the runs of each task, on both sides; None where a run lacks it."""
+
+        def mean(tries: Sequence[tuple[PlayedTask, Result]]) -> float | None:
+            values = [kind.value(each, result) for each, result in tries]
+            return None if None in values else fmean(value or 0.0 for value in values)
+
+        ours, theirs = ([mean(tries) for tries in side] for side in self._tries)
+        return list(zip(ours, theirs, strict=True))
 
     def data(self) -> dict[str, object]:
         measured = ("first", "second", "difference", "interval", "tasks", "missing")
