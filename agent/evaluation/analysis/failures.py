@@ -52,26 +52,43 @@ LONGEST = 240
 _DONE: dict[Treatment, str] = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
 
 
+class LotaClass(StrEnum):
+    """LoTa-Bench's six classes of failure (Choi et al., ICLR 2024, table 1), in its order and in few words.
+
+    People assigned them there, and rules do here. Of a game they follow from its `FailureKind`: a text world has no space to
+    run out of, and what somebody meant is not in it, so three of them are never told. Of a whole plan all six are, by
+    `housequest.agent.alfred.plans.failures`.
+    """
+
+    PLANNING = "action planning"
+    SELECTION = "object selection"
+    SEEING = "absence of visual grounding"
+    PHYSICS = "lack of physical understanding"
+    MISUNDERSTOOD = "misunderstood instruction"
+    AMBIGUOUS = "ambiguous or incorrect instruction"
+
+
 class FailureKind(StrEnum):
-    """Why an episode was not won; ``label`` says it in a few words. In the order of tables."""
+    """Why an episode was not won; ``label`` says it in a few words, ``lota`` is its class there. In the order of tables."""
 
     label: str
+    lota: LotaClass | None
 
-    NOT_FOUND = "not_found", "never found the object"
-    WRONG_OBJECT = "wrong_object", "took the wrong object"
-    FORGOT_CLEAN = "forgot_clean", "forgot to clean it"
-    FORGOT_HEAT = "forgot_heat", "forgot to heat it"
-    FORGOT_COOL = "forgot_cool", "forgot to cool it"
-    FORGOT_LIGHT = "forgot_light", "forgot the light"
-    WRONG_PLACE = "wrong_place", "put it in the wrong place"
-    GAVE_UP = "gave_up", "gave up"
-    LOOPED = "looped", "went round in circles"
+    NOT_FOUND = "not_found", "never found the object", LotaClass.SEEING
+    WRONG_OBJECT = "wrong_object", "took the wrong object", LotaClass.SELECTION
+    FORGOT_CLEAN = "forgot_clean", "forgot to clean it", LotaClass.PLANNING
+    FORGOT_HEAT = "forgot_heat", "forgot to heat it", LotaClass.PLANNING
+    FORGOT_COOL = "forgot_cool", "forgot to cool it", LotaClass.PLANNING
+    FORGOT_LIGHT = "forgot_light", "forgot the light", LotaClass.PLANNING
+    WRONG_PLACE = "wrong_place", "put it in the wrong place", LotaClass.SELECTION
+    GAVE_UP = "gave_up", "gave up", LotaClass.PLANNING
+    LOOPED = "looped", "went round in circles", LotaClass.PLANNING
     COLLIDED = "collided", "bumped into things"
     NOT_ACTED_ON = "not_acted_on", "failed to act on things"
     NOT_OPENED = "not_opened", "left closed what may hold it"
-    PLANNER = "planner", "the plan could not be carried out"
-    REPLANNED = "replanned", "planned again and again in vain"
-    OUT_OF_TURNS = "out_of_turns", "ran out of turns on the way"
+    PLANNER = "planner", "the plan could not be carried out", LotaClass.PLANNING
+    REPLANNED = "replanned", "planned again and again in vain", LotaClass.PLANNING
+    OUT_OF_TURNS = "out_of_turns", "ran out of turns on the way", LotaClass.PLANNING
     UNREADABLE = "unreadable", "its replies could not be read"
     STOPPED = "stopped", "stopped by a person"
     MODEL = "model", "the model failed"
@@ -81,10 +98,10 @@ class FailureKind(StrEnum):
     CONFIGURATION = "configuration", "wrongly configured"
     UNKNOWN = "unknown", "not known why"
 
-    def __new__(cls, value: str, label: str) -> Self:
+    def __new__(cls, value: str, label: str, lota: LotaClass | None = None) -> Self:
         """Each member is its name in records, with its label."""
         kind = str.__new__(cls, value)
-        kind._value_, kind.label = value, label
+        kind._value_, kind.label, kind.lota = value, label, lota
         return kind
 
 
@@ -165,49 +182,17 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     yield _failure(case, FailureKind.OUT_OF_TURNS, last, f"the {many(last, 'turn')} were over: {far}.{often}")
 
 
-class LotaClass(StrEnum):
-    """The classes in the paper's order, in few words."""
-
-    PLANNING = "action planning"
-    SELECTION = "object selection"
-    SEEING = "absence of visual grounding"
-    PHYSICS = "lack of physical understanding"
-    MISUNDERSTOOD = "misunderstood instruction"
-    AMBIGUOUS = "ambiguous or incorrect instruction"
-
-
-_OF_KINDS: dict[FailureKind, LotaClass] = {
-    FailureKind.NOT_FOUND: LotaClass.SEEING,
-    FailureKind.WRONG_OBJECT: LotaClass.SELECTION,
-    FailureKind.WRONG_PLACE: LotaClass.SELECTION,
-    **dict.fromkeys(
-        (
-            FailureKind.FORGOT_CLEAN,
-            FailureKind.FORGOT_HEAT,
-            FailureKind.FORGOT_COOL,
-            FailureKind.FORGOT_LIGHT,
-            FailureKind.GAVE_UP,
-            FailureKind.PLANNER,
-            FailureKind.REPLANNED,
-            FailureKind.LOOPED,
-            FailureKind.OUT_OF_TURNS,
-        ),
-        LotaClass.PLANNING,
-    ),
-}
-
-
 def of_games(lost: Mapping[FailureKind, Collection[object]]) -> dict[LotaClass, int]:
     """How many of the games ``lost``, by their own class, are in each class.
 
     What broke, was stopped or could not be read is in none: no plan failed there, nor where a robot that sees only bumped into
     things, failed to act on them or left them closed.
     """
-    return counted(_OF_KINDS.get(kind) for kind, games in lost.items() for _ in games)
+    return counted(kind.lota for kind, games in lost.items() for _ in games)
 
 
 def counted(classes: Iterable[LotaClass | None]) -> dict[LotaClass, int]:
-    """How often each class occurs, in the paper's order; classes that do not occur are left out."""
+    """How often each class occurs, in the paper's order, without those that do not."""
     counts = Counter(classes)
     return {each: counts[each] for each in LotaClass if counts[each]}
 

@@ -6,24 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from housequest.agent.episodes.events import (
-    Ended,
-    Event,
-    Intervened,
-    Judged,
-    ModelCall,
-    ModelFailed,
-    ParseFailed,
-    Planned,
-    Player,
-    Progressed,
-    RulesShown,
-    Started,
-    Stepped,
-    Thought,
-    TurnSpent,
-    branch,
-)
+from housequest.agent.episodes import events
+from housequest.agent.episodes.events import Ended, Event, ModelCall, Started, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.render.table import many
 
@@ -46,7 +30,7 @@ class TranscriptTurn:
     observation: str = ""
     accepted: bool = True
     explanation: str | None = None
-    by: Player = "agent"
+    by: events.Player = "agent"
 
     @property
     def asides(self) -> list[TranscriptNote]:
@@ -98,44 +82,44 @@ def read_transcript(path: Path) -> Transcript:
     return transcribe(read_episode(path))
 
 
-def transcribe(events: Iterable[Event]) -> Transcript:
+def transcribe(recorded: Iterable[Event]) -> Transcript:
     """The turns of the branch that was played on."""
     started: Started | None = None
     ended: Ended | None = None
     turns: list[TranscriptTurn] = []
     before: list[TranscriptNote | ModelCall] = []
     plan: tuple[str, ...] = ()
-    for event in branch(list(events)):
+    for event in branch(list(recorded)):
         match event.body:
             case Started() as body:
                 started = body
             case ModelCall() as called:
                 before.append(called)
-            case Thought(role=role, text=text):
+            case events.Thought(role=role, text=text):
                 before.append(TranscriptNote(role, text))
-            case Judged(role=role) as judged:
+            case events.Judged(role=role) as judged:
                 before.append(TranscriptNote(role, judged.words))
-            case Planned(role=role, steps=steps):
+            case events.Planned(role=role, steps=steps):
                 plan = steps
                 before.append(TranscriptNote(role, "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))))
-            case Progressed(role=role, step=step):
+            case events.Progressed(role=role, step=step):
                 now = f", {plan[step]}" if 0 <= step < len(plan) else ""
                 before.append(TranscriptNote(role, f"now step {step + 1}{now}"))
-            case ParseFailed(role=role, reason=reason, final=final):
+            case events.ParseFailed(role=role, reason=reason, final=final):
                 way = "it was asked twice" if final else "it is asked again"
                 before.append(TranscriptNote(role, f"its reply could not be read: {reason} ({way})"))
-            case RulesShown(rules=rules):
+            case events.RulesShown(rules=rules):
                 before.append(TranscriptNote("rules", "\n".join(rules)))
-            case ModelFailed(boundary=boundary, message=message):
+            case events.ModelFailed(boundary=boundary, message=message):
                 before.append(TranscriptNote(boundary, message))
-            case Intervened(action=action, text=text):
+            case events.Intervened(action=action, text=text):
                 before.append(TranscriptNote("person", f"{action} {text}".strip()))
-            case TurnSpent(turn=turn):
+            case events.TurnSpent(turn=turn):
                 turns.append(TranscriptTurn(turn, tuple(before)))
                 before = []
-            case Stepped() as step:
-                said = (step.command, step.observation, step.accepted, step.explanation, step.by)
-                turns.append(TranscriptTurn(step.turn, tuple(before), *said))
+            case events.Stepped() as step:
+                told = (step.command, step.observation, step.accepted, step.explanation, step.by)
+                turns.append(TranscriptTurn(step.turn, tuple(before), *told))
                 before = []
             case Ended() as body:
                 ended = body

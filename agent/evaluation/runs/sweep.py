@@ -307,15 +307,6 @@ class Measurement:
         folder.begin(self.trials)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurementResult:
-    """The result of a measurement; in ``told`` of the paired episodes with rules, the agent saw at least one of them."""
-
-    measurement: Measurement
-    comparison: Comparison
-    told: int
-
-
 def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str] = (), *, alone: bool = False) -> Measurement:
     """Plan to measure the rules ``ids`` of the book ``name``, together with its other accepted rules or ``alone``.
 
@@ -346,15 +337,18 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
     return Measurement(book.path.name, measured, (trial(WITHOUT, others), trial(WITH, together)))
 
 
-def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> MeasurementResult:
-    """Read the result of the measurement in ``folder``. Raises ``ConfigurationError``."""
+def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> tuple[Comparison, int]:
+    """The two runs of the measurement in ``folder`` compared, and in how many of their paired episodes the rules were told.
+
+    Raises ``ConfigurationError``.
+    """
     first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
     comparison = compare(first, second)
     ids, paired = {rule.id for rule in measurement.rules}, {pair.second.task for pair in comparison.pairs}
     tasks = [task for task in second.manifest.tasks if task.id in paired]
     episodes = ((event.body for event in read_episode(second.folder.episode(task))) for task in tasks)
     told = sum(any(isinstance(body, RulesShown) and not ids.isdisjoint(body.ids) for body in bodies) for bodies in episodes)
-    return MeasurementResult(measurement, comparison, told)
+    return comparison, told
 
 
 def _part(rules: Sequence[Rule], usual: Sequence[Rule]) -> str:
