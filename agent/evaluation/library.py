@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from housequest.agent.config import configure
-from housequest.agent.evaluation.analysis.arms import SweepReport, read_arms
 from housequest.agent.evaluation.analysis.experts import Watcher
 from housequest.agent.evaluation.analysis.run import PriceList, Run, read_for_comparison
 from housequest.agent.evaluation.analysis.series import (
     AttemptsReport,
     SeedsReport,
     SeriesReport,
+    SweepReport,
+    read_arms,
     read_attempts,
     read_repeats,
     read_seeds,

@@ -214,9 +214,9 @@ def compare(
     """Compare two runs task by task. Who won what, and is the difference more than chance?"""
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.run import Run, find_task
+    from housequest.agent.evaluation.library import read_side
     from housequest.agent.evaluation.render.comparison import ComparisonReport
     from housequest.agent.evaluation.render.comparison import compare as paired
-    from housequest.agent.evaluation.render.reading import read_side
     from housequest.agent.evaluation.render.repeats import RepeatsComparison, Side
 
     if len(runs) != 2:

@@ -200,12 +200,12 @@ def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool)
     if call.how.shard is not None:
         call.print_shard("measures")
         return
-    result = measured(plan, folder, configuration.settings.prices_of)
-    comparison, report = result.comparison, ComparisonReport(result.comparison)
+    comparison, told = measured(plan, folder, configuration.settings.prices_of)
+    report = ComparisonReport(comparison)
     if call.as_json:
-        print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": result.told, **report.data()})
+        print_json({"book": plan.book, "rules": [rule.id for rule in rules], "told": told, **report.data()})
     else:
-        print_lines([f"{whose}, told in {result.told} of {len(comparison.pairs)} episodes", ""])
+        print_lines([f"{whose}, told in {told} of {len(comparison.pairs)} episodes", ""])
         print_report(report)
         runs = f"{comparison.first.folder.path} {comparison.second.folder.path}"
         print_lines(["", f"The runs: housequest compare {runs}"])

@@ -10,9 +10,9 @@ from statistics import fmean
 
 from housequest.agent.alfred.plans import work
 from housequest.agent.alfred.plans.planners import PLANNERS
-from housequest.agent.evaluation.analysis.arms import arms_card
 from housequest.agent.evaluation.analysis.failures import counted, told
 from housequest.agent.evaluation.analysis.run import shared_card
+from housequest.agent.evaluation.analysis.series import arms_card
 from housequest.agent.evaluation.analysis.statistics import clustered
 from housequest.agent.evaluation.parts import RunFamily
 from housequest.agent.evaluation.render import table

@@ -343,3 +343,17 @@ def joined(summaries: Sequence[Summary]) -> Summary:
 def _by(played: Sequence[PlayedTask], name: Callable[[PlayedTask], str]) -> dict[str, Figures]:
     names = sorted({name(each) for each in played})
     return {of: Figures(tuple(each for each in played if name(each) == of)) for of in names}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A figure of ours to set beside published ones: ``success`` with its interval, and what ``trials`` it is of, in words.
+
+    ``single``: a figure of one trial is of the same kind.
+    """
+
+    name: str
+    success: float
+    interval: Interval
+    trials: str = "1"
+    single: bool = True

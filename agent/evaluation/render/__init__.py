@@ -1,5 +1,5 @@
 """Write reports: ``report`` of one run, ``comparison`` of two, ``repeats`` of two series, built from the columns and tables in
 ``table``.
 
-``export`` writes Markdown and CSV, ``pages`` self-contained HTML.
+``export`` writes Markdown and CSV and sets a run beside the literature, ``pages`` writes self-contained HTML.
 """

@@ -1,18 +1,40 @@
-"""Export a run or a series as Markdown tables to paste, or as CSV with one row per task."""
+"""Export a run or a series as Markdown tables to paste, or as CSV with one row per task, and set it beside published figures.
+
+Those cover ALFWorld's text games (``published.json``, each with its source), and stand with every difference that prevents a
+direct comparison. Figures of ALFRED and LoTa-Bench, with rendered houses, low-level actions or other tasks, are not listed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from pathlib import Path
 
-from housequest.agent.evaluation.analysis.metrics import PlayedTask
-from housequest.agent.evaluation.analysis.published import FAMILY, PublishedReport, compare_published, measured_once, warnings
+from pydantic import BaseModel
+
+from housequest.agent.evaluation.analysis.metrics import Measured, PlayedTask
 from housequest.agent.evaluation.analysis.run import card
 from housequest.agent.evaluation.analysis.series import SeriesReport
 from housequest.agent.evaluation.render.report import RunReport, definitions, groups, heading, notes, pick, shares
-from housequest.agent.evaluation.render.table import Cell, Table, csv_text, escaped, percent, percents
-from housequest.agent.evaluation.runs.files import SelectedTask
-from housequest.agent.evaluation.runs.spec import Manifest
+from housequest.agent.evaluation.render.table import (
+    Cell,
+    Report,
+    Section,
+    Table,
+    csv_text,
+    escaped,
+    one_line,
+    percent,
+    percents,
+    plain_data,
+    wrapped,
+)
+from housequest.agent.evaluation.runs.files import Frozen, SelectedTask
+from housequest.agent.evaluation.runs.spec import Manifest, selection_text
 
+FAMILY = "Not listed: the figures of ALFRED and LoTa-Bench, which are of rendered houses or other tasks."
 Evaluated = RunReport | SeriesReport
 """A report of episodes that can be exported."""
 
@@ -95,7 +117,8 @@ def _markdown(above: Iterable[tuple[str, str]], tables: Iterable[str], below: It
 def beside_published(report: Evaluated) -> PublishedReport:
     """What was measured beside the published figures."""
     if isinstance(report, RunReport):
-        return PublishedReport(report.manifest, measured_once(report.summary))
+        overall = report.summary.overall
+        return PublishedReport(report.manifest, (Measured("this run", overall.success, overall.interval),))
     return PublishedReport(report.parts[0].manifest, report.measured)
 
 
@@ -114,3 +137,141 @@ def published_markdown(report: PublishedReport) -> str:
     head = ("success", "method", "model", "split", "trials", "goals", "source", "differs, caveat")
     notes = [f"- {escaped(warning)}" for warning in (*warnings(manifest, measured), FAMILY)]
     return "\n".join([*Table(head, tuple(rows)).markdown(numbers=(0,)), "", *notes]) + "\n"
+
+
+class PublishedFigure(Frozen):
+    """One published figure: ``success`` in per cent, ``split`` None where not stated, ``trials`` in words.
+
+    ``protocol`` is the one of `housequest.agent.protocols` under which it was measured, None where there is none of it.
+    """
+
+    method: str
+    model: str
+    success: float
+    split: str | None
+    trials: str
+    goals: str
+    source: str
+    caveat: str
+    protocol: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedComparison:
+    """A published figure and how it differs from the run; no differences if everything stated agrees."""
+
+    figure: PublishedFigure
+    differs: tuple[str, ...]
+
+
+class _File(BaseModel):
+    world: str
+    figures: tuple[PublishedFigure, ...]
+
+
+@cache
+def _file() -> _File:
+    return _File.model_validate_json(Path(__file__).with_name("published.json").read_bytes())
+
+
+def published() -> tuple[PublishedFigure, ...]:
+    """All published figures."""
+    return _file().figures
+
+
+def compare_published(manifest: Manifest, measured: Sequence[Measured]) -> tuple[PublishedComparison, ...]:
+    """Published figures for what was ``measured`` by ``manifest``: the same split first, then the most similar and the best."""
+    split = manifest.configuration.split
+
+    def order(each: PublishedComparison) -> tuple[bool, bool, str, int, float]:
+        of = each.figure.split
+        return of != split, of is None, of or "", len(each.differs), -each.figure.success
+
+    found = [PublishedComparison(figure, tuple(_differences(manifest, measured, figure))) for figure in published()]
+    return tuple(sorted(found, key=order))
+
+
+def _differences(manifest: Manifest, measured: Sequence[Measured], figure: PublishedFigure) -> Iterator[str]:
+    config = manifest.configuration
+    if figure.split != config.split:
+        yield "split not stated" if figure.split is None else f"{figure.split} is not {config.split}"
+    if not any(_alike(each, figure) for each in measured):
+        yield f"trials: {figure.trials}"
+    if figure.protocol not in (None, config.protocol):
+        yield f"measured as the protocol {figure.protocol}"
+    if figure.goals != _wording(manifest):
+        yield "people's goals" if figure.goals == "human" else f"{figure.goals} goals"
+
+
+def _alike(measured: Measured, figure: PublishedFigure) -> bool:
+    return figure.trials == measured.trials or (measured.single and figure.trials == "1")
+
+
+def _wording(manifest: Manifest) -> str:
+    return manifest.configuration.goals.partition(":")[0]
+
+
+def warnings(manifest: Manifest, measured: Sequence[Measured]) -> tuple[str, ...]:
+    """Everything about what was measured that prevents a direct comparison with any figure."""
+    config, found = manifest.configuration, published()
+    told: list[str] = []
+    if config.world != _file().world:
+        told.append(f"None of these figures is of the world {config.world}.")
+    elif not any(figure.split == config.split for figure in found):
+        told.append(f"No figure is of the split {config.split}.")
+    if len(manifest.tasks) < manifest.of:
+        told.append(f"This run is of {selection_text(len(manifest.tasks), manifest.of)}, not of a whole published split.")
+    if others := sorted({figure.split for figure in found if figure.split is not None} - {config.split}):
+        told.append(f"{config.split} is not {' or '.join(others)}: those are other games.")
+    if any(not _alike(each, figure) for each in measured for figure in found):
+        trials = " and ".join(dict.fromkeys(each.trials for each in measured))
+        told.append(f"Trials here: {trials}; figures of other trials, or of trials not stated, are another measure.")
+    if config.protocol is None:
+        told.append("This run names no protocol; --protocol NAME plays as a figure was measured.")
+    if config.attempt is not None:
+        told.append("This run is of tasks that were not won before: no figure is.")
+    if _wording(manifest) != "template":
+        told.append("The goals of this run are people's sentences; most figures are for the templates'.")
+    return tuple(told)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedReport(Report):
+    """What was measured, and the published figures; success as a share."""
+
+    manifest: Manifest
+    measured: tuple[Measured, ...]
+
+    def data(self) -> dict[str, object]:
+        rows = [
+            {**each.figure.model_dump(), "success": each.figure.success / 100, "differs": list(each.differs)}
+            for each in compare_published(self.manifest, self.measured)
+        ]
+        ours = [plain_data(each, "name", "success", "interval", "trials") for each in self.measured]
+        return {"measured": ours, "warnings": [*warnings(self.manifest, self.measured), FAMILY], "figures": rows}
+
+    def sections(self) -> Iterator[Section]:
+        manifest, config, measured = self.manifest, self.manifest.configuration, self.measured
+        notes = (*warnings(manifest, measured), FAMILY, "~ marks figures of other trials or of goals in other words.")
+        yield ["Beside published figures", *(line for note in notes for line in wrapped(note, "! " if note[0] != "~" else ""))]
+        name = ", ".join(part for part in (config.agent, config.model) if part)
+        for each in measured:
+            interval = f"95 % interval {percents(each.interval)}"
+            terms = wrapped(f"{config.split}; trials: {each.trials}; {config.goals} goals; {interval}", " " * 10)
+            yield [*wrapped(one_line(f"{each.name}: {name}"), f"{percent(each.success):>8}  ", " " * 10), *terms]
+        for split, figures in groupby(compare_published(manifest, measured), lambda each: each.figure.split):
+            other = " (other games)" if split not in (None, config.split) else ""
+            lines = (line for each in figures for line in _figure(each, measured, _wording(manifest)))
+            yield [f"{split or 'split not stated'}{other}", *lines]
+
+
+def _figure(each: PublishedComparison, measured: Sequence[Measured], wording: str) -> Iterator[str]:
+    figure = each.figure
+    name = ", ".join(part for part in (figure.method, figure.model) if part)
+    # The heading shows a different split; the mark is for other differences.
+    mark = " " if any(_alike(one, figure) for one in measured) and figure.goals == wording else "~"
+    yield from wrapped(one_line(name), f"{mark}{figure.success:>5g} %  ", " " * 10)
+    protocol = f"protocol {figure.protocol}" if figure.protocol else ""
+    listed = (f"trials: {figure.trials}", f"{figure.goals} goals", protocol, figure.source, figure.caveat)
+    terms = "; ".join(filter(None, listed))
+    yield from wrapped(terms, " " * 10)

@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.evaluation.analysis.published import Measured, PublishedComparison, compare_published, published, warnings
+from housequest.agent.evaluation.analysis.metrics import Measured
 from housequest.agent.evaluation.analysis.statistics import Interval
-from housequest.agent.evaluation.render.export import beside_published
+from housequest.agent.evaluation.render.export import (
+    PublishedComparison,
+    beside_published,
+    compare_published,
+    published,
+    warnings,
+)
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import Manifest

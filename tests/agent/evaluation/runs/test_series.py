@@ -19,7 +19,6 @@ from housequest.agent.episodes.events import ModelCall, Outcome, Thought
 from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.experts import Ceiling
 from housequest.agent.evaluation.analysis.metrics import Extras
-from housequest.agent.evaluation.analysis.published import compare_published
 from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.series import (
     AttemptsReport,
@@ -31,7 +30,7 @@ from housequest.agent.evaluation.analysis.series import (
 )
 from housequest.agent.evaluation.analysis.statistics import deviation, pass_at
 from housequest.agent.evaluation.library import evaluate
-from housequest.agent.evaluation.render.export import as_csv, as_markdown, beside_published
+from housequest.agent.evaluation.render.export import as_csv, as_markdown, beside_published, compare_published
 from housequest.agent.evaluation.render.pages.render import series_page
 from housequest.agent.evaluation.render.report import ceiling_data
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch

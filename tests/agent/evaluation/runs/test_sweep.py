@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from housequest.agent.config import Prices
-from housequest.agent.evaluation.analysis.arms import SweepReport, read_arms
+from housequest.agent.evaluation.analysis.series import SweepReport, read_arms
 from housequest.agent.evaluation.analysis.statistics import wilson
 from housequest.agent.evaluation.runs.batch import run_batch
 from housequest.agent.evaluation.runs.sweep import ArmRun, SweepFolder, configured_arms, plan_sweep, read_sweep
