@@ -27,7 +27,7 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.integrations.games import GameHost, HostOptions
 from housequest.agent.integrations.mcp.server import MANUAL, NEWEST, make_server
 from housequest.worlds.registry import make_world
-from tests.agent.integrations.env_server.test_server import Client
+from tests.agent.integrations.mcp.mcp_client import Client
 from tests.tui.conftest import COMMAND, environment
 from tests.waiting import ending
 
