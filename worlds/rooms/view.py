@@ -10,7 +10,7 @@ from typing import Literal
 
 from housequest.worlds.rooms.plans import WALL
 from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
-from housequest.worlds.rooms.room import EYE, GRID, Box, Holder, Point, Pose, Room, Side, Situation, kind_of, way
+from housequest.worlds.rooms.room import EYE, GRID, Box, Holder, Point, Pose, Room, Situation, kind_of, way
 from housequest.worlds.rooms.stage import agent, furniture, inner, lying, outer, path
 
 Drawing = Literal["house", "eyes", "plan"]
@@ -40,7 +40,11 @@ def picture(
         parts = [*outer(room, ()), *way_marks]
     else:
         yaw, pitch = _corner(room), _TILT
-        room, near = _cut_away(room, yaw)
+        near = tuple(side for side in range(4) if cos(radians(side * 90 - yaw)) < 0)
+        # A window in a wall that is cut away would hang in the air, and walls between rooms would hide them.
+        hung = (one for one in room.scenery if not (one.kind.stands == "wall" and cos(radians(one.front * 90 - yaw)) > 0))
+        lowered = (replace(one, box=one.box._replace(y1=_LOWERED)) if one.name == WALL else one for one in hung)
+        room = replace(room, scenery=tuple(lowered))
         parts = [*outer(room, near), *way_marks]
     parts += furniture(room, situation, pale=True)
     parts += agent(situation.pose, situation.carried)
@@ -76,15 +80,6 @@ def gaze(room: Room, situation: Situation) -> Pose:
 
     turned = [replace(pose, yaw=pose.yaw + turn, pitch=tilt) for turn in _TURNS for tilt in (pose.pitch, *_TILTS)]
     return max(turned, key=lambda one: (shown(one), -abs(one.yaw - pose.yaw) - abs(one.pitch - pose.pitch) / 2))
-
-
-def _cut_away(room: Room, yaw: float) -> tuple[Room, tuple[Side, ...]]:
-    """A room as a doll's house seen from ``yaw``, and the sides of the near walls, which are cut away."""
-    near = tuple(side for side in range(4) if cos(radians(side * 90 - yaw)) < 0)
-    # A window in a wall that is cut away would hang in the air, and walls between rooms would hide them.
-    hung = (one for one in room.scenery if not (one.kind.stands == "wall" and cos(radians(one.front * 90 - yaw)) > 0))
-    lowered = (replace(one, box=one.box._replace(y1=_LOWERED)) if one.name == WALL else one for one in hung)
-    return replace(room, scenery=tuple(lowered)), near
 
 
 @dataclass(frozen=True, slots=True)

@@ -473,10 +473,16 @@ class _Maker:
         for receptacle_type, object_type in self.problem.pairs("cancontain"):
             accepted.setdefault(receptacle_type, set()).add(object_type)
         holding = self._within("inreceptacleobject", self.objects)
+        form, bound = self.problem.form, self.problem.types
+        wanted = self._typed(self.object_types, bound["OBJECT"])
+        if form in ("clean", "heat", "cool"):
+            wanted &= self._all(f"{form}able")
+        targets = self._typed(self.receptacle_types, bound.get("RECEPTACLE"))
+        lamps = self._typed(self.object_types, bound.get("LAMP")) & self._all("toggleable")
         return Game(
             origin=self.origin,
             sentence=sentence,
-            goal=self._goal(),
+            goal=WinCondition(form, wanted, tuple(sorted(targets)), lamps),
             objects=tuple(self.names[thing] for thing in self.objects),
             receptacles=names,
             place_of=place_of,
@@ -516,12 +522,3 @@ class _Maker:
             lit=self._all("istoggled"),
             taken=frozenset(),
         )
-
-    def _goal(self) -> WinCondition:
-        form, bound = self.problem.form, self.problem.types
-        objects = self._typed(self.object_types, bound["OBJECT"])
-        if form in ("clean", "heat", "cool"):
-            objects &= self._all(f"{form}able")
-        receptacles = self._typed(self.receptacle_types, bound.get("RECEPTACLE"))
-        lamps = self._typed(self.object_types, bound.get("LAMP")) & self._all("toggleable")
-        return WinCondition(form, objects, tuple(sorted(receptacles)), lamps)
