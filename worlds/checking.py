@@ -7,9 +7,9 @@ import pickle
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from housequest.worlds.base import Env, Observation, Policy, Step, Task, World
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound, Unsupported, shown
@@ -23,8 +23,7 @@ Wrap = Callable[[Env], Env]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ContractReport:
+class ContractReport(NamedTuple):
     """The demands of the contract by name, each with what is wrong; "" if it is met."""
 
     demands: Mapping[str, str]

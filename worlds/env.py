@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Generic, Protocol, Self, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from housequest.worlds.base import Env, Step, Task, World
 from housequest.worlds.errors import ConfigurationError, OrderError, Unsupported
@@ -126,16 +126,14 @@ class OrderChecked(Wrapper):
         return other
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(NamedTuple):
     """One low-level ``action``, with the name of what it acts on, and the pose after it."""
 
     action: str
     pose: Pose
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+class Divergence(NamedTuple):
     """A command that the simulator could not carry out as the game did, and its reason."""
 
     command: str

@@ -63,8 +63,7 @@ _ATTEMPTS = 6
 _LONGEST_PAUSE = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How far a download is, in bytes; ``total`` is None if the server does not say. ``note`` announces a new attempt."""
 
     url: str
@@ -343,16 +342,14 @@ def _named(path: Path) -> str:
     return shown(str(path), 400)
 
 
-@dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(NamedTuple):
     """alfworld's PDDL domain and its grammar."""
 
     domain: str
     grammar: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(NamedTuple):
     """The two files of a game, and their folder in alfworld's layout, ``<task>/<trial>``."""
 
     folder: str

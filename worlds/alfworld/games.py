@@ -14,9 +14,8 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from housequest.worlds.alfworld.engine.game import DOMAINS, GRAMMARS, MAX_FILE, read_published
 from housequest.worlds.errors import GameError, WorldError, shown
@@ -109,8 +108,7 @@ _STATUSES: tuple[Status, ...] = get_args(Status)
 _COLUMNS = (str, int, int, str, str, str, str, str)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One game file of a split.
 
     ``trial`` is ``<task>/<trial>``, its place under the split; ``digest`` the SHA-256 of its content. ``status`` is
@@ -162,8 +160,7 @@ class Index:
             found = [_entry(folder, trial, status, known.get(trial), whole=whole) for trial, status in sorted(_sweep(folder))]
             if self._cached and found != list(known.values()):
                 with suppress(OSError):  # without a cache the next listing is slower, and nothing else is wrong
-                    rows = [astuple(entry) for entry in found]
-                    atomic_write(file, json.dumps({"version": _VERSION, "entries": rows}).encode())
+                    atomic_write(file, json.dumps({"version": _VERSION, "entries": found}).encode())
             self._entries[split] = tuple(found)
         return self._entries[split]
 
@@ -245,8 +242,7 @@ def _load(file: Path) -> dict[str, Entry]:
     return {entry.trial: entry for entry in entries}
 
 
-@dataclass(frozen=True, slots=True)
-class SplitReport:
+class SplitReport(NamedTuple):
     """One split: its tasks by type, the games left out or refused, and the ids of the tasks without a human goal."""
 
     split: str

@@ -7,8 +7,9 @@ so that nobody learns from a picture where such a thing lies.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, islice
+from typing import NamedTuple
 
 from housequest.worlds.rooms.room import AHEAD, GRID, Box, Cell, Fixture, Kind, Point, Pose, Room, Side, kind_of, walkable
 
@@ -140,8 +141,7 @@ _HINGES_MEET = 1.1
 _BACK_TO_BACK = 0.12
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """A receptacle or a piece of scenery with its point in the game, and where one stands before it."""
 
     name: str

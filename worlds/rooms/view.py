@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import atan2, cos, radians, sin
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from housequest.worlds.rooms.plans import WALL
 from housequest.worlds.rooms.render import Camera, Frame, Size, field, render
@@ -82,8 +82,7 @@ def gaze(room: Room, situation: Situation) -> Pose:
     return max(turned, key=lambda one: (shown(one), -abs(one.yaw - pose.yaw) - abs(one.pitch - pose.pitch) / 2))
 
 
-@dataclass(frozen=True, slots=True)
-class TextPlan:
+class TextPlan(NamedTuple):
     """The plan in characters: ``rows`` of equal length, and ``keys``, a line on each receptacle with its character."""
 
     rows: tuple[str, ...]
