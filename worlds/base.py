@@ -141,9 +141,7 @@ class Pictured(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What can be done with the thing in the middle of the picture: commands to try, the likeliest first, or ``why`` there are
-    none.
-    """
+    """What can be done with the thing in the middle of the picture: commands, the likeliest first, or ``why`` nothing."""
 
     commands: tuple[str, ...]
     why: str = ""
@@ -160,9 +158,7 @@ class Reaching(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CommandKey:
-    """A key on the screen, by Textual's name of it (``shift+up``), that sends ``command``; one that the screen uses keeps that
-    use.
-    """
+    """A key, by Textual's name of it (``shift+up``), that sends ``command``; one that the screen uses keeps that use."""
 
     key: str
     command: str
@@ -294,9 +290,7 @@ class World(ABC):
 
     @abstractmethod
     def open(self, task: Task, *, diagnosis: bool = False) -> Env:
-        """A new env for ``task``; with ``diagnosis``, it explains refusals from what was observed. Raises ``GameError``,
-        ``Unsupported``.
-        """
+        """A new env for ``task``; with ``diagnosis``, it explains refusals. Raises ``GameError`` and ``Unsupported``."""
 
     def task(self, reference: str) -> Task:
         """The task with this id or ``split:number``. Raises ``TaskNotFound``."""
@@ -317,9 +311,7 @@ class World(ABC):
         return self.skills
 
     def sandbox(self, task: Task) -> Env:
-        """A quick env in this process, to try commands without touching the game. Raises what `open` raises, and
-        ``Unsupported``.
-        """
+        """A quick env in this process, to try commands in. Raises what `open` raises, and ``Unsupported``."""
         if not self.inline:
             raise Unsupported(f"The world {self.name!r} has no env that is quick enough to try commands in.")
         return self.open(task)
@@ -333,19 +325,13 @@ class World(ABC):
         """Hidden: what the benchmark says of ``task``, for its ``metrics``; None if it says nothing. Raises ``GameError``."""
 
     def annotated_plan(self, task: Task) -> tuple[tuple[str, ...], ...] | None:
-        """Hidden: the subgoals that people annotated, such as ``("PutObject", "apple", "fridge")``; None if none. Raises
-        ``GameError``.
-        """
+        """Hidden: subgoals that people annotated, such as ``("PutObject", "apple", "fridge")``. Raises ``GameError``."""
 
     def room(self, task: Task) -> Room | None:
-        """Hidden: the room in which ``task`` is drawn, by the household's names; None if there is none to draw. Raises
-        ``GameError``.
-        """
+        """Hidden: the room in which ``task`` is drawn, by the household's names; None if none is. Raises ``GameError``."""
 
     def situation(self, env: Env, room: Room) -> Situation | None:
-        """Hidden: the true state of ``env``, drawn for people who watch (players see what is `believed`); None if it cannot
-        tell.
-        """
+        """Hidden: the true state of ``env``, for people who watch (players see what is `believed`); None if unknown."""
 
     def fingerprint(self, split: str) -> str:
         """A SHA-256, in hexadecimal, that changes whenever the tasks of ``split`` change. Raises ``TaskNotFound``."""

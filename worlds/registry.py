@@ -68,9 +68,7 @@ def ships(group: Group, name: str) -> bool:
 
 
 def load_plugin(group: Group, name: str, what: str) -> Any:
-    """Import and return what ``name`` stands for; ``what`` says in errors what it is ("world", "agent"). Raises
-    ``ConfigurationError`` for an unknown name, one that two packages declare, and a package that cannot be imported.
-    """
+    """Import and return what ``name`` stands for, a ``what`` ("world", "agent") in errors. Raises ``ConfigurationError``."""
     known = plugins(group)
     if name not in known:
         is_known = f"The {what} {shown(name)} is not installed here"

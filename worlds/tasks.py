@@ -81,9 +81,7 @@ class GoalSource:
         return f"human{'+steps' if self.steps else ''}:{annotator}"
 
     def choose(self, task: str, sentences: tuple[str, ...]) -> tuple[int, str] | None:
-        """One of a task's ``sentences`` with its annotator, from 1, None if there is none; a seeded choice is the same on every
-        machine.
-        """
+        """One of a task's ``sentences`` with its annotator, from 1, the same on every machine; None if there is none."""
         written = [(number, sentence) for number, sentence in enumerate(sentences, start=1) if sentence]
         if not self.human or not written:
             return None
@@ -94,9 +92,7 @@ class GoalSource:
 
 
 def parse_goal_source(setting: str) -> GoalSource:
-    """Read ``template``, ``human``, ``human:N`` (N from 1), ``human:seed=N``, or ``human+steps``. Raises
-    ``ConfigurationError``.
-    """
+    """Read ``template``, ``human``, ``human:N`` (from 1), ``human:seed=N``, ``human+steps``. Raises ``ConfigurationError``."""
     if setting == "template":
         return GoalSource()
     match = _SETTING.fullmatch(setting)

@@ -94,9 +94,7 @@ class Worker:
         return copy
 
     def ask(self, request: object, told: Callable[[Any], None] | None = None) -> Future[Any]:
-        """The answer to ``request``, whose parts ``told`` is called with before, in another thread; cancelling it cancels the
-        request. Fails with `WorkerError` or `Refused`.
-        """
+        """The answer to ``request``, after its parts, which are ``told``. Fails with `WorkerError` or `Refused`."""
         answer: Future[Any] = Future()
         with self._lock:
             if self._ended is not None:

@@ -26,9 +26,7 @@ _PATTERNS = dict(zip(_BARE, _BARE, strict=True)) | {form.pattern.partition(" ")[
 
 
 def explain(belief: Belief, command: str) -> str | None:
-    """Why ``command`` was refused, which led to ``belief``, in one printable line of bounded length; None if it does not show
-    it.
-    """
+    """Why ``command`` was refused, which led to ``belief``, in one printable line; None if that does not show it."""
     bare = canonical(command.strip())
     if len(bare) > MAX_COMMAND:
         return f"A command has a few words, not {len(bare):,} characters."
@@ -49,9 +47,7 @@ def explain(belief: Belief, command: str) -> str | None:
 
 
 class Diagnosed(Wrapper):
-    """An env that explains refusals in ``Observation.explanation``, and reads the older ``put`` as ``move``, which it says
-    there.
-    """
+    """An env that explains refusals in ``Observation.explanation``, and reads the older ``put`` as ``move``."""
 
     def __init__(self, env: Env) -> None:
         super().__init__(env)

@@ -386,9 +386,7 @@ def export_task(world: AlfworldWorld, reference: str) -> Exported:
 
 
 def export_game(problem: str, sentence: str, name: str, logic: Logic) -> Exported:
-    """Make a game under ``logic``; ``name`` has letters, digits and ``_``. Raises ``GameError`` for an invalid game or one
-    without a solution that was found, and ``ConfigurationError`` for unknown ``logic``.
-    """
+    """Make a game under ``logic``. Raises ``GameError`` if no solution was found, ``ConfigurationError`` for another logic."""
     origin = unquoted(name)
     read = parse_problem(problem, origin)
     parse_game(problem, sentence, origin)

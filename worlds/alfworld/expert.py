@@ -25,9 +25,7 @@ AT_ITS_GOAL = 0.001
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HouseholdExpertMemory(ExpertMemory):
-    """What this expert knows beside: the goal, if it could be read or guessed, the kind of room, and what is searched first and
-    last.
-    """
+    """What this expert knows beside: the goal, read or guessed, the kind of room, and what is searched first and last."""
 
     goal: Goal | None
     guessed: bool

@@ -289,9 +289,7 @@ _LAMPS = {"desklamp", "floorlamp"}
 
 
 def guess_goal(sentence: str, *, objects: Sequence[str], receptacles: Sequence[str]) -> Goal | None:
-    """The goal that a free sentence most likely means, by kinds of object and of receptacles in this house, and a few verbs;
-    None if it is unclear. Callers must mark it as a guess.
-    """
+    """The goal that a free sentence most likely means, to be marked as a guess; None if it is unclear."""
     words = re.findall(r"[a-z]+|[0-9]+", sentence[:_MAX_SENTENCE].lower())
     doing: list[Treatment] = [treatment for treatment, verbs in _DOING.items() if not set(verbs.split()).isdisjoint(words)]
     treatment = doing[0] if doing else None

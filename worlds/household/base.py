@@ -101,9 +101,7 @@ class Household(Protocol):
         """What a goal sentence asks to be done, without the ways and searching; None if it is unclear."""
 
     def topic(self, sentence: str, receptacles: Sequence[str] | None = None, /) -> Topic | None:
-        """What a goal sentence is about; None if it is unclear. One that is not the world's own is guessed, if the kinds of
-        ``receptacles`` in the house are given.
-        """
+        """What a goal sentence is about, guessed of ``receptacles`` if it is not the world's own; None if it is unclear."""
 
     def counts(self, path: Path | None = None, /) -> Counts:
         """How often things lie where: the table that ships, or the one at ``path``. Raises ``KnowledgeError``."""

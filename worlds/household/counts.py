@@ -40,9 +40,7 @@ _LONGEST_WORD = 200
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Objects of one kind in receptacles of one kind: ``instances`` objects were in ``holding`` of ``available`` receptacles,
-    over the games that have such an object.
-    """
+    """Objects of one kind in receptacles of one kind, in ``holding`` of those ``available`` where there is such an object."""
 
     instances: int
     holding: int
@@ -61,9 +59,7 @@ class ObjectCount:
 
 @dataclass(frozen=True, slots=True)
 class ReceptacleCount:
-    """One kind of receptacle: the number of games, of receptacles and of openable ones, and the fewest and most in a game.
-    ``each`` counts games by how many they have.
-    """
+    """One kind of receptacle: games, receptacles, openable ones, fewest and most in a game, and games by how many."""
 
     games: int
     number: int
@@ -101,9 +97,7 @@ class RoomCount:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The whole table (0 ``games``: it was written and not counted), with the predicates of each kind of object, and what each
-    kind of receptacle takes.
-    """
+    """The whole table (0 ``games``: it was written and not counted), with what objects can, and receptacles take."""
 
     split: str
     games: int
@@ -117,9 +111,7 @@ class Counts:
         return tuple(sorted({thing for room in self.rooms.values() for thing in room.objects}))
 
     def room_of(self, receptacles: Iterable[str]) -> str:
-        """The kind of room that most likely has these kinds of receptacle (naive Bayes); a small house lacks much, so that does
-        not count.
-        """
+        """The kind of room that most likely has these kinds of receptacle (naive Bayes), whatever a small house lacks."""
         there = sorted(set(receptacles))
 
         def likelihood(name: str) -> float:

@@ -59,9 +59,7 @@ def _lifted(fixtures: Sequence[Fixture]) -> list[Fixture]:
 
 
 def _joined(fixtures: list[Fixture], stood: frozenset[Cell]) -> list[Fixture]:
-    """Counters as they run: under what stands on them, over the drawers and cabinets below, and on through small gaps; clear
-    of who stands there, and open where a basin is.
-    """
+    """Counters as they run: under and over what is built in, and on through small gaps; open where a basin is."""
     counters = [one for one in fixtures if one.kind.form == "counter"]
     if not counters:
         return fixtures

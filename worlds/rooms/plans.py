@@ -221,9 +221,7 @@ def _topped(column: _Column) -> _Column:
 
 
 def _put_up(columns: list[_Column], place: int, members: list[str], *, hung: bool) -> None:
-    """Put what stands on counters on the first that is free, or on one of its own, and hang what hangs on walls over the first
-    column that is low enough, or over the floor.
-    """
+    """Put on the first column that is free, or hang over the first that is low enough; else on or over one of its own."""
     apart, tight, lowest = (0.03, 0.1, -1.0) if hung else (0.06, 0.15, 0.8)
     wide = sum(_size(name)[0] + apart for name in members)
     free = (one for one in columns if not (one.hung if hung else one.topped) and lowest < one.base < 1.0)

@@ -120,9 +120,7 @@ class Frame:
         return self.resized((self.size[0], count))
 
     def png(self, *, over: Frame | None = None) -> bytes:
-        """The picture as a PNG, the same bytes wherever zlib is the same, transparent where nothing is, or where it equals
-        ``over``.
-        """
+        """The picture as a PNG, wherever zlib is the same; transparent where nothing is, or where it equals ``over``."""
         import numpy as np
 
         shown = np.isfinite(self.depth) if over is None else (self.rgb != over.rgb).any(axis=2)
@@ -185,9 +183,7 @@ def field(degrees: float) -> float:
 
 
 def render(parts: Sequence[Part], camera: Camera, size: Size, floor: bool = True) -> Frame:
-    """Draw ``parts``, at least one; with ``floor``, the upper side of the first is tiled. Raises ``ValueError`` for a wrong
-    size.
-    """
+    """Draw ``parts``, at least one; with ``floor``, the upper side of the first is tiled. Raises ``ValueError``."""
     import numpy as np
 
     width, height = size
@@ -286,9 +282,7 @@ def _draw_small(
 
 
 def _planes(boxes: NDArray[float64], camera: Camera) -> tuple[NDArray[float32], NDArray[int64], NDArray[int64]]:
-    """For each box, its six planes as factors of u and v and the constant of their nearness, those first through which rays
-    enter it; their axes; and through how many rays enter.
-    """
+    """For each box, the factors of its planes, those first through which rays enter; their axes; and how many enter."""
     import numpy as np
 
     right, up, ahead = (np.array(axis) for axis in camera.axes())

@@ -317,9 +317,7 @@ def _shaped(box: Box, front: Side, kind: Kind, name: str, *, lit: bool = False) 
 
 
 def _supports(room: Room, fixture: Fixture, things: list[Box]) -> Iterator[Part]:
-    """Boards below things that would lie in the air, since the receptacle is larger than its box or has several boards; those
-    of a counter stand on the floor.
-    """
+    """Boards below things that would lie in the air; those of a counter stand on the floor."""
     kind, name, counter = fixture.kind, fixture.name, fixture.kind.form == "counter"
     top = fixture.box.y0 + kind.surface * (fixture.box.y1 - fixture.box.y0)
     boards: list[Box] = []

@@ -27,9 +27,7 @@ _TILTS = (-15.0, 0.0, 15.0, 30.0, 45.0, 60.0)
 def picture(
     drawing: Drawing, room: Room, situation: Situation, size: Size, came: Pose | None = None, aspect: float = 1.0
 ) -> Frame:
-    """The ``drawing`` of a room: what the agent sees, or the room from above, with the path from where the agent ``came``.
-    ``aspect`` is the width of a pixel for its height, here as everywhere.
-    """
+    """The ``drawing`` of a room, with the path from where the agent ``came``; ``aspect`` is a pixel's width for its height."""
     if drawing == "eyes":
         return draw(room, situation, gaze(room, situation), size, aspect=aspect)
     cells = way(room.floor, came.cell, situation.pose.cell) if came else ()
@@ -59,9 +57,7 @@ def draw(room: Room, situation: Situation, pose: Pose, size: Size, *, aspect: fl
 
 
 def gaze(room: Room, situation: Situation) -> Pose:
-    """The pose, turned and tilted a little from that of a place, from which one sees most of it and of what is known to lie
-    there.
-    """
+    """The pose, a little from that of a place, from which one sees most of it and of what is known to lie there."""
     fixture = room.fixture(situation.at)
     if fixture is None or fixture.place is None:
         return situation.pose

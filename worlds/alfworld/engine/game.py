@@ -293,9 +293,7 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class GameFile:
-    """The content of a game file, ``solvable`` if its makers found a solution; a house of ours has no ``domain`` and
-    ``grammar``.
-    """
+    """The content of a game file, ``solvable`` if its makers solved it; a house of ours has no ``domain`` and ``grammar``."""
 
     problem: str
     sentence: str
@@ -318,9 +316,7 @@ def load_game(path: Path, goal: str | None = None) -> Game:
 
 
 def read_game(path: Path) -> GameFile:
-    """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json``). Raises ``GameError``, which names the
-    file.
-    """
+    """Read a published game (``game.tw-pddl``) or one of our own houses (``*.json``). Raises ``GameError``."""
     origin = unquoted(str(path), 400)
     try:
         with open_file(path) as file:
@@ -341,9 +337,7 @@ def read_game(path: Path) -> GameFile:
 
 
 def read_published(content: bytes, origin: str, *, whole: bool = False) -> GameFile:
-    """Read a published game and check its domain and grammar; with ``whole`` also its problem, in thrice the time. Raises
-    ``GameError``.
-    """
+    """Read a published game with a known domain and grammar, and if ``whole`` check its problem too. Raises ``GameError``."""
     data = _decode(content, origin)
     problem, grammar, domain = (_text(data, key, origin) for key in ("pddl_problem", "grammar", "pddl_domain"))
     before, marker, rest = grammar.partition('"Your task is to: ')

@@ -48,9 +48,7 @@ class Solution:
 def plan(
     game: Game, state: State | None = None, *, nodes: int = NODES, seconds: float | None = None
 ) -> Solution | Unsolvable | SearchLimitReached:
-    """The shortest way to win ``game`` from ``state``. ``nodes`` limits the work reproducibly, ``seconds`` limits the time as
-    well.
-    """
+    """The shortest way to win ``game`` from ``state``; ``nodes`` limits the work reproducibly, ``seconds`` the time."""
     search = _Search(game, game.start if state is None else state)
     way = shortest_way(search, most_work=nodes, seconds=seconds)
     if not isinstance(way, tuple):
