@@ -35,9 +35,7 @@ class HouseholdExpertMemory(ExpertMemory):
 
 
 def make_expert(search: str = "counts", table: Path | None = None, seed: int = 0) -> HouseholdExpert:
-    """An expert that searches by the ``table`` of counts or, as a baseline, by ``search``, in an order drawn by ``seed``.
-    Raises ``ConfigurationError`` for another search and ``KnowledgeError`` for an unreadable table.
-    """
+    """An expert that searches by a ``table`` of counts or by ``search``. Raises ``ConfigurationError``, ``KnowledgeError``."""
     if search not in SEARCHES:
         known = f"{', '.join(SEARCHES[:-1])} or {SEARCHES[-1]}"
         raise ConfigurationError(f"The expert searches by {known}, not {shown(search)}.{nearest(search, SEARCHES)}")

@@ -171,9 +171,7 @@ def _table(value: object, name: str) -> dict[str, object]:
 
 
 def _read(kind: Any, value: object, name: str) -> object:
-    """``value``, called ``name`` in errors, as a ``kind``: one of the dataclasses here, or what their fields are. Raises
-    ``ValueError``.
-    """
+    """``value``, called ``name``, as a ``kind``: a dataclass of these, or what its fields are. Raises ``ValueError``."""
     args = get_args(kind)
     if kind is int:
         if type(value) is not int or not 0 <= value <= _MOST:

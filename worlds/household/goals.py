@@ -73,9 +73,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What a task is about, as far as its goal says: its type (None: unknown), the kinds of thing that it names, and those that
-    are ``needed`` besides. Kinds are in lower case.
-    """
+    """What a task is about by its goal: its type, the kinds that it names (in lower case), and those ``needed`` besides."""
 
     type: str | None = None
     kinds: frozenset[str] = frozenset()

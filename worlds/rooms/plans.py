@@ -276,9 +276,7 @@ def _rows(islands: list[_Column]) -> tuple[int, float, float]:
 
 
 def _laid(columns: list[_Column], islands: list[_Column], walls: Box, *, lined: bool = False) -> Room | None:
-    """The columns along the ``walls``, along one of them if ``lined``, and the islands in the middle; None if they do not fit,
-    or if a place cannot be reached.
-    """
+    """The columns along the ``walls``, or along one, and islands amid them; None if they do not fit or are not reached."""
     if walls.x1 * walls.z1 > MAX_CELLS * GRID * GRID:
         return None
     corner, (per_row, across, deep) = _corner(columns), _rows(islands)
