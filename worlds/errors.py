@@ -19,8 +19,6 @@ class HousequestError(Exception):
 
     boundary: ClassVar[Boundary] = "world"
 
-    _recorded: str | None = None
-
     def __init__(self, message: str = "", *, recorded: str | None = None) -> None:
         super().__init__(message)
         self._recorded = recorded

@@ -145,9 +145,7 @@ class Index:
 
     def splits(self) -> tuple[str, ...]:
         """The existing split folders: train, valid_train, valid_seen, valid_unseen, then others by name."""
-        if not self.there():
-            return ()
-        return splits_of(folder.name for folder in _folders(self.root))
+        return splits_of(folder.name for folder in _folders(self.root)) if self.there() else ()
 
     def entries(self, split: str) -> tuple[Entry, ...]:
         """Every game of ``split``, whatever its status. Raises ``WorldError`` if its folder cannot be listed."""

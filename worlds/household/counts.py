@@ -129,9 +129,7 @@ class Counts:
             found_there = [places[receptacle] for places in everywhere if receptacle in places]
             return (sum(one.holding for one in found_there) + 0.1) / (sum(one.available for one in found_there) + 100)
         placement = found.places.get(receptacle)
-        if placement is None:
-            return 0.1 / (found.games + 1)
-        return (placement.holding + 0.1) / (placement.available + 1)
+        return (placement.holding + 0.1) / (placement.available + 1) if placement else 0.1 / (found.games + 1)
 
     def openable(self, receptacle: str) -> float:
         """The share of receptacles of this kind that can be opened, over all rooms; 0 for a kind that was never seen."""

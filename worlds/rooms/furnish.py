@@ -24,11 +24,6 @@ _MOST_HOLES = 12
 _MOST_PIECES = 400
 
 
-def fitted(fixtures: Sequence[Fixture], stood: frozenset[Cell]) -> list[Fixture]:
-    """The fixtures as they fit together, clear of the cells where somebody ``stood``."""
-    return _protruding(_joined(_lifted(fixtures), stood))
-
-
 def clear(box: Box, point: Point, stood: frozenset[Cell]) -> Box:
     """The box cut so that nobody who stands touches it; each cut takes the side that costs least, never the point itself."""
     for x, z in sorted((x * GRID, z * GRID) for x, z in stood):
@@ -161,7 +156,8 @@ def furnish(
     scenery = [
         one for one in scenery if not any(max(abs(one.point.x - at.x), abs(one.point.z - at.z)) < _NEAR_SINK for at in basins)
     ]
-    fixtures = fitted([_fixture(one, receptacles, bounds, stood) for one in receptacles], stood)
+    fixtures = [_fixture(one, receptacles, bounds, stood) for one in receptacles]
+    fixtures = _protruding(_joined(_lifted(fixtures), stood))
     drawn = [_fixture(one, receptacles, bounds, stood) for one in scenery]
     walls = bounds
     for one in fixtures:

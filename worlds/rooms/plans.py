@@ -315,15 +315,13 @@ def _against(walls: Box, side: int, at: float, column: _Column) -> Iterator[_Pla
     front = (side + 2) % 4
 
     def placed(left: float, right: float, low: float, high: float, back: float, out: float) -> Box:
-        match side:
-            case 0:
-                return Box(at + left, low, walls.z1 - out, at + right, high, walls.z1 - back)
-            case 2:
-                return Box(walls.x1 - at - right, low, back, walls.x1 - at - left, high, out)
-            case 1:
-                return Box(walls.x1 - out, low, at + left, walls.x1 - back, high, at + right)
-            case _:
-                return Box(back, low, walls.z1 - at - right, out, high, walls.z1 - at - left)
+        sides = (
+            (at + left, low, walls.z1 - out, at + right, high, walls.z1 - back),
+            (walls.x1 - out, low, at + left, walls.x1 - back, high, at + right),
+            (walls.x1 - at - right, low, back, walls.x1 - at - left, high, out),
+            (back, low, walls.z1 - at - right, out, high, walls.z1 - at - left),
+        )
+        return Box(*sides[side])
 
     middle = placed(column.width / 2, column.width / 2, 0, 0, column.depth, column.depth)
     yield from _fixtures(column, front, middle.x0, middle.z0, placed)

@@ -197,9 +197,7 @@ def _describe(game: Game, state: State, thing: int) -> str:
         return f"This is a {' and '.join(adjectives)} {'sliced ' if sliced else ''}{name}."
     if thing in game.toggleable and thing in state.lit:
         return f"This {name} is on."
-    if thing in game.sliceable and sliced:
-        return f"This is a sliced {name}."
-    return f"There's nothing special about {name}."
+    return f"This is a sliced {name}." if thing in game.sliceable and sliced else f"There's nothing special about {name}."
 
 
 def _look(game: Game, state: State) -> str:
