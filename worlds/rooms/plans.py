@@ -23,8 +23,8 @@ from housequest.worlds.rooms.furnish import MAX_FIXTURES, WALLS
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, MAX_CELLS, Box, Fixture, Pose, Room, kind_of, reached, uncovered
 
 VERSION = 1  # increased whenever a house would get another plan
-_ISLANDS = ("diningtable", "kitchentable", "coffeetable", "ottoman")
-_ON_TOP = ("sink",)  # what stands on counters, though pictures of published games know it as a part of one
+_SORTS = dict.fromkeys(("diningtable", "kitchentable", "coffeetable", "ottoman"), "island")
+_SORTS |= {"stoveburner": "burner", "sink": "top"}  # pictures of published games know a sink as a part of a counter
 _COUNTER = 0.94
 _DEEP = 0.62
 _HUNG = 1.4
@@ -137,17 +137,10 @@ def _reached_together(wanted: Sequence[tuple[str, int]]) -> Iterator[tuple[int, 
 
 def _sort(name: str, dice: Random) -> str:
     kind, word = kind_of(name), name.rpartition(" ")[0] or name
-    if word in _ISLANDS:
-        return "island"
-    if word == "stoveburner":
-        return "burner"
-    if word in _ON_TOP:
-        return "top"
     if word == "cabinet":
         return "low" if dice.random() < 0.5 else "hung"
-    if kind.form == "drawer":
-        return "drawer"
-    return {"counter": "top", "wall": "hung"}.get(kind.stands, "floor")
+    usual = "drawer" if kind.form == "drawer" else {"counter": "top", "wall": "hung"}.get(kind.stands, "floor")
+    return _SORTS.get(word, usual)
 
 
 def _size(name: str) -> tuple[float, float, float]:
