@@ -52,8 +52,7 @@ def _palette() -> type[Provider]:
     return KeyCommands
 
 
-COLLECTED = (5_000, 5, 10)
-"""Collections of garbage once the first screen is shown (`gc.set_threshold`): frequent and short."""
+COLLECTED = (5_000, 5, 10)  # collections of garbage once the first screen is shown (`gc.set_threshold`): frequent and short
 
 
 class HousequestApp(App[None]):

@@ -19,10 +19,8 @@ from textual.screen import ModalScreen, Screen
 
 T = TypeVar("T")
 
-RUNS = Path("runs")
-"""The folder with the runs that screens show, unless they are given another."""
-ANSWERED = 5.0
-"""Seconds within which pressing a key once more is an answer."""
+RUNS = Path("runs")  # the folder with the runs that screens show, unless they are given another
+ANSWERED = 5.0  # seconds within which pressing a key once more is an answer
 
 
 async def in_thread(work: Callable[[], T]) -> T:

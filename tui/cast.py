@@ -30,14 +30,11 @@ from housequest.tui.text import printable
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import shows_pictures
 
-SIZE = (120, 40)
-"""Columns and rows."""
+SIZE = (120, 40)  # columns and rows
 LEAST, MOST = (40, 12), (400, 200)
-PACE = 1.0
-"""Turns a second."""
+PACE = 1.0  # turns a second
 
-_GAP = 6
-"""Cells that are written again rather than skipped: moving the cursor takes as many bytes."""
+_GAP = 6  # cells that are written again rather than skipped: moving the cursor takes as many bytes
 _ATTRIBUTES = ("1", "2", "3", "4", "7", "9")
 _BEGIN, _END = "\x1b[?25l\x1b[0m\x1b[2J", "\x1b[0m\x1b[{row};1H\x1b[?25h"
 

@@ -10,14 +10,12 @@ from typing import Any, cast
 
 from textual.binding import Binding
 
-LEAVE = "leave"
-"""The action by which a screen is left."""
+LEAVE = "leave"  # the action by which a screen is left
 PALETTE_KEY = Binding("slash", "app.command_palette", "Palette", key_display="/")
 LAST_KEYS = (PALETTE_KEY, Binding("q", LEAVE, "Back"), Binding("escape", LEAVE, "Back", show=False))
 """The keys that most screens have last."""
 
-APP = "app"
-"""The group of the palette that comes last."""
+APP = "app"  # the group of the palette that comes last
 EPISODE_GROUPS = {
     "house": "view true_state house",
     "panes": "fold pane next_pane large widen",

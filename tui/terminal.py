@@ -15,8 +15,7 @@ from typing import TextIO
 
 from housequest.tui.text import TextLayout, printable
 
-WIDEST = 80
-"""Columns of running text: longer lines are hard to read."""
+WIDEST = 80  # columns of running text: longer lines are hard to read
 
 
 def prepare() -> None:

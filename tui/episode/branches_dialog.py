@@ -45,8 +45,7 @@ class BranchTable(Widget, can_focus=True):
         self._first = max(0, self._shared - 1)
         longest = max(len(branch.turns) for branch in found)
         self._rows = range(self._first, max(longest, self._first + 1))
-        self.column = len(found) - 1
-        """The chosen branch, counted from 0."""
+        self.column = len(found) - 1  # the chosen branch, counted from 0
         self._row = self._shared
         self._top = 0
         for column, branch in enumerate(found):

@@ -266,8 +266,7 @@ def _beside(blocks: Sequence[list[Content]], height: int, column: int) -> list[C
     return [left.truncate(column, pad=True) + Content(" " * _GAP) + right if right else left for left, right in pairs]
 
 
-_Token = tuple[str, Content]
-"""Text that is never wrapped, behind the gap between it and the token before it."""
+_Token = tuple[str, Content]  # text that is never wrapped, behind the gap between it and the token before it
 
 
 def _token(text: Content) -> _Token:

@@ -29,8 +29,7 @@ from housequest.worlds.base import Task, World
 _COMING = "· "
 
 Pane = Literal["story", "house", "mind", "view"]
-PANES: tuple[Pane, ...] = get_args(Pane)
-"""In the order of their keys. The last is there only while it shows something."""
+PANES: tuple[Pane, ...] = get_args(Pane)  # in the order of their keys. The last is there only while it shows something
 
 NARROW = 100  # columns below which one pane is shown at a time
 MIDDLING = 120  # columns below which the mind has no place of its own: it takes that of the house

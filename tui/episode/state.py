@@ -20,8 +20,7 @@ from housequest.worlds.registry import household
 
 NoteKind = Literal["thought", "answer", "plan", "fault", "person"]
 
-PERSON = "person"
-"""The role of a person's notes."""
+PERSON = "person"  # the role of a person's notes
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,8 +191,7 @@ class Story(FramedPane):
         self._toggled = set[_Fold]()
         self._selected: int | None = None
         self._followed = True
-        self.following = True
-        """Whether it stays at its end."""
+        self.following = True  # whether it stays at its end
         self._known = 0
         self._story_layout = _Layout(self._opened, 80, (), False)
         self._fits: tuple[int, frozenset[str], bool] | None = None

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
 ViewMode = Literal["off", "camera", "house", "eyes", "plan", "text"]
 """What the View shows: nothing, one of the drawings, or the plan in characters."""
-CAMERA_MODES: tuple[ViewMode, ...] = get_args(ViewMode)
-"""The modes where somebody plays by a camera."""
-MODES: tuple[ViewMode, ...] = tuple(mode for mode in CAMERA_MODES if mode != "camera")
-"""The modes anywhere else."""
+CAMERA_MODES: tuple[ViewMode, ...] = get_args(ViewMode)  # the modes where somebody plays by a camera
+MODES: tuple[ViewMode, ...] = tuple(mode for mode in CAMERA_MODES if mode != "camera")  # the modes anywhere else
 
 _NAMES: dict[ViewMode, str] = {
     "off": "off",
@@ -46,12 +44,9 @@ _NAMES: dict[ViewMode, str] = {
     "plan": "plan",
     "text": "plan in text",
 }
-_CORNERS = 6
-"""Columns of a frame that have no title."""
-_LONGEST_MOVE = 0.12
-"""Seconds that a move is seen, at most."""
-_SHARE = 0.8
-"""How much of a turn's time its moves take together, at most."""
+_CORNERS = 6  # columns of a frame that have no title
+_LONGEST_MOVE = 0.12  # seconds that a move is seen, at most
+_SHARE = 0.8  # how much of a turn's time its moves take together, at most
 _KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far", "false", "quiet")
 
 
@@ -66,14 +61,11 @@ class ViewPane(LinesPane):
 
     def __init__(self, game: tuple[World, Task] | None = None) -> None:
         super().__init__()
-        self.watched = False
-        """Whether the true state may be shown: nobody plays who would learn from it."""
-        self.options: Mapping[str, Scalar] = {}
-        """The options of the world in which a record was played."""
+        self.watched = False  # whether the true state may be shown: nobody plays who would learn from it
+        self.options: Mapping[str, Scalar] = {}  # the options of the world in which a record was played
         self.glimpses: Mapping[int, Glimpse] = {}
         """What an agent by a camera made of its pictures, by the event after which each was seen."""
-        self.pictured = game is not None and game[0].pictured
-        """Whether somebody plays by a camera here."""
+        self.pictured = game is not None and game[0].pictured  # whether somebody plays by a camera here
         self.drawable = game is None or self.pictured or game[0].household is not None
         """Whether there are houses in this world at all."""
         self.reach: Reach | None = None
@@ -81,10 +73,8 @@ class ViewPane(LinesPane):
         self._acting = False
         self.enacts = game is not None and game[0].enacts
         """Whether commands are enacted here, so that each move of the last one is drawn, one after the other."""
-        self.pace: float | None = None
-        """Turns a second, which leave so much time to moves; None draws none."""
-        self.moving = False
-        """Whether the moves of the last command are being drawn."""
+        self.pace: float | None = None  # turns a second, which leave so much time to moves; None draws none
+        self.moving = False  # whether the moves of the last command are being drawn
         self._skipped = asyncio.Event()
         self._mode: ViewMode = "off"
         self._true = False

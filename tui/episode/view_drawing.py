@@ -46,8 +46,7 @@ LabelKind = Literal["goal", "new", "near", "far", "false", "quiet"]
 
 _LONGEST = 24
 _FEW = 3
-_SHARE = 240
-"""Cells of a drawing for each landmark that is named: more names than that hide what they name."""
+_SHARE = 240  # cells of a drawing for each landmark that is named: more names than that hide what they name
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +191,8 @@ def _volume(box: Box) -> float:
     return (box.x1 - box.x0) * (box.y1 - box.y0) * (box.z1 - box.z0)
 
 
-_LEAST = (12, 5)
-"""Cells of the smallest drawing."""
-_KEYS = 24
-"""Columns that what is known of receptacles needs to stand beside the plan in characters."""
+_LEAST = (12, 5)  # cells of the smallest drawing
+_KEYS = 24  # columns that what is known of receptacles needs to stand beside the plan in characters
 _GAP = 2
 
 

@@ -19,8 +19,7 @@ STEPS = (
 WITHOUT_HINTS = "You can change what is proposed: press e, type another command, and press Enter. Or press space."
 """What is said in place of the hint, where the agent hears none."""
 
-_HINT = 2
-"""The step that is about hints."""
+_HINT = 2  # the step that is about hints
 _MARKER = "guided"
 
 

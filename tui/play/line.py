@@ -23,8 +23,7 @@ from housequest.agent.skills.naming import kind_of
 from housequest.tui.text import natural, printable
 from housequest.tui.theme import style_sheet
 
-_LONGEST_TYPED = 200
-"""Typed characters that count."""
+_LONGEST_TYPED = 200  # typed characters that count
 
 _PARTICLES = frozenset(("from", "in", "into", "in/on", "on", "to", "under", "with", "at", "the"))
 """Words that say little: "fr" means the fridge rather than "from"."""
@@ -47,8 +46,7 @@ class _Known:
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
-_PARTS = re.compile(r"\{\w+\}|[^\s{}]+")
-"""The words and the places of a pattern of commands."""
+_PARTS = re.compile(r"\{\w+\}|[^\s{}]+")  # the words and the places of a pattern of commands
 
 _Rank = tuple[int, int, tuple[int, ...]]
 """How a command matches: in which way, how closely, both better if smaller, and the places of the typed letters."""
@@ -202,12 +200,9 @@ def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:
     return tuple(marks)
 
 
-ROWS = 6
-"""Completions that are seen at once."""
-LONGEST = 1_000
-"""Characters that the line takes."""
-HINT = "?"
-"""What a hint begins with."""
+ROWS = 6  # completions that are seen at once
+LONGEST = 1_000  # characters that the line takes
+HINT = "?"  # what a hint begins with
 REMEMBERED = 200
 
 

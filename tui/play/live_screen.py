@@ -55,8 +55,7 @@ _BROAD = 100  # columns from which on text and keys share a line
 _ROOM = 40  # cells that a failure leaves to its keys on such a line
 _MOST_LINES = 3  # of a failure, which ends with the way out
 
-THEN = {"esc": "then"}
-"""What comes before the keys that are letters as long as something is typed."""
+THEN = {"esc": "then"}  # what comes before the keys that are letters as long as something is typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +183,7 @@ class LiveGame:
         self.state = ViewState()
         self.failure: Failure | None = None
         self.events: list[Event] = []
-        self.rewound = False
-        """Whether it has several branches, or begins its second one now."""
+        self.rewound = False  # whether it has several branches, or begins its second one now
 
     @property
     def game(self) -> GameConfig:

@@ -43,8 +43,7 @@ _TEACHING = {
     "alone": "You play: type a command and press enter; tab completes it, and ↓ lists what is possible.",
 }
 _MODES = {"watch": "AUTO", "step": "STEP", "you": "YOU"}
-LONG = 3
-"""Seconds after which the prompt says how long something takes."""
+LONG = 3  # seconds after which the prompt says how long something takes
 
 
 class PlayScreen(PaneScreen, LiveScreen):
@@ -95,8 +94,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
     def _begin(self, game: GameConfig) -> None:
-        self.play_state = GameView(self.new_session(game, self._mode, self._resume))
-        """The game, and what of it is looked at."""
+        self.play_state = GameView(self.new_session(game, self._mode, self._resume))  # the game, and what of it is looked at
         self.games = (self.play_state,)
 
     def refusal(self, action: str) -> str | None:

@@ -24,8 +24,7 @@ from housequest.worlds.base import CommandKey
 if TYPE_CHECKING:
     pass
 
-_Prompt = tuple[PromptKind, str, Mapping[str, str]]
-"""A kind of prompt, its text, and what each key does."""
+_Prompt = tuple[PromptKind, str, Mapping[str, str]]  # A kind of prompt, its text, and what each key does
 _Need = tuple[Callable[["GameView"], object], str]
 
 

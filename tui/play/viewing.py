@@ -26,8 +26,7 @@ PANE_KEYS = (
     Binding("less_than_sign", "widen(-4)", "Narrower", show=False, key_display="<", tooltip="Give the Story more room"),
     Binding("greater_than_sign", "widen(4)", "Wider", show=False, key_display=">", tooltip="Give the House more room"),
 )
-SAVING = Lock()
-"""Held while a choice is saved, so that what is saved last is what was chosen last."""
+SAVING = Lock()  # held while a choice is saved, so that what is saved last is what was chosen last
 
 
 class ViewScreen(AppScreen):

@@ -29,17 +29,12 @@ from housequest.tui.play.viewing import VIEW_KEYS
 from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import flat
 
-BROAD = 120
-"""Columns from which on the house stands beside both stories; below, it takes the place of the agent's."""
-MIDDLING = 96
-"""Columns from which on the View has a place beside both stories, without the house."""
-WIDE = 160
-"""Columns from which on the house is always shown."""
-LONGEST_HEARD = 28
-"""Characters of a reply that are shown while it is written, above a story that has a third of 120 columns."""
+BROAD = 120  # columns from which on the house stands beside both stories; below, it takes the place of the agent's
+MIDDLING = 96  # columns from which on the View has a place beside both stories, without the house
+WIDE = 160  # columns from which on the house is always shown
+LONGEST_HEARD = 28  # characters of a reply that are shown while it is written, above a story that has a third of 120 columns
 
-DEFAULT_RIVAL = "expert"
-"""Who is raced where the game has no agent."""
+DEFAULT_RIVAL = "expert"  # who is raced where the game has no agent
 
 RaceSide = Literal["you", "rival"]
 

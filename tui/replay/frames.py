@@ -17,8 +17,7 @@ from housequest.worlds.rooms.render import MAX_PIXELS, Size
 from housequest.worlds.rooms.stage import AGENT
 from housequest.worlds.rooms.view import Drawing
 
-SIZE = (640, 480)
-"""Columns and rows of pixels."""
+SIZE = (640, 480)  # columns and rows of pixels
 CAPTIONS = "captions.json"
 
 

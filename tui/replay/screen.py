@@ -33,21 +33,17 @@ from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import enacts, household, shows_pictures
 
-SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-"""Turns a second."""
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # turns a second
 
-LONGEST = 300
-"""Characters of a fault or of a reason that are shown."""
+LONGEST = 300  # characters of a fault or of a reason that are shown
 
-FAR = 10
-"""Turns of a long stride."""
+FAR = 10  # turns of a long stride
 
 _TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
 
 ONE_BRANCH = "The episode was never rewound: it has one branch."
 
-LABEL = 34
-"""Columns of the words to the right of the line, where there is room for them."""
+LABEL = 34  # columns of the words to the right of the line, where there is room for them
 
 LOST, PLANNED, REFUSED = "!", "◆", "×"
 _LOOKS = {LOST: ("lost here", "bold $fault"), PLANNED: ("plan", "$goal"), REFUSED: ("refused", "$fault")}
@@ -193,8 +189,7 @@ class ReplayScreen(PaneScreen):
         self.awaited = "The record is being read."
         self.panes = EpisodePanes(_TEACHING)
         self.view = self.panes.view
-        self.place = 0
-        """The turn that is shown; 0 is the opening."""
+        self.place = 0  # the turn that is shown; 0 is the opening
         self._recording = Recording(path, ViewState())
         self._branch = 0
         self._speed = speed or DEFAULT_PACE
