@@ -14,7 +14,7 @@ from typing import Literal, overload
 
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.usage import Tokens
-from housequest.worlds.base import Observation
+from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import household
 
@@ -132,6 +132,12 @@ class EpisodeMoment:
         return self.story[-1].turn if self.story else 0
 
     @property
+    def transitions(self) -> list[Transition]:
+        """The commands so far, with how the game answered each."""
+        answered = ((one.command, Observation(one.observation, one.accepted, one.explanation)) for one in self.story)
+        return [Transition(command, answer) for command, answer in answered if command is not None]
+
+    @property
     def refused(self) -> int:
         """The number of refused commands."""
         return sum(entry.command is not None and not entry.accepted for entry in self.story)
@@ -151,6 +157,16 @@ class CallTotals:
     completion_tokens: int = 0
     cached: int | None = None
     seconds: float = 0.0
+
+    def then(self, call: events.ModelCall) -> CallTotals:
+        """These and ``call``."""
+        return replace(
+            self,
+            calls=self.calls + (call.calls or 1),
+            images=self.images + sum(message.image is not None for message in call.added),
+            prompt_tokens=self.prompt_tokens + (call.prompt_tokens or 0),
+            completion_tokens=self.completion_tokens + (call.completion_tokens or 0),
+        )
 
     @property
     def tokens(self) -> Tokens:
@@ -198,33 +214,26 @@ def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewStat
     state = replace(state, moments=MappingProxyType(moments), totals_at=MappingProxyType(totals_at))
     for event in record:
         if isinstance(event, events.CallTiming):
-            state = replace(state, totals=_clocked(state.totals, event))
+            totals = state.totals
+            cached = totals.cached if event.cached is None else (totals.cached or 0) + event.cached
+            state = replace(state, totals=replace(totals, seconds=totals.seconds + event.seconds, cached=cached))
             if event.of == state.last:
                 totals_at[event.of] = state.totals
             continue
         parent = moments.get(event.parent) if event.parent is not None else None
-        state = replace(
-            state,
-            moment=_after(parent or EpisodeMoment(), event),
-            last=event.id,
-            totals=_called(state.totals, event.body) if isinstance(event.body, events.ModelCall) else state.totals,
-            models=_models(state.models, event.body),
-            assisted=state.assisted or (isinstance(event.body, events.Intervened) and event.body.helps),
-        )
+        state = replace(state, moment=_after(parent or EpisodeMoment(), event), last=event.id)
+        match event.body:
+            case events.ModelCall() as call:
+                state = replace(state, totals=state.totals.then(call))
+            case events.Started(model=model):
+                state = replace(state, models=(model,) if model is not None else ())
+            case events.Intervened(action=action, text=text, helps=helps):
+                models = (*(one for one in state.models if one != text), text) if action == "model" else state.models
+                state = replace(state, models=models, assisted=state.assisted or helps)
+            case _:
+                pass
         moments[event.id], totals_at[event.id] = state.moment, state.totals
     return state
-
-
-def _models(models: tuple[str, ...], body: events.Body) -> tuple[str, ...]:
-    match body:
-        case events.Started(model=str() as name):
-            return (name,)
-        case events.Started():
-            return ()
-        case events.Intervened(action="model", text=name):
-            return (*(one for one in models if one != name), name)
-        case _:
-            return models
 
 
 def note_of(body: events.Body) -> StoryNote | None:
@@ -242,35 +251,26 @@ def note_of(body: events.Body) -> StoryNote | None:
         case events.ModelFailed(boundary=boundary, message=message):
             return StoryNote("fault", boundary, message)
         case events.Intervened(action=action, text=text):
-            return StoryNote("person", PERSON, _person_words(action, text))
+            words = _PERSON_WORDS[action] if text else _WORDLESS.get(action, _PERSON_WORDS[action])
+            return StoryNote("person", PERSON, words.format(text))
         case _:
             return None
 
 
-def _person_words(action: events.PersonAction, text: str) -> str:
-    """What a person did, as one tells it; what they said or typed stands in quotation marks."""
-    quoted = f"\u201c{text}\u201d"
-    match action:
-        case "hint":
-            return f"says {quoted}"
-        case "again":
-            return f"says {quoted} and asks again" if text else "asks again"
-        case "another":
-            return "asks for another command"
-        case "play":
-            return f"plays {quoted}"
-        case "replace":
-            return f"plays {quoted} instead"
-        case "stop":
-            return f"stops: {text}" if text else "stops"
-        case "interrupt":
-            return "calls the agent off"
-        case "retry":
-            return "tries again"
-        case "model":
-            return f"goes on with the model {text}"
-        case "rewind":
-            return f"goes back {text}".strip()
+_PERSON_WORDS: dict[events.PersonAction, str] = {
+    "hint": "says \u201c{}\u201d",
+    "again": "says \u201c{}\u201d and asks again",
+    "another": "asks for another command",
+    "play": "plays \u201c{}\u201d",
+    "replace": "plays \u201c{}\u201d instead",
+    "stop": "stops: {}",
+    "interrupt": "calls the agent off",
+    "retry": "tries again",
+    "model": "goes on with the model {}",
+    "rewind": "goes back {}",
+}
+"""What a person did, as one tells it; what they said or typed stands in quotation marks."""
+_WORDLESS: dict[events.PersonAction, str] = {"again": "asks again", "stop": "stops", "rewind": "goes back"}
 
 
 def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
@@ -314,18 +314,3 @@ def _turned(moment: EpisodeMoment, id: int, spent: events.Stepped | events.TurnS
         entry = TurnEntry(id, spent.turn, moment.notes, replanned, *said)
     story = moment.story.then(entry)
     return replace(moment, story=story, notes=(), belief=belief, before=before, proposal=None, failure=None, anchor=id)
-
-
-def _called(totals: CallTotals, called: events.ModelCall) -> CallTotals:
-    return replace(
-        totals,
-        calls=totals.calls + (called.calls or 1),
-        images=totals.images + sum(message.image is not None for message in called.added),
-        prompt_tokens=totals.prompt_tokens + (called.prompt_tokens or 0),
-        completion_tokens=totals.completion_tokens + (called.completion_tokens or 0),
-    )
-
-
-def _clocked(totals: CallTotals, clocked: events.CallTiming) -> CallTotals:
-    cached = totals.cached if clocked.cached is None else (totals.cached or 0) + clocked.cached
-    return replace(totals, seconds=totals.seconds + clocked.seconds, cached=cached)

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast, get_args
 
@@ -93,15 +93,19 @@ class ViewPane(LinesPane):
         self._said = Content(""), Content("")
 
     @property
+    def _modes(self) -> tuple[ViewMode, ...]:
+        """Without colours, the plan in characters stands in place of every drawing."""
+        return ("off", "text") if not self._depth else CAMERA_MODES if self.pictured else MODES
+
+    @property
     def mode(self) -> ViewMode:
-        """What it shows: without colours, the plan in characters in place of every drawing."""
+        """What it shows."""
         return self._mode if self._mode in self._modes else "text"
 
     @property
     def next_mode(self) -> ViewMode:
         """What it shows after this."""
-        modes = self._modes
-        return modes[(modes.index(self.mode) + 1) % len(modes)]
+        return self._modes[(self._modes.index(self.mode) + 1) % len(self._modes)]
 
     @property
     def settled(self) -> bool:
@@ -158,20 +162,11 @@ class ViewPane(LinesPane):
             Thread(target=self._artist.close, daemon=True).start()
 
     @property
-    def _app(self) -> App[Any]:
-        return cast("App[Any]", self.app)  # pyright: ignore[reportUnknownMemberType]
-
-    @property
-    def _modes(self) -> tuple[ViewMode, ...]:
-        if not self._depth:
-            return "off", "text"
-        return CAMERA_MODES if self.pictured else MODES
-
-    @property
     def _depth(self) -> Literal["truecolor", "256"] | None:
         """What the terminal can show; None where that is too little for a drawing."""
-        system = self._app.console.color_system
-        return system if system in ("truecolor", "256") and not self._app.no_color else None
+        app = cast("App[Any]", self.app)  # pyright: ignore[reportUnknownMemberType]
+        system = app.console.color_system
+        return system if system in ("truecolor", "256") and not app.no_color else None
 
     def _ask(self) -> None:
         """Have drawn what is to be shown now, unless it already is."""
@@ -182,20 +177,10 @@ class ViewPane(LinesPane):
 
         mode = self.mode
         drawing: Drawing | Literal["camera"] | None = None if mode in ("off", "text") else mode
-        styles: dict[LabelKind, Style] = {kind: self._style(kind) for kind in _KINDS}
-        paper = self.background_colors[1].rgb
-        true = self._true and self.watched
+        styles: dict[LabelKind, Style] = {kind: self.get_component_rich_style(f"view--{kind}", partial=True) for kind in _KINDS}
+        true, cells, paper = self._true and self.watched, (size.width, size.height), self.background_colors[1].rgb
         wish = ViewWish(
-            drawing,
-            self._moment,
-            true,
-            (size.width, size.height),
-            self._depth or "256",
-            styles,
-            paper,
-            self._glimpse(),
-            self._acting,
-            self.enacts,
+            drawing, self._moment, true, cells, self._depth or "256", styles, paper, self._glimpse(), self._acting, self.enacts
         )
         if self._wish is None or not wish.same(self._wish):
             self._wish = wish
@@ -206,15 +191,11 @@ class ViewPane(LinesPane):
 
     def _glimpse(self) -> Glimpse | None:
         """The agent's last glimpse on this branch."""
-        moment = self._moment
-        if not self.glimpses or moment.anchor is None:
+        anchor = self._moment.anchor
+        if not self.glimpses or anchor is None:
             return None
-        earlier = (entry.id for entry in reversed(moment.story))
-        found = next((self.glimpses[at] for at in (moment.anchor, *earlier) if at in self.glimpses), None)
-        return found or next(iter(self.glimpses.values()))
-
-    def _style(self, kind: LabelKind) -> Style:
-        return self.get_component_rich_style(f"view--{kind}", partial=True)
+        places = chain((anchor,), (entry.id for entry in reversed(self._moment.story)), self.glimpses)
+        return next(self.glimpses[at] for at in places if at in self.glimpses)
 
     async def _draw(self) -> None:
         try:
@@ -285,11 +266,8 @@ class ViewPane(LinesPane):
         leads = (("View", self._whose, name), (self._whose, name), (self._whose,), ())
         titles = [Content(" · ").join([*(Content(flat(word)) for word in lead if word), *marks]) for lead in leads]
         title = next((one for one in titles if one.cell_length <= room), titles[-1])
-        keys = [f"v {_NAMES[self.next_mode]}"]
-        if self.moving:
-            keys = ["space skips"]
-        elif self.watched:
-            keys.append(f"V {'belief' if self._true else 'true state'}")
+        keys = ["space skips"] if self.moving else [f"v {_NAMES[self.next_mode]}"]
+        keys += [f"V {'belief' if self._true else 'true state'}"] if self.watched and not self.moving else []
         said = title, Content("  ".join((*keys, self._hidden) if self._hidden else keys))
         # A title that is set draws the whole pane again.
         if not all(old.is_same(new) for old, new in zip(self._said, said, strict=True)):

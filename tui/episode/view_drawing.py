@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from threading import Lock
 from typing import TYPE_CHECKING, Literal
 
+from rich.cells import cell_len
 from rich.style import Style
 from textual.content import Content
 from textual.strip import Strip
@@ -18,32 +21,28 @@ from housequest.tui.episode.state import EpisodeMoment
 from housequest.tui.text import printable
 from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
-from housequest.worlds.base import Observation, Reach, Reaching, Task, Transition, World
-from housequest.worlds.env import Move, moves_in_words
+from housequest.worlds.base import Reach, Reaching, Task, World
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported
+from housequest.worlds.household.belief import kind as kind_of_name
+from housequest.worlds.household.enacted import Move, moves_in_words
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import load_plugin
+from housequest.worlds.rooms.room import Box
+from housequest.worlds.rooms.stage import AGENT
 from housequest.worlds.rooms.view import Drawing, text_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from numpy import uint8
     from numpy.typing import NDArray
 
     from housequest.agent.episodes.events import Event, Started
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-
-from rich.cells import cell_len
-
-from housequest.worlds.household.belief import kind as kind_of_name
-from housequest.worlds.rooms.room import Box
-from housequest.worlds.rooms.stage import AGENT
 
 LabelKind = Literal["goal", "new", "near", "far", "false", "quiet"]
 """What the goal names, what is new, what is at hand, what else there is, what is not so, and what is said beside it."""
 
+_LEAST = (12, 5)  # cells of the smallest drawing
+_KEYS = 24  # columns that what is known of receptacles needs to stand beside the plan in characters
+_GAP = 2
 _LONGEST = 24
 _FEW = 3
 _SHARE = 240  # cells of a drawing for each landmark that is named: more names than that hide what they name
@@ -84,10 +83,7 @@ def labels(scene: Scene, cells: Mapping[str, tuple[int, int]], size: tuple[int, 
     holders = {thing: one.name for one in scene.situation.holders for thing in one.contents}
     holders |= dict.fromkeys(scene.situation.carried, AGENT)
     ranked = list(_ranked(scene))
-    if hidden:
-        there = {one.name: cells[holders[one.name]] for one in ranked if one.point and holders.get(one.name) in cells}
-    else:
-        there = dict[str, tuple[int, int]]()
+    there = {one.name: cells[holders[one.name]] for one in ranked if hidden and one.point and holders.get(one.name) in cells}
     return named_at(ranked, {**there, **cells}, size, points=cells, kept=AGENT)
 
 
@@ -106,47 +102,34 @@ def named_at(
     """
     seen = cells if points is None else points
     marks = {seen[one.name] for one in ranked if one.point and one.name in seen and one.kind in ("goal", "new")}
-    taken = _Taken(*size)
-    for x, y in marks:
-        taken.take(x, y, 1)
-    if kept in cells:
-        taken.take(*cells[kept], 1)
+    taken = defaultdict[int, list[tuple[int, int]]](list)
+
+    def free(x: int, y: int, width: int, *, apart: bool = False) -> bool:
+        """Whether nothing lies there, nor just before or after it; if ``apart``, nor above and below."""
+        inside = x >= 0 and y >= 0 and x + width <= size[0] and y < size[1]
+        lines = (y - 1, y, y + 1) if apart else (y,)
+        return inside and all(x + width < first or last < x for line in lines for first, last in taken.get(line, ()))
+
+    for x, y in (*marks, *([cells[kept]] if kept in cells else ())):
+        taken[y].append((x, x + 1))
     found: list[Label] = []
     landmarks = size[0] * size[1] // _SHARE
     for one in ranked:
-        if one.kind == "far" and not landmarks:
-            continue
-        cell = cells.get(one.name)
-        if cell is None:
+        cell, far = cells.get(one.name), one.kind == "far"
+        if cell is None or (far and not landmarks):
             continue
         width = cell_len(one.text)
-        place = next((place for place in _places(cell, width, one) if taken.free(*place, width, one.kind == "far")), None)
+        place = next((place for place in _places(cell, width, one) if free(*place, width, apart=far)), None)
         if place is not None:
-            taken.take(*place, width)
-            landmarks -= one.kind == "far"
             found.append(Label(*place, one.text, one.kind))
-        elif one.kind in ("goal", "new", "false") and (cell in marks or taken.free(*cell, 1)):
-            taken.take(*cell, 1)
-            marks.discard(cell)
+            landmarks -= far
+        elif one.kind in ("goal", "new", "false") and (cell in marks or free(*cell, 1)):
             found.append(Label(*cell, one.text[:1], one.kind))
+            marks.discard(cell)
+        else:
+            continue
+        taken[found[-1].y].append((found[-1].x, found[-1].end))
     return tuple(found)
-
-
-class _Taken:
-    """Which cells have something on them."""
-
-    def __init__(self, width: int, height: int) -> None:
-        self._size = width, height
-        self._lines: dict[int, list[tuple[int, int]]] = {}
-
-    def take(self, x: int, y: int, width: int) -> None:
-        self._lines.setdefault(y, []).append((x, x + width))
-
-    def free(self, x: int, y: int, width: int, apart: bool = False) -> bool:
-        """Whether nothing lies there, nor just before or after it; if ``apart``, nor above and below."""
-        inside = x >= 0 and y >= 0 and x + width <= self._size[0] and y < self._size[1]
-        lines = (y - 1, y, y + 1) if apart else (y,)
-        return inside and all(x + width < first or last < x for line in lines for first, last in self._lines.get(line, ()))
 
 
 def _places(cell: tuple[int, int], width: int, one: Named) -> Iterator[tuple[int, int]]:
@@ -189,11 +172,6 @@ def _ranked(scene: Scene) -> Iterator[Named]:
 
 def _volume(box: Box) -> float:
     return (box.x1 - box.x0) * (box.y1 - box.y0) * (box.z1 - box.z0)
-
-
-_LEAST = (12, 5)  # cells of the smallest drawing
-_KEYS = 24  # columns that what is known of receptacles needs to stand beside the plan in characters
-_GAP = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,15 +281,13 @@ class ViewArtist:
         """The drawing just after a ``move`` of the last command; ``words`` are for the title. Blocks."""
         episode, before = self._drawing_of(wish.moment), wish.moment.before
         assert before is not None and wish.drawing not in (None, "camera"), "only pictures of what is believed move"
-        scene = episode.moving_scene(_turns(wish.moment), before, move, true=wish.true)
+        scene = episode.moving_scene(wish.moment.transitions, before, move, true=wish.true)
         return Drawn(_picture(scene, wish.drawing, wish), (), (words,), scene.true)
 
     def _drawn(self, wish: ViewWish) -> Drawn:
-        scene, remarks = _scene(self._drawing_of(wish.moment), wish)
-        if scene.enacted is not None:
-            remarks = (*remarks, f"enacted: {scene.enacted.count}")
-        if scene.room.made_up:
-            remarks = ("made-up plan", *remarks)
+        scene, missing = _scene(self._drawing_of(wish.moment), wish)
+        made_up = ("made-up plan",) if scene.room.made_up else ()
+        remarks = (*made_up, *missing, *((f"enacted: {scene.enacted.count}",) if scene.enacted is not None else ()))
         reach = scene.camera.reach() if wish.acting and isinstance(scene.camera, Reaching) else None
         picture: tuple[Strip, ...] = ()
         text: tuple[Content, ...] = ()
@@ -333,14 +309,8 @@ class ViewArtist:
         return self._episode[1]
 
 
-def _turns(moment: EpisodeMoment) -> list[Transition]:
-    answers = ((entry.command, Observation(entry.observation, entry.accepted)) for entry in moment.story)
-    return [Transition(command, answer) for command, answer in answers if command is not None]
-
-
 def _scene(episode: EpisodeDrawing, wish: ViewWish) -> tuple[Scene, tuple[str, ...]]:
-    moment = wish.moment
-    turns = _turns(moment)
+    moment, turns = wish.moment, wish.moment.transitions
     believed = episode.known_scene(turns, moment.belief, moment.before)
     if not wish.true:
         return believed, ()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from housequest.agent.episodes.drawing import Scene, draw_episode
 from housequest.tui.episode.recording import Recording
 from housequest.tui.episode.state import EpisodeMoment
-from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import atomic_write
 from housequest.worlds.rooms.render import MAX_PIXELS, Size
@@ -91,11 +90,8 @@ def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tup
     assert started is not None, "a recording begins with its start"
     drawing = draw_episode(started, options=recording.options)
     for moment in moments:
-        answers = [(entry, Observation(entry.observation, entry.accepted, entry.explanation)) for entry in moment.story]
-        turns = [Transition(entry.command, answer) for entry, answer in answers if entry.command is not None]
-        scene: Scene | None = drawing.known_scene(turns, moment.belief, moment.before)
-        if true:
-            scene = drawing.true_scene(turns, moment.belief, moment.before)
+        draw: Callable[..., Scene | None] = drawing.true_scene if true else drawing.known_scene
+        scene = draw(moment.transitions, moment.belief, moment.before)
         if scene is None:
             why = drawing.missing or "The game answers otherwise than the record says."
             raise ConfigurationError(
