@@ -198,7 +198,6 @@ class HousequestApp(App[None]):
         return list(found.values())
 
     def action_toggle_theme(self) -> None:
-        """Switch between light and dark."""
         self.theme = theme.DARK if self.theme == theme.LIGHT else theme.LIGHT
 
     def on_app_screen_left(self) -> None:

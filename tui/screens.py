@@ -49,7 +49,6 @@ class GameMode:
 
 
 def screen_class(name: str) -> type[Any]:
-    """The class of the screen ``name``."""
     module, _, attribute = SCREENS[name].partition(":")
     return getattr(import_module(module), attribute)
 
@@ -61,7 +60,6 @@ def _screens_by_mode() -> dict[GameMode, str]:
 
 
 def game_modes() -> tuple[GameMode, ...]:
-    """Every way to play a game."""
     return tuple(_screens_by_mode())
 
 

@@ -44,7 +44,6 @@ def look(widest: int = WIDEST) -> TextLayout:
 
 
 def interactive() -> bool:
-    """Whether a person sits at both ends."""
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
@@ -60,7 +59,6 @@ def has_screen() -> bool:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether ``stream`` is there and is a terminal."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
@@ -101,19 +99,16 @@ class StatusLine:
         self._written = False
 
     def write(self, text: str) -> None:
-        """Show ``text`` in place of what was there."""
         if self.live:
             sys.stderr.write(f"\r\x1b[K{printable(text)}")
             sys.stderr.flush()
             self._written = True
 
     def say(self, text: str) -> None:
-        """Print a message below it."""
         self.close()
         note(text)
 
     def close(self) -> None:
-        """End the line."""
         if self._written:
             sys.stderr.write("\n")
             sys.stderr.flush()

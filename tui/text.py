@@ -33,6 +33,10 @@ class TextLayout:
         """``text`` in ``style``, where there are colours."""
         return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if self.colour and text else text
 
+    def painted(self, style: TextStyle, text: str, first: str = "", rest: str | None = None) -> list[str]:
+        """The lines of ``wrapped``, each in ``style``."""
+        return [self.paint(style, line) for line in self.wrapped(text, first, rest)]
+
     def wrapped(self, text: str, first: str = "", rest: str | None = None) -> list[str]:
         """``text``, made printable, in lines; ``first`` and ``rest`` are the indents of the first line and the others."""
         rest = first if rest is None else rest

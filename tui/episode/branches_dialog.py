@@ -55,7 +55,6 @@ class BranchTable(Widget, can_focus=True):
 
     @property
     def branch(self) -> GameBranch:
-        """The chosen branch."""
         return self._found[self.column]
 
     @property

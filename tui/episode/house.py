@@ -326,7 +326,6 @@ def _things(things: Sequence[ObjectView], width: int, most: int) -> list[Content
 
 
 def _flowed(tokens: Sequence[_Token], margin: str, width: int) -> list[Content]:
-    """``tokens`` wrapped to lines."""
     lines: list[list[_Token]] = []
     used = 0
     for token in tokens:

@@ -112,12 +112,10 @@ class GameBranch:
 
     @property
     def name(self) -> str:
-        """Which one it is."""
         return f"branch {self.number}{', current' if self.current else ''}"
 
     @property
     def refused(self) -> int:
-        """The number of its refused commands."""
         return sum(not turn.accepted for turn in self.turns)
 
     @property

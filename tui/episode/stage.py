@@ -183,14 +183,13 @@ class GameHeader(Widget):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         del container, viewport
-        return len(self._wrapped(width))
+        return len(self._goal_lines(width))
 
     def render(self) -> Content:
-        *above, last = self._wrapped(self.content_size.width)
+        *above, last = self._goal_lines(self.content_size.width)
         return Content("\n").join((*above, self._with_words(last, self.content_size.width)))
 
-    def _wrapped(self, width: int) -> list[Content]:
-        """The goal in lines."""
+    def _goal_lines(self, width: int) -> list[Content]:
         lines = Content.styled(self._goal, "bold").wrap(max(width, 1)) if self._goal else [Content("")]
         if len(lines) > _MOST_LINES:
             *lines, last = lines[:_MOST_LINES]
@@ -289,14 +288,12 @@ class EpisodePanes(Vertical):
         self.story.select(cursor)
 
     def show_pane(self, pane: Pane) -> None:
-        """Show and focus ``pane``."""
         self.pane = pane
         self._fold()
         self._panes[pane].focus()
 
     @property
     def panes(self) -> tuple[Pane, ...]:
-        """The panes that there are now."""
         return PANES if self.view.mode != "off" else PANES[:-1]
 
     def draw(self, mode: ViewMode) -> None:

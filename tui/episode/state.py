@@ -139,7 +139,6 @@ class EpisodeMoment:
 
     @property
     def refused(self) -> int:
-        """The number of refused commands."""
         return sum(entry.command is not None and not entry.accepted for entry in self.story)
 
 

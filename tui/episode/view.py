@@ -99,12 +99,10 @@ class ViewPane(LinesPane):
 
     @property
     def mode(self) -> ViewMode:
-        """What it shows."""
         return self._mode if self._mode in self._modes else "text"
 
     @property
     def next_mode(self) -> ViewMode:
-        """What it shows after this."""
         return self._modes[(self._modes.index(self.mode) + 1) % len(self._modes)]
 
     @property
@@ -113,7 +111,6 @@ class ViewPane(LinesPane):
         return self._wish is self._done
 
     async def settle(self) -> None:
-        """Wait until it shows what it is to show."""
         while not self.settled:
             self._drawn_out.clear()
             await self._drawn_out.wait()
@@ -123,7 +120,6 @@ class ViewPane(LinesPane):
         self._skipped.set()
 
     def choose(self, mode: ViewMode) -> None:
-        """Show ``mode``."""
         self._mode = mode
         self._ask()
 

@@ -59,7 +59,6 @@ class Label:
 
     @property
     def end(self) -> int:
-        """The cell after its last one."""
         return self.x + cell_len(self.text)
 
 

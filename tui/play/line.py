@@ -23,6 +23,10 @@ from housequest.agent.skills.naming import kind_of
 from housequest.tui.text import natural, printable
 from housequest.tui.theme import style_sheet
 
+ROWS = 6  # completions that are seen at once
+LONGEST = 1_000  # characters that the line takes
+HINT = "?"  # what a hint begins with
+REMEMBERED = 200
 _LONGEST_TYPED = 200  # typed characters that count
 
 _PARTICLES = frozenset(("from", "in", "into", "in/on", "on", "to", "under", "with", "at", "the"))
@@ -37,28 +41,29 @@ class CommandMatch:
     marks: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    command: str
-    lower: str
-    words: tuple[tuple[int, str], ...]
-    """Each with the place at which it begins."""
-
-
 _ARTICLES = frozenset(("a", "an", "the"))
 _PARTS = re.compile(r"\{\w+\}|[^\s{}]+")  # the words and the places of a pattern of commands
 
+_Words = Sequence[tuple[int, str]]
+"""The words of a command, each with the place at which it begins."""
 _Rank = tuple[int, int, tuple[int, ...]]
 """How a command matches: in which way, how closely, both better if smaller, and the places of the typed letters."""
 
 
 class CommandCompleter:
-    """Ranks ``commands``, which are split into words only once."""
+    """Ranks ``commands``, which are split into words only once, for what a person has typed so far.
+
+    First come the commands that begin with it; then those whose words begin with the typed words in their order ("t egg fr" for
+    "take egg 1 from fridge 1"); then those that hold the typed letters in their order, better together or at the beginnings of
+    words. Ties are in alphabetical order, with numbers in order of size.
+    """
 
     def __init__(self, commands: Iterable[str] = ()) -> None:
         self.commands = tuple(sorted(dict.fromkeys(commands), key=natural))
-        self._known = tuple(_known(command) for command in self.commands)
-        self._exact = {known.lower: known.command for known in self._known}
+        # Where small letters take more room, places in them would be others.
+        self._lower = {one: one.lower() if len(one.lower()) == len(one) else one for one in self.commands}
+        self._exact = {text: one for one, text in self._lower.items()}
+        self._known = {one: [(at.start(), at.group()) for at in re.finditer(r"\S+", text)] for one, text in self._lower.items()}
 
     def exact(self, typed: str) -> str | None:
         """The command that ``typed`` is, apart from spaces and capitals."""
@@ -74,11 +79,12 @@ class CommandCompleter:
         return (self._slip_of(sought) or self._slip_of(self._renamed(sought))) if sought else None
 
     def _slip_of(self, sought: Sequence[str]) -> str | None:
-        return next((known.command for known in self._known if _fits(sought, [word for _, word in known.words])), None)
+        fits = (one for one, words in self._known.items() if _used(sought, [word for _, word in words]) == len(sought))
+        return next(fits, None)
 
     def _renamed(self, sought: Sequence[str]) -> list[str]:
         """The words with what people call a thing ("tap", "kitchen counter") as the commands of this verb name it."""
-        alike = [[word for _, word in known.words] for known in self._known if known.lower.split()[:1] == sought[:1]]
+        alike = [[word for _, word in words] for words in self._known.values() if [word for _, word in words[:1]] == sought[:1]]
         kinds = {name for words in alike for name, number in pairwise(words) if number.isdecimal()}
         known, renamed, at = {word for words in alike for word in words}, list[str](), 0
         while at < len(sought):
@@ -94,7 +100,7 @@ class CommandCompleter:
     def ranked(self, typed: str) -> tuple[CommandMatch, ...]:
         """The commands that ``typed`` may mean, best first; all of them for an empty text."""
         sought = _plain(typed)
-        ranks = [(rank, known.command) for known in self._known if (rank := _rank(known, sought)) is not None]
+        ranks = [(rank, one) for one, text in self._lower.items() if (rank := _rank(text, self._known[one], sought))]
         return tuple(CommandMatch(command, rank[2]) for rank, command in sorted(ranks, key=lambda ranked: ranked[0][:2]))
 
 
@@ -124,11 +130,6 @@ def _written(sought: Sequence[str], parts: Sequence[str], names: Sequence[str]) 
     return None
 
 
-def _fits(sought: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether each of ``words`` was typed, or was left out and is a number."""
-    return _used(sought, words) == len(sought)
-
-
 def _used(sought: Sequence[str], words: Sequence[str]) -> int | None:
     """How many of the typed words stand for ``words``, of which numbers may be left out; None where they do not."""
     at = 0
@@ -152,26 +153,20 @@ def _plain(text: str) -> str:
     return " ".join(text[:_LONGEST_TYPED].lower().split())
 
 
-def _known(command: str) -> _Known:
-    lower = command.lower() if len(command.lower()) == len(command) else command
-    return _Known(command, lower, tuple((word.start(), word.group()) for word in re.finditer(r"\S+", lower)))
-
-
-def _rank(known: _Known, sought: str) -> _Rank | None:
-    text, words, letters = known.lower, sought.split(), sought.replace(" ", "")
+def _rank(text: str, known: _Words, sought: str) -> _Rank | None:
+    words, letters = sought.split(), sought.replace(" ", "")
     if text.startswith(sought):
         return 0, 0, tuple(range(len(sought)))
     for tier, lenient in ((1, False), (2, True)):
-        if places := _placed(known.words, words, lenient=lenient):
-            starts = (known.words[place][0] for place in places)
-            marks = tuple(start + at for start, word in zip(starts, words, strict=True) for at in range(len(word)))
+        if places := _placed(known, words, lenient=lenient):
+            marks = tuple(known[place][0] + at for place, word in zip(places, words, strict=True) for at in range(len(word)))
             return tier, places[-1] + 1 - len(places), marks
     if marks := _marked(text, letters, leap=True) or _marked(text, letters, leap=False):
         return 3, sum(here != before + 1 and text[here - 1] != " " for before, here in pairwise((-1, *marks))), marks
     return None
 
 
-def _placed(words: Sequence[tuple[int, str]], sought: Sequence[str], *, lenient: bool) -> list[int] | None:
+def _placed(words: _Words, sought: Sequence[str], *, lenient: bool) -> list[int] | None:
     """The first words that begin with the sought ones, in order; only if ``lenient`` does a part of a particle count."""
     places: list[int] = []
     rest = iter(enumerate(words))
@@ -200,12 +195,6 @@ def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:
     return tuple(marks)
 
 
-ROWS = 6  # completions that are seen at once
-LONGEST = 1_000  # characters that the line takes
-HINT = "?"  # what a hint begins with
-REMEMBERED = 200
-
-
 _STYLES = style_sheet(__file__)
 
 
@@ -223,7 +212,6 @@ class CompletionList(Widget):
 
     @property
     def command(self) -> str | None:
-        """The chosen command."""
         return None if self.chosen is None else self.matches[self.chosen].command
 
     def show(self, matches: tuple[CommandMatch, ...]) -> None:
@@ -291,14 +279,10 @@ class CommandLine(Widget):
 
     @dataclass
     class Submitted(Message):
-        """Execute this command."""
-
         command: str
 
     @dataclass
     class Hinted(Message):
-        """Give the agent this hint."""
-
         text: str
 
     @dataclass
@@ -426,7 +410,6 @@ class CommandLine(Widget):
         self.focus()
 
     def _offered(self, listed: bool) -> str:
-        """The placeholder."""
         return f"a command{' · ↓ lists what is possible' if listed else ''}{' · ?words for a hint' if self._hints else ''}"
 
     def _send(self, message: Message, line: str) -> None:

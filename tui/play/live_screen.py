@@ -90,7 +90,6 @@ def hints(keys: Sequence[Binding], words: Mapping[str, str]) -> tuple[KeyHint, .
 
 
 def action_name(action: str) -> str:
-    """``action`` without its parameters."""
     return action.partition("(")[0]
 
 
@@ -246,7 +245,6 @@ class LiveScreen(ViewScreen):
         raise NotImplementedError
 
     def prompt(self) -> PromptContent:
-        """What the prompt says now."""
         raise NotImplementedError
 
     def focus_story(self) -> None:
@@ -314,7 +312,6 @@ class LiveScreen(ViewScreen):
         self.workers.cancel_group(self, _MEASURING)  # pyright: ignore[reportUnknownMemberType]
 
     def start(self) -> None:
-        """Play the games in the background."""
         for game in self.games:
             self.run_worker(game.session.run(), name="game", group="game")
 
@@ -346,7 +343,6 @@ class LiveScreen(ViewScreen):
         return self.refusal(action) is None
 
     def submit(self, command: str) -> None:
-        """Play the command that was typed."""
         self.session.play(command)
 
     def on_live_screen_updated(self, message: LiveScreen.Updated) -> None:

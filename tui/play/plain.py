@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -17,18 +18,17 @@ from housequest.agent.setup import Setup
 from housequest.tui import terminal
 from housequest.tui.episode.state import note_of
 from housequest.tui.play.game import HUMAN, GameConfig, partial_file, record_file
-from housequest.tui.text import TextLayout, TextStyle, cut, plural
+from housequest.tui.text import TextLayout, cut, plural
 from housequest.worlds.base import Env, World
 from housequest.worlds.env import enacting, moves_in_words
 from housequest.worlds.errors import ConfigurationError, shown
 
 LONGEST_THOUGHT = 1_200
 
-QUIT = (":quit", ":q")
-HELP = (":help", ":h", "?")
-ADMISSIBLE = (":admissible", ":a", "??")
-GOAL = (":goal", ":g")
-LEAVING = ("quit", "exit", "q")
+_QUIT = (":quit", ":q")
+_ADMISSIBLE = (":admissible", ":a", "??")
+_GOAL = (":goal", ":g")
+_LEAVING = ("quit", "exit", "q")
 
 _HELP = """Type a command and press Enter. Commands have these forms:
 
@@ -69,7 +69,7 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.End
     env = setup.open(game.task)
     model = setup.make_model(attended=True)
     try:
-        agent = setup.make_agent(model, ConsolePlayer(game.world, env, layout).ask)
+        agent = setup.make_agent(model, partial(_ask, game.world, env, layout))
         if model is not None:
             await setup.check_model(model)
         formatter = EventFormatter(layout, typed=game.agent == HUMAN and terminal.interactive())
@@ -98,13 +98,12 @@ async def _play(game: GameConfig, setup: Setup, path: Path | None) -> events.End
 
 def _enacted_lines(event: events.Event, env: Env, layout: TextLayout) -> Iterator[str]:
     """What became of a command in the simulator and, at the end, of all of them; nothing where none is enacted."""
-    found = enacting(env)
-    lines: list[str] = []
-    if found is not None and isinstance(event.body, events.Stepped) and found.enacted.moves:
-        lines = layout.wrapped(f"moves: {moves_in_words(found.enacted.moves)}", "     ", "       ")
-    elif found is not None and isinstance(event.body, events.Ended):
-        lines = layout.wrapped(f"It was {found.enacted.words}.")
-    yield from (layout.paint("dim", line) for line in lines)
+    if (found := enacting(env)) is None:
+        return
+    if isinstance(event.body, events.Stepped) and found.enacted.moves:
+        yield from layout.painted("dim", f"moves: {moves_in_words(found.enacted.moves)}", "     ", "       ")
+    elif isinstance(event.body, events.Ended):
+        yield from layout.painted("dim", f"It was {found.enacted.words}.")
 
 
 class PacedOverseer(Unattended):
@@ -134,7 +133,7 @@ class EventFormatter:
     """
 
     def __init__(self, layout: TextLayout, *, typed: bool = False) -> None:
-        self._layout = layout
+        self._layout, self._painted = layout, layout.painted
         self._typed = typed
         self._plan: Sequence[str] = ()
         self._last: events.Stepped | None = None
@@ -164,9 +163,6 @@ class EventFormatter:
                 if (note := note_of(body)) is not None:
                     whole = note.kind == "answer" or isinstance(body, events.ParseFailed | events.Intervened)
                     yield from self._note(note.role, note.text if whole else cut(note.text, LONGEST_THOUGHT))
-
-    def _painted(self, style: TextStyle, text: str, first: str = "", rest: str | None = None) -> list[str]:
-        return [self._layout.paint(style, line) for line in self._layout.wrapped(text, first, rest)]
 
     def _note(self, who: str, text: str) -> list[str]:
         return self._painted("dim", f"{who}: {' '.join(text.split())}", "     ", "       ")
@@ -207,44 +203,31 @@ class EventFormatter:
             yield "A person helped: the episode counts as assisted."
 
 
-class ConsolePlayer:
-    """Reads a person's commands from standard input. On a terminal, lines can be edited and recalled."""
-
-    def __init__(self, world: World, env: Env, layout: TextLayout) -> None:
-        self._world = world
-        self._env = env
-        self._layout = layout
-
-    async def ask(self, turn: Turn) -> str | None:
-        """The next command; None when the person leaves."""
-        if terminal.interactive():
-            with suppress(ImportError):
-                # Importing it makes lines editable.
-                import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
-        while True:
-            line = terminal.read_line(f"{turn.number:>2} > ")
-            word = line.strip() if line is not None else QUIT[0]
-            if word in QUIT:
-                return None
-            if word in HELP or (word.startswith(":") and word not in ADMISSIBLE + GOAL):
-                manual = "\n".join(f"  {line}" for line in self._world.manual.strip().splitlines())
-                self._show(_HELP.format(manual=manual))
-            elif word in ADMISSIBLE:
-                self._show(_by_verb(self._env.admissible_commands()))
-            elif word in GOAL:
-                self._show(self._env.task.goal)
-            elif word in LEAVING:
-                # No game knows these words; they would only cost a turn.
-                self._show("To leave, type :quit.")
-            elif word:
-                return word
-
-    def _show(self, text: str) -> None:
-        terminal.show(["", *self._layout.wrapped(text, "     "), ""])
-
-
-def _by_verb(commands: tuple[str, ...] | None) -> str:
-    """The commands, one line for each verb."""
-    if commands is None:
-        return "This world cannot list its commands."
-    return "\n".join(", ".join(alike) for _, alike in groupby(commands, key=lambda command: command.partition(" ")[0]))
+async def _ask(world: World, env: Env, layout: TextLayout, turn: Turn) -> str | None:
+    """A person's next command from standard input, None when they leave. On a terminal, lines can be edited and recalled."""
+    if terminal.interactive():
+        with suppress(ImportError):
+            # Importing it makes lines editable.
+            import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    while True:
+        line = terminal.read_line(f"{turn.number:>2} > ")
+        word = line.strip() if line is not None else _QUIT[0]
+        if word in _QUIT:
+            return None
+        if word in _ADMISSIBLE:
+            commands = env.admissible_commands()
+            verbs = groupby(commands or (), key=lambda command: command.partition(" ")[0])
+            said = "\n".join(", ".join(one) for _, one in verbs)
+            said = "This world cannot list its commands." if commands is None else said
+        elif word in _GOAL:
+            said = env.task.goal
+        elif word == "?" or word.startswith(":"):
+            said = _HELP.format(manual="\n".join(f"  {line}" for line in world.manual.strip().splitlines()))
+        elif word in _LEAVING:
+            # No game knows these words; they would only cost a turn.
+            said = "To leave, type :quit."
+        elif word:
+            return word
+        else:
+            continue
+        terminal.show(["", *layout.wrapped(said, "     "), ""])

@@ -46,7 +46,6 @@ class GameView(LiveGame):
 
     @property
     def moment(self) -> EpisodeMoment:
-        """The moment that the person looks at."""
         return self.state.moment if self.cursor is None else self.state.moments[self.cursor]
 
     def look_at(self, event: int | None, end: int | None = None) -> None:

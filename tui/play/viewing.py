@@ -97,7 +97,6 @@ class PaneScreen(ViewScreen):
         self.panes.draw(mode)
 
     def action_fold(self) -> None:
-        """Unfold or fold every thought."""
         self.panes.story.fold_all()
 
     def action_pane(self, pane: Pane) -> None:

@@ -246,11 +246,9 @@ class RaceScreen(LiveScreen):
 
     @property
     def _over(self) -> bool:
-        """Whether both games are over."""
         return self._you.over and self._rival.over
 
     def refusal(self, action: str) -> str | None:
-        """Why ``action`` does nothing now, and what to do instead; None where it does something."""
         you, rival = self._you, self._rival
         match action:
             case "line":
@@ -278,7 +276,6 @@ class RaceScreen(LiveScreen):
                 return None
 
     def prompt(self) -> PromptContent:
-        """What the prompt says now."""
         kind, text, words = self._asked()
         return PromptContent(kind, text, hints(KEYS, words))
 

@@ -57,8 +57,6 @@ class Timeline(Widget):
 
     @dataclass
     class Went(Message):
-        """Go to this stop."""
-
         place: int
 
     _stops: Sequence[ReplayStop] = ()
@@ -214,7 +212,6 @@ class ReplayScreen(PaneScreen):
 
     @property
     def playing(self) -> bool:
-        """Whether it plays by itself."""
         return self._timer is not None
 
     @property
