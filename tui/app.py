@@ -293,18 +293,15 @@ def _check_keys(chosen: Mapping[str, object], path: Path, text: str) -> None:
             for one in _normal(str(chosen.get(binding.id or "", binding.key))):
                 other = holders.setdefault(one, binding)
                 clash = [each.id for each in (other, binding) if each.id and each.id in chosen]
-                if other.action != binding.action and not _explains(other, binding) and clash:
+                # One of two keys may only say why the other does nothing now.
+                explained = any(each.action.startswith("explain(") for each in (other, binding))
+                if other.action != binding.action and not explained and clash:
                     name = min(clash)
                     rival = binding if other.id == name else other
                     raise ConfigurationError(
                         f"{path}:{_line(text, name)}: {name}: the key {shown(one)} is taken by {rival.id or rival.action}; "
                         "give another key, or change that one too."
                     )
-
-
-def _explains(one: Binding, other: Binding) -> bool:
-    """Whether one of two keys only says why the other does nothing now."""
-    return any(each.action.startswith("explain(") for each in (one, other))
 
 
 def _normal(keys: str) -> list[str]:

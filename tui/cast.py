@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -125,12 +124,22 @@ def cells(strip: Strip) -> list[Cell]:
 
 def changes(shown: Rows, rows: Rows) -> Iterator[str]:
     """What a terminal that shows ``shown`` is sent to show ``rows``."""
-    pen = _Pen()
+    attributes: tuple[str, ...] = ()
+    ink: tuple[str, ...] = ()
+    paper: tuple[str, ...] = ()
     for number, (old, new) in enumerate(zip(shown, rows, strict=True), 1):
         for start, end in _spans(old, new):
             yield f"\x1b[{number};{start + 1}H"
             for style, run in groupby(new[start:end], key=lambda cell: cell[1]):
-                yield pen.to(style) + "".join(text for text, _ in run)
+                was = attributes, ink, paper
+                kinds = (style.bold, style.dim, style.italic, style.underline, style.reverse, style.strike)
+                attributes = tuple(code for code, holds in zip(_ATTRIBUTES, kinds, strict=True) if holds)
+                ink, paper = _codes(style.color, True), _codes(style.bgcolor, False)
+                if attributes != was[0]:
+                    codes = ("0", *attributes, *ink, *paper)
+                else:
+                    codes = (*(ink if ink != was[1] else ()), *(paper if paper != was[2] else ()))
+                yield (f"\x1b[{';'.join(codes)}m" if codes else "") + "".join(text for text, _ in run)
 
 
 def _spans(old: Sequence[Cell], new: Sequence[Cell]) -> list[tuple[int, int]]:
@@ -148,28 +157,6 @@ def _spans(old: Sequence[Cell], new: Sequence[Cell]) -> list[tuple[int, int]]:
             start = spans.pop()[0]
         spans.append((start, end))
     return spans
-
-
-@dataclass(slots=True)
-class _Pen:
-    """The style that the terminal writes in."""
-
-    attributes: tuple[str, ...] = ()
-    ink: tuple[str, ...] = ()
-    paper: tuple[str, ...] = ()
-
-    def to(self, style: Style) -> str:
-        """The sequence that changes to ``style``."""
-        kinds = (style.bold, style.dim, style.italic, style.underline, style.reverse, style.strike)
-        attributes = tuple(code for code, holds in zip(_ATTRIBUTES, kinds, strict=True) if holds)
-        ink, paper = _codes(style.color, True), _codes(style.bgcolor, False)
-        codes: list[str] = []
-        if attributes != self.attributes:
-            codes += ["0", *attributes]
-            self.ink = self.paper = ()
-        codes += [*(ink if ink != self.ink else ()), *(paper if paper != self.paper else ())]
-        self.attributes, self.ink, self.paper = attributes, ink, paper
-        return f"\x1b[{';'.join(codes)}m" if codes else ""
 
 
 def _codes(colour: Color | None, foreground: bool) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ No widget is needed: it is computed from the game, its status and its events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from textual.binding import Binding
 
@@ -21,11 +20,7 @@ from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS
 from housequest.tui.screens import game_modes
 from housequest.worlds.base import CommandKey
 
-if TYPE_CHECKING:
-    pass
-
-_Prompt = tuple[PromptKind, str, Mapping[str, str]]  # A kind of prompt, its text, and what each key does
-_Need = tuple[Callable[["GameView"], object], str]
+_Prompt = tuple[PromptKind, str, Mapping[str, str]]  # a kind of prompt, its text, and what each key does
 
 
 class GameView(LiveGame):
@@ -94,16 +89,35 @@ class GameView(LiveGame):
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
         if self.status.waiting == "opening" and action not in WHILE_OPENING:
-            return self._not_running()
-        if (action in _IN_GAME.split() or (action == "branch" and not self.status.playing)) and (why := self._not_running()):
-            return why
-        if action in _WITH_AGENT.split() and self.game.agent == HUMAN:
-            return "You play alone, with no agent: type after :. Agents are chosen at home."
-        if (need := _NEEDS.get(action)) is not None and not need[0](self):
-            return need[1]
-        if action in _NO_MODEL and not agent_spec(self.game.agent).needs_model:
-            return _NO_MODEL[action].format(self.game.agent)
-        return self._not_watching() if action == "true_state" else None
+            return "The world is still being opened."
+        rules = [(need, why) for need, actions, why in _RULES if action in actions.split()]
+        facts = self._facts() if rules else {}
+        return next((why.format(self.game.agent) for need, why in rules if not facts[need]), None)
+
+    def _facts(self) -> dict[str, object]:
+        """What holds now, as the rules name it."""
+        status, past, agent = self.status, self.cursor is not None, self.game.agent != HUMAN
+        over, watching = status.waiting == "over", status.mode == "watch"
+        return {
+            "open": status.waiting != "closed",
+            "going on": not over,
+            "over": over,
+            "agent": agent,
+            "model": agent_spec(self.game.agent).needs_model,
+            "camera": self.session.glimpses,
+            "watching": watching,
+            "shown": over or watching,
+            "shown or agent": over or watching or agent,
+            "proposed": status.waiting == "verdict",
+            "keys": self.game.world.keys,
+            "listed": status.possible is not None,
+            "begun": self.state.moment.story,
+            "past": past,
+            "turn": past or (over and self.missed is not None),
+            "away": past or (status.waiting == "deciding" and agent),
+            "rewound": self.rewound,
+            "stuck": status.waiting in {"failed", "closed"},
+        }
 
     def prompt(self, *, typing: bool = False) -> PromptContent:
         """What the prompt says now, with those of its keys that do something.
@@ -166,20 +180,6 @@ class GameView(LiveGame):
             case "over":
                 keys = {"p": "replay", "b": "to what was missed", "←": "rewind", "n": "next task"}
                 return "over", "the game is over", keys
-
-    def _not_running(self) -> str | None:
-        if self.status.waiting == "opening":
-            return "The world is still being opened."
-        if self.status.waiting == "closed":
-            return "There is no game here: r tries to open it again, q leaves."
-        over = self.status.waiting == "over"
-        return "The game is over: ← goes back into it, n plays another, q leaves." if over else None
-
-    def _not_watching(self) -> str | None:
-        if self.status.waiting == "over" or self.status.mode == "watch":
-            return None
-        later = "it is shown once the game is over" if self.game.agent == HUMAN else "a lets the agent play on while you watch"
-        return f"It would show you what is hidden: {later}."
 
 
 KEYS = named(
@@ -246,43 +246,33 @@ WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_
 
 
 _IN_GAME = "step auto skill pace accept edit other hint take_over line command commands interact"
-"""Actions for which a game has to go on."""
 _WITH_AGENT = "step auto skill pace hint take_over model"
-_NO_MODEL = {
-    "hint": "The {} hears no hints, having no model: t takes over.",
-    "other": "The {} would propose the same again: e edits it, t takes over.",
-    "model": "The {} has no model to change. Agents are chosen at home.",
-}
-"""What is said of an agent without a model, which these actions need."""
-_PROPOSED: _Need = lambda here: here.status.waiting == "verdict", "Nothing is proposed; space steps to the next proposal."
-_OVER: _Need = lambda here: here.status.waiting == "over", "The game goes on; q leaves it, and home takes it up again."
-
-_NEEDS: Mapping[str, _Need] = {
-    "skill": (lambda here: here.session.glimpses, "Skills are shown of an agent by a camera alone; space is one command."),
-    "pace": (lambda here: here.status.mode == "watch", "The pace is for watching: a lets the agent play on."),
-    "accept": _PROPOSED,
-    "edit": _PROPOSED,
-    "other": _PROPOSED,
-    "interact": (lambda here: here.game.world.keys, "This world has no keys to act with: type after : instead."),
-    "commands": (
-        lambda here: here.status.possible is not None,
-        "This world cannot list its commands; type after : what you mean.",
+_RULES = (
+    ("open", f"{_IN_GAME} branch", "There is no game here: r tries to open it again, q leaves."),
+    ("going on", _IN_GAME, "The game is over: ← goes back into it, n plays another, q leaves."),
+    (
+        "agent",
+        "step auto skill pace hint take_over model",
+        "You play alone, with no agent: type after :. Agents are chosen at home.",
     ),
-    "back": (lambda here: here.state.moment.story, "Nothing was played yet that one could go back to."),
-    "teach": (lambda here: here.state.moment.story, "Nothing was played yet that a rule could be made of."),
-    "forward": (lambda here: here.cursor is not None, "This is the present; ← goes back."),
-    "branch": (
-        lambda here: here.cursor is not None or (here.status.waiting == "over" and here.missed is not None),
-        "First choose a turn to go back to, with ← or a click on it.",
-    ),
-    "branches": (lambda here: here.rewound, "The game was never rewound: it has one branch. ← and then b begin another."),
-    "escape": (
-        lambda here: here.cursor is not None or (here.status.waiting == "deciding" and here.game.agent != HUMAN),
-        "There is nothing to call off.",
-    ),
-    "retry": (lambda here: here.status.waiting in {"failed", "closed"}, "Nothing failed; o asks for another proposal."),
-    "fold": (lambda here: here.game.agent != HUMAN, "You play alone: there are no thoughts to unfold."),
-    "replay": _OVER,
-    "next": _OVER,
-}
-"""What has to hold for an action of a key, and what is said where it does not."""
+    ("camera", "skill", "Skills are shown of an agent by a camera alone; space is one command."),
+    ("watching", "pace", "The pace is for watching: a lets the agent play on."),
+    ("proposed", "accept edit other", "Nothing is proposed; space steps to the next proposal."),
+    ("keys", "interact", "This world has no keys to act with: type after : instead."),
+    ("listed", "commands", "This world cannot list its commands; type after : what you mean."),
+    ("begun", "back", "Nothing was played yet that one could go back to."),
+    ("begun", "teach", "Nothing was played yet that a rule could be made of."),
+    ("past", "forward", "This is the present; ← goes back."),
+    ("turn", "branch", "First choose a turn to go back to, with ← or a click on it."),
+    ("rewound", "branches", "The game was never rewound: it has one branch. ← and then b begin another."),
+    ("away", "escape", "There is nothing to call off."),
+    ("stuck", "retry", "Nothing failed; o asks for another proposal."),
+    ("agent", "fold", "You play alone: there are no thoughts to unfold."),
+    ("over", "replay next", "The game goes on; q leaves it, and home takes it up again."),
+    ("model", "hint", "The {} hears no hints, having no model: t takes over."),
+    ("model", "other", "The {} would propose the same again: e edits it, t takes over."),
+    ("model", "model", "The {} has no model to change. Agents are chosen at home."),
+    ("shown or agent", "true_state", "It would show you what is hidden: it is shown once the game is over."),
+    ("shown", "true_state", "It would show you what is hidden: a lets the agent play on while you watch."),
+)
+"""What has to hold for the actions of keys, and what is said where it does not; the first that does not hold counts."""

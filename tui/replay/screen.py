@@ -18,6 +18,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
+from housequest.agent.episodes.events import Ended
 from housequest.agent.evaluation.analysis.failures import Failure
 from housequest.tui.desk.rule_dialog import teach
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
@@ -34,17 +35,11 @@ from housequest.worlds.errors import ConfigurationError, Unsupported
 from housequest.worlds.registry import enacts, household, shows_pictures
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # turns a second
-
 LONGEST = 300  # characters of a fault or of a reason that are shown
-
 FAR = 10  # turns of a long stride
-
 _TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
-
 ONE_BRANCH = "The episode was never rewound: it has one branch."
-
 LABEL = 34  # columns of the words to the right of the line, where there is room for them
-
 LOST, PLANNED, REFUSED = "!", "◆", "×"
 _LOOKS = {LOST: ("lost here", "bold $fault"), PLANNED: ("plan", "$goal"), REFUSED: ("refused", "$fault")}
 """The words and the style of each mark. Where several fall together, the first of these is shown."""
@@ -224,6 +219,10 @@ class ReplayScreen(PaneScreen):
         return self._recording.branches[self._branch].failure if self._recording.branches else None
 
     @property
+    def _moment(self) -> EpisodeMoment:
+        return self._recording.state.moments[self.stops[self.place].id] if self.stops else EpisodeMoment()
+
+    @property
     def _at_end(self) -> bool:
         return self.place == len(self.stops) - 1
 
@@ -244,7 +243,6 @@ class ReplayScreen(PaneScreen):
         self.view.options = recording.options
         if started is not None:
             self.view.enacts = await self.in_thread(partial(enacts, started.world, started.engine))
-        if started is not None:
             self.view.pictured = shows_pictures(started.world)
             self.view.drawable = self.view.pictured or household(started.world) is not None
             if first and (self.view.pictured or not self.view.drawable):
@@ -276,13 +274,13 @@ class ReplayScreen(PaneScreen):
         self.refresh_bindings()
         self._show(self.place)
 
-    def _note(self, moment: EpisodeMoment | None = None) -> None:
-        """Show what is wrong with the record, and at the last turn how the episode ended."""
+    def _note(self) -> None:
+        """Show what is wrong with the record, and what was said, else at the last turn how the episode ended."""
         lines = [Content.styled(printable(cut(fault, LONGEST)), "$fault") for fault in self._recording.faults]
         if self._said:
             lines.append(Content.styled(self._said, "$new"))
-        if moment is not None and self._at_end:
-            lines.append(_ending(moment, self._failure))
+        elif self.stops and self._at_end:
+            lines.append(_ending(self._moment.ended, self._failure))
         self.set_class(bool(lines), "noted")
         self.query_one("#replay-note", Static).update(Content("\n").join(lines))
 
@@ -293,10 +291,9 @@ class ReplayScreen(PaneScreen):
         self.place = min(max(0, place), len(self.stops) - 1)
         if self._at_end:
             self._pause()
-        state = self._recording.state.at(self.stops[self.place].id)
         self.view.pace = self._speed if self._moving else None
-        self.panes.show(state, "REPLAY", watched=True)
-        self._note(state.moment)
+        self.panes.show(self._recording.state.at(self.stops[self.place].id), "REPLAY", watched=True)
+        self._note()
         self._show_timeline()
         self.query_one(KeyBar).leave_out(self._idle())
 
@@ -409,11 +406,10 @@ class ReplayScreen(PaneScreen):
     def say(self, note: str) -> None:
         """Show ``note`` until the next move."""
         self._said = note
-        self._note(self._recording.state.moments[self.stops[self.place].id] if self.stops and not note else None)
+        self._note()
 
     def action_teach(self) -> None:
-        moment = self._recording.state.moments[self.stops[self.place].id] if self.stops else EpisodeMoment()
-        if refusal := teach(self, moment, self._recording.path):
+        if refusal := teach(self, self._moment, self._recording.path):
             self.say(refusal)
         else:
             self._pause()
@@ -423,23 +419,19 @@ class ReplayScreen(PaneScreen):
         super().action_leave()
 
 
-def _ending(moment: EpisodeMoment, failure: Failure | None) -> Content:
-    ended = moment.ended
+_ENDED = {"won": ("✓ Won in", "bold $won"), "lost": ("○ Lost after", "bold $goal"), "stopped": ("▪ Stopped after", "bold")}
+
+
+def _ending(ended: Ended | None, failure: Failure | None) -> Content:
     if ended is None:
         return Content.styled("… The record ends here: the episode was interrupted, or goes on on another branch.", "$quiet")
-    turns = plural(ended.turns, "turn")
+    words, style = _ENDED.get(ended.outcome, ("! Broken off after", "bold $fault"))
+    words += f" {plural(ended.turns, 'turn')}" + (f" by an error ({ended.boundary})" if ended.outcome == "error" else "")
+    if ended.outcome == "won":
+        return Content.styled(f"{words}.", style)
+    if ended.outcome == "lost" and failure is not None:
+        at = "" if failure.turn == ended.turns else f", turn {failure.turn} (w goes there)"
+        why = Content.styled(printable(cut(failure.words, LONGEST)), "$quiet")
+        return Content.assemble((f"{words}: {failure.label}{at}. ", style), why)
     why = printable(cut(" ".join((ended.message or ended.reason).split()), LONGEST))
-    match ended.outcome:
-        case "won":
-            return Content.styled(f"✓ Won in {turns}.", "bold $won")
-        case "error":
-            return Content.assemble((f"! Broken off after {turns} by an error ({ended.boundary}): ", "bold $fault"), why)
-        case "lost" if failure is not None:
-            why = Content.styled(printable(cut(failure.words, LONGEST)), "$quiet")
-            at = "" if failure.turn == ended.turns else f", turn {failure.turn} (w goes there)"
-            lost = f"○ Lost after {turns}: {failure.label}{at}. "
-            return Content.assemble((lost, "bold $goal"), why)
-        case "lost":
-            return Content.assemble((f"○ Lost after {turns}: ", "bold $goal"), why)
-        case "stopped":
-            return Content.assemble((f"▪ Stopped after {turns}: ", "bold"), why)
+    return Content.assemble((f"{words}: ", style), why)
