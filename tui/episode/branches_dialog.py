@@ -15,7 +15,8 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from housequest.tui.dialogs import Dialog
-from housequest.tui.episode.recording import BranchTurn, GameBranch, shared_turns
+from housequest.tui.episode.recording import GameBranch, shared_turns
+from housequest.tui.episode.state import TurnEntry
 from housequest.tui.text import plural
 from housequest.tui.widgets.lines import cut_lines, flat, hung
 
@@ -50,7 +51,7 @@ class BranchTable(Widget, can_focus=True):
         self._top = 0
         for column, branch in enumerate(found):
             for row, turn in enumerate(branch.turns):
-                if turn.event == event and row >= self._first:
+                if turn.id == event and row >= self._first:
                     self.column, self._row = column, row
 
     @property
@@ -58,7 +59,7 @@ class BranchTable(Widget, can_focus=True):
         return self._found[self.column]
 
     @property
-    def turn(self) -> BranchTurn | None:
+    def turn(self) -> TurnEntry | None:
         """The turn under the cursor; None on a branch without turns."""
         turns = self.branch.turns
         return turns[min(self._row, len(turns) - 1)] if turns else None
@@ -200,7 +201,7 @@ class BranchesDialog(Dialog[BranchChoice | None]):
 
     def action_choose(self) -> None:
         branch, turn = self._table.branch, self._table.turn
-        self.dismiss((branch, branch.start if turn is None else turn.event))
+        self.dismiss((branch, branch.start if turn is None else turn.id))
 
     def _tell(self) -> None:
         """Show the whole of the turn under the cursor, as far as there is room."""

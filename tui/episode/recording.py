@@ -18,17 +18,13 @@ from housequest.agent.episodes.events import (
     Event,
     ModelCall,
     Outcome,
-    Planned,
-    Player,
     Started,
-    Stepped,
-    TurnSpent,
     branches,
 )
 from housequest.agent.episodes.record import read_clocks, read_episode
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.tui.episode.state import ViewState, replayed
+from housequest.tui.episode.state import TurnEntry, ViewState, replayed
 from housequest.tui.text import plural
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.options import Scalar
@@ -64,22 +60,6 @@ class ReplayStop:
         return self.id if self.event is None else self.event
 
 
-@dataclass(frozen=True, slots=True)
-class BranchTurn:
-    """A turn of a branch, which ``event`` ended; ``command`` is None where it brought none.
-
-    ``replanned``: the plan changed before it.
-    """
-
-    event: int
-    turn: int
-    command: str | None = None
-    by: Player = "agent"
-    accepted: bool = True
-    answer: str = ""
-    replanned: bool = False
-
-
 @dataclass(frozen=True)
 class GameBranch:
     """One way that a game went, from ``start``, the event of its opening, to ``end``.
@@ -91,7 +71,7 @@ class GameBranch:
     number: int
     start: int
     end: int
-    turns: tuple[BranchTurn, ...]
+    turns: tuple[TurnEntry, ...]
     shared: int
     origin: int | None
     current: bool
@@ -104,7 +84,7 @@ class GameBranch:
         lost = None if self.failure is None else self.failure.turn
         stops = [ReplayStop(self.start, lost=lost == 0)]
         for place, turn in enumerate(self.turns, 1):
-            stops.append(ReplayStop(turn.event, not turn.accepted, turn.replanned, lost == place))
+            stops.append(ReplayStop(turn.id, not turn.accepted, turn.replanned, lost == place))
         # The last one also shows how it ended, or what was being done when the record broke off.
         if stops[-1].id != self.end:
             stops[-1] = replace(stops[-1], id=self.end, event=stops[-1].id)
@@ -139,24 +119,24 @@ class GameBranch:
         return f"from {self.origin} after turn {self.turns[self.shared - 1].turn if self.shared else 0}"
 
 
-def game_branches(events: Sequence[Event]) -> tuple[GameBranch, ...]:
-    """The branches of the episode of ``events``, in the order in which they were left; the last is the current one."""
+def game_branches(events: Sequence[Event], state: ViewState | None = None) -> tuple[GameBranch, ...]:
+    """The branches of the episode of ``events``, which lead to ``state``, in the order in which they were left.
+
+    The last is the current one.
+    """
+    state = state or replayed(events)
     found: list[GameBranch] = []
     paths = branches(events)
     for number, path in enumerate(paths, 1):
-        turns = tuple(_turns(path))
+        moment = state.moments[path[-1].id]
+        turns = tuple(moment.story)
         origin, shared = None, 0
         for other in found:
             alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(turns, other.turns, strict=False)))
             if origin is None or alike > shared:
                 origin, shared = other.number, alike
-        last = path[-1].body
-        found.append(
-            GameBranch(
-                number, path[0].id, path[-1].id, turns, shared, origin, number == len(paths),
-                last if isinstance(last, Ended) else None, failure_of(path),
-            )
-        )  # fmt: skip
+        ends = moment.ended, failure_of(path)
+        found.append(GameBranch(number, path[0].id, path[-1].id, turns, shared, origin, number == len(paths), *ends))
     return tuple(found)
 
 
@@ -165,7 +145,7 @@ def shared_turns(found: Sequence[GameBranch]) -> int:
     return min((branch.shared for branch in found[1:]), default=len(found[0].turns) if found else 0)
 
 
-def own_turns(branch: GameBranch, shared: int) -> tuple[BranchTurn, ...]:
+def own_turns(branch: GameBranch, shared: int) -> tuple[TurnEntry, ...]:
     """The turns to show of ``branch``: those that no branch before it has, and none of the ``shared`` first ones of all."""
     return branch.turns[max(branch.shared, shared) :]
 
@@ -181,23 +161,6 @@ def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
             about = [] if turn.accepted else ["refused"]
             about += [] if turn.by == "agent" else ["by a person" if turn.by == "person" else "by chance"]
             yield f"  {turn.turn:>3}  ", "       ", (turn.command or "no command") + (f" ({', '.join(about)})" if about else "")
-
-
-def _turns(path: Sequence[Event]) -> Iterator[BranchTurn]:
-    replanned = False
-    for event in path:
-        match event.body:
-            case Planned():
-                replanned = True
-            case TurnSpent() as body:
-                yield BranchTurn(event.id, body.turn, answer=body.reason or "", replanned=replanned)
-                replanned = False
-            case Stepped() as body:
-                answer = f"{body.observation.strip()} {body.explanation or ''}".strip()
-                yield BranchTurn(event.id, body.turn, body.command, body.by, body.accepted, answer, replanned)
-                replanned = False
-            case _:
-                pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +202,8 @@ def read_recording(path: Path) -> Recording:
         # A run keeps the clocks of every attempt at an episode: what was no call this time has none.
         if isinstance(event.body, ModelCall) and event.id in clocks:
             timed.append(clocks[event.id])
-    return Recording(path, replayed(timed), game_branches(events), tuple(faults), tuple(events), _options(path))
+    state = replayed(timed)
+    return Recording(path, state, game_branches(events, state), tuple(faults), tuple(events), _options(path))
 
 
 def _options(path: Path) -> Mapping[str, Scalar]:

@@ -51,6 +51,13 @@ class TurnEntry:
     observation: str = ""
     accepted: bool = True
     explanation: str | None = None
+    spent: str = ""
+    """Why it brought no command."""
+
+    @property
+    def answer(self) -> str:
+        """What came of it, in full."""
+        return f"{self.observation.strip()} {self.explanation or self.spent}".strip()
 
 
 class Turns(Sequence[TurnEntry]):
@@ -302,9 +309,10 @@ def _after(moment: EpisodeMoment, event: events.Event) -> EpisodeMoment:
 
 def _turned(moment: EpisodeMoment, id: int, spent: events.Stepped | events.TurnSpent) -> EpisodeMoment:
     replanned = any(note.kind == "plan" for note in moment.notes)
-    entry = TurnEntry(id, spent.turn, moment.notes, replanned)
     before = belief = moment.belief
-    if isinstance(spent, events.Stepped):
+    if isinstance(spent, events.TurnSpent):
+        entry = TurnEntry(id, spent.turn, moment.notes, replanned, spent=spent.reason or "")
+    else:
         answer = Observation(spent.observation, spent.accepted, spent.explanation)
         reader = household(moment.started.world) if moment.started else None
         belief = reader.update(belief, spent.command, answer) if reader and belief is not None else belief

@@ -253,7 +253,7 @@ class PlayScreen(PaneScreen, LiveScreen):
     @work(group="branches", exclusive=True)
     async def action_branches(self) -> None:
         """Put the branches side by side, and look at the turn that is chosen there, from which one can play on."""
-        found = await self.in_thread(partial(game_branches, tuple(self.play_state.events)))
+        found = await self.in_thread(partial(game_branches, tuple(self.play_state.events), self.play_state.state))
         self.ask(BranchesDialog(found, self.play_state.cursor, does="look at it"), self._to_branch)
 
     def _to_branch(self, chosen: BranchChoice) -> None:

@@ -16,11 +16,11 @@ from housequest.worlds.rooms.render import MAX_PIXELS, Size
 from housequest.worlds.rooms.stage import AGENT
 from housequest.worlds.rooms.view import Drawing
 
-SIZE = (640, 480)  # columns and rows of pixels
+FRAME_SIZE = (640, 480)  # columns and rows of pixels
 CAPTIONS = "captions.json"
 
 
-def write_frames(recording: Recording, folder: Path, drawing: Drawing, size: Size = SIZE, *, true: bool = False) -> int:
+def write_frames(recording: Recording, folder: Path, drawing: Drawing, size: Size = FRAME_SIZE, *, true: bool = False) -> int:
     """Write the frames of the branch that was played on to ``folder``, which is new or empty; returns how many there are.
 
     ``turn-000.png`` is the opening, with more digits where there are more turns. A picture has no letters in it:
