@@ -111,12 +111,10 @@ class HousequestApp(App[None]):
 
     async def action_quit(self) -> None:
         """Leave; where something would be lost, only when this is asked for twice."""
-        from housequest.tui.dialogs import Dialog
-
         typed = isinstance(self.focused, Input) and self.focused.value
         at_stake = "What you typed is not sent yet." if typed else ""
         for screen in self.screen_stack:
-            at_stake = at_stake or (screen.at_stake if isinstance(screen, AppScreen | Dialog) else "")
+            at_stake = at_stake or getattr(screen, "at_stake", "")
         below = self._app_screen
         if not at_stake or below is None or below.confirmed(f"{at_stake} The same key once more leaves housequest."):
             self.exit()
@@ -221,7 +219,7 @@ class HousequestApp(App[None]):
 
     async def _list_keys(self, screen: Screen[Any]) -> None:
         """List the keys of ``screen``; the chosen one is pressed."""
-        from housequest.tui.dialogs import PickDialog
+        from housequest.tui.base_screen import PickDialog
 
         keys = {self.get_key_display(key): (key, node) for key, node in self._active_keys(screen)}
         width = max(map(len, keys), default=0)

@@ -1,9 +1,9 @@
-"""What every screen shares: work in threads, the messages that lead to other screens, and a clean way to close."""
+"""What every screen and dialog shares: work in threads, messages that lead to other screens, a clean way to close, a frame."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from math import inf
@@ -13,14 +13,25 @@ from time import monotonic
 from typing import Any, ClassVar, TypeVar
 
 from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.messages import Prune
 from textual.screen import ModalScreen, Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from housequest.tui.text import printable
+from housequest.tui.theme import style_sheet
 
 T = TypeVar("T")
 
+LONGEST = 4_000  # characters of what is typed in a dialog
 RUNS = Path("runs")  # the folder with the runs that screens show, unless they are given another
 ANSWERED = 5.0  # seconds within which pressing a key once more is an answer
+_STYLES = style_sheet(__file__)
 
 
 async def in_thread(work: Callable[[], T]) -> T:
@@ -105,7 +116,7 @@ class AppScreen(Screen[None]):
         del action
         return False
 
-    def ask(self, dialog: ModalScreen[T | None], answered: Callable[[T], object]) -> None:
+    def ask(self, dialog: Dialog[T | None], answered: Callable[[T], object]) -> None:
         """Show ``dialog``; its answer goes to ``answered``, unless it is left without one."""
 
         def closed(answer: T | None) -> None:
@@ -157,3 +168,82 @@ class AppScreen(Screen[None]):
         finally:
             if not self.is_attached:  # when the app exits, nothing is pruned
                 raise asyncio.CancelledError
+
+
+class Dialog(ModalScreen[T]):
+    """A framed box in the middle, over a darkened screen; `Vertical` is the box."""
+
+    DEFAULT_CSS = _STYLES
+
+    GROUP = "dialogs"
+
+
+class PickDialog(Dialog[str | None]):
+    """Asks for one of ``options``; typing narrows them, and with ``free`` what is typed may also stand for itself.
+
+    The answer is the text that was chosen, None where nothing was.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Leave"),
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+    ]
+    DEFAULT_CSS = _STYLES
+
+    def __init__(self, title: str, options: Sequence[str], *, free: bool = False, about: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._options = tuple(options)
+        self._found = self._options
+        self._free = free
+        self._about = about
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = "enter choose · esc leave"
+            yield Input(placeholder="type a name" if self._free else "type to narrow", compact=True, max_length=LONGEST)
+            yield OptionList()
+            yield Static("Nothing here has all of these words.", id="nothing")
+            if self._about:
+                yield Static(Content(self._about))
+
+    def on_mount(self) -> None:
+        field = self.query_one(Input)
+        field.cursor_blink = False
+        self.query_one(OptionList).can_focus = False
+        self._narrow()
+        field.focus()
+
+    @on(Input.Changed)
+    def _narrow(self) -> None:
+        words = self.query_one(Input).value.lower().split()
+        self._found = tuple(one for one in self._options if all(word in one.lower() for word in words))
+        listed = self.query_one(OptionList)
+        listed.set_options(Option(Content(printable(one))) for one in self._found)
+        listed.display = bool(self._found)
+        self.query_one("#nothing").display = bool(words) and not self._found and not self._free
+        # What is typed stands for itself until an option is moved to.
+        listed.highlighted = 0 if self._found and not (self._free and words) else None
+
+    def action_move(self, by: int) -> None:
+        listed = self.query_one(OptionList)
+        if self._found:
+            now = listed.highlighted
+            listed.highlighted = (0 if now is None else now + by) % len(self._found)
+
+    @on(Input.Submitted)
+    def _chosen(self, message: Input.Submitted) -> None:
+        message.stop()
+        at = self.query_one(OptionList).highlighted
+        typed = message.value.strip()
+        if at is not None:
+            self.dismiss(self._found[at])
+        elif self._free and typed:
+            self.dismiss(typed)
+
+    @on(OptionList.OptionSelected)
+    def _clicked(self, message: OptionList.OptionSelected) -> None:
+        message.stop()
+        self.dismiss(self._found[message.option_index])

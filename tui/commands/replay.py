@@ -99,12 +99,12 @@ def replay(
 
 
 def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tuple[int, int] | None, true: bool) -> None:
-    from housequest.tui.replay import frames
+    from housequest.tui import cast
 
     if drawing == "camera":
         raise ConfigurationError("--drawing camera shows words, and PNGs have none; write a --cast, or take --drawing eyes.")
-    written = frames.write_frames(recording, folder, drawing, size or frames.SIZE, true=true)
-    terminal.note(f"Wrote {plural(written, 'picture')} to {folder}, and what each shows to {frames.CAPTIONS} there.")
+    written = cast.write_frames(recording, folder, drawing, size or cast.FRAME_SIZE, true=true)
+    terminal.note(f"Wrote {plural(written, 'picture')} to {folder}, and what each shows to {cast.CAPTIONS} there.")
 
 
 def _write_cast(

@@ -14,9 +14,8 @@ from textual.events import ScreenResume
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen
+from housequest.tui.base_screen import RUNS, AppScreen, OpenScreen, PickDialog
 from housequest.tui.desk.records import FIRST, BookSummary, explores, list_books, open_book
-from housequest.tui.dialogs import PickDialog
 from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.text import plural
 from housequest.tui.theme import style_sheet

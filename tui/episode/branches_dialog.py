@@ -14,7 +14,7 @@ from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Static
 
-from housequest.tui.dialogs import Dialog
+from housequest.tui.base_screen import Dialog
 from housequest.tui.episode.recording import GameBranch, shared_turns
 from housequest.tui.episode.state import TurnEntry
 from housequest.tui.text import plural

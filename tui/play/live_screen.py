@@ -16,8 +16,7 @@ from textual.style import Style
 from textual.widget import Widget
 
 from housequest.agent.episodes.events import Ended, Event, Intervened
-from housequest.tui.base_screen import OpenScreen
-from housequest.tui.dialogs import PickDialog
+from housequest.tui.base_screen import OpenScreen, PickDialog
 from housequest.tui.episode.state import ViewState, apply
 from housequest.tui.keymap import chosen_keys
 from housequest.tui.play.game import GameConfig

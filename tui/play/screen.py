@@ -15,9 +15,8 @@ from textual.binding import BindingType
 
 from housequest.agent.agents.registry import agent_spec
 from housequest.agent.models.registry import model_forms
-from housequest.tui.base_screen import OpenScreen
+from housequest.tui.base_screen import OpenScreen, PickDialog
 from housequest.tui.desk.rule_dialog import teach
-from housequest.tui.dialogs import PickDialog
 from housequest.tui.episode.branches_dialog import BranchChoice, BranchesDialog
 from housequest.tui.episode.recording import game_branches
 from housequest.tui.episode.stage import EpisodePanes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from housequest.tui.dialogs import PickDialog
+from housequest.tui.base_screen import PickDialog
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.home.catalogue import RecentChoices, save_recent
 from housequest.tui.play.screen import PlayScreen

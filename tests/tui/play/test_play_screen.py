@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from housequest.agent.episodes.events import Ended, Stepped, branch
 from housequest.agent.episodes.record import read_episode
 from housequest.tui.app import HousequestApp
-from housequest.tui.dialogs import PickDialog
+from housequest.tui.base_screen import PickDialog
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
 from housequest.tui.play.screen import PlayScreen
