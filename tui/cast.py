@@ -1,8 +1,8 @@
 """A replay in files: as an asciicast, and as a PNG for the opening and for each turn, with what they show in words.
 
-A cast is the real screen without a terminal, at every turn, as the changes that a terminal would be sent. Its format is asciicast
-v2 (https://docs.asciinema.org/manual/asciicast/v2/), which players of v3 read too. Times are computed from the pace, so that the
-same record gives the same bytes.
+A cast is the real screen without a terminal, at every turn, as the changes that a terminal would be sent. Its format is
+asciicast v2 (https://docs.asciinema.org/manual/asciicast/v2/), which players of v3 read too. Times are computed from the pace,
+so that the same record gives the same bytes.
 """
 
 from __future__ import annotations

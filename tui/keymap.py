@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 from textual.binding import Binding
 
 LEAVE = "leave"  # the action by which a screen is left
-PALETTE_KEY = Binding("slash", "app.command_palette", "Palette", key_display="/")
-LAST_KEYS = (PALETTE_KEY, Binding("q", LEAVE, "Back"), Binding("escape", LEAVE, "Back", show=False))
-"""The keys that most screens have last."""
+KEY_TABLES: Mapping[str, list[Any]] = tomllib.loads(Path(__file__).with_name("keys.toml").read_text("utf-8"))
 
 APP = "app"  # the group of the palette that comes last
 EPISODE_GROUPS = {
@@ -44,6 +44,19 @@ def named(screen: str, *keys: Binding) -> tuple[Binding, ...]:
     return tuple(found)
 
 
+def screen_keys(screen: str, **others: Iterable[Binding]) -> tuple[Binding, ...]:
+    """The keys of ``screen`` in ``keys.toml``, with ids; words there may also name ``others``."""
+    return named(screen, *_listed(screen, others))
+
+
+def _listed(table: str, others: Mapping[str, Iterable[Binding]]) -> Iterator[Binding]:
+    for entry in KEY_TABLES[table]:
+        if isinstance(entry, str):
+            yield from others[entry] if entry in others else _listed(entry, others)
+        else:
+            yield Binding(**entry)
+
+
 def name_of(key: Binding, screen: Any) -> str:
     """What ``key`` is called on ``screen`` now; the one that leaves it says so where the program ends with it."""
     ends: Callable[[Any], bool] | None = getattr(screen.app, "ends_with", None)
@@ -53,3 +66,8 @@ def name_of(key: Binding, screen: Any) -> str:
 def chosen_keys(app: Any) -> Mapping[str, str]:
     """The keys that the person of ``app`` chose, by id."""
     return cast("Mapping[str, str]", getattr(app, "chosen_keys", {}))
+
+
+LAST_KEYS = tuple(_listed("last", {}))
+"""The keys that most screens have last."""
+PALETTE_KEY = LAST_KEYS[0]

@@ -6,6 +6,8 @@ alone.
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +17,7 @@ from textual.theme import Theme
 DARK = "housequest-dark"
 LIGHT = "housequest-light"
 
-_COLOURS = {
-    "background": ("#14161b", "#fbfaf7"),
-    "surface": ("#1a1d24", "#f3f1ec"),
-    "panel": ("#232733", "#e7e4dc"),
-    "foreground": ("#d9dce3", "#23262e"),
-    "frame": ("#5b6478", "#8a8778"),
-    "quiet": ("#8b93a5", "#646a76"),
-    "new": ("#7fd1b9", "#0f766e"),
-    "goal": ("#f2c14e", "#8a5a00"),
-    "fault": ("#f0857d", "#b3261e"),
-    "won": ("#8fd694", "#2e7d32"),
-    "role-reasoner": ("#c3a6ff", "#6a3fb5"),
-    "role-actor": ("#7fb8ff", "#1f5fa8"),
-    "role-react": ("#7fb8ff", "#1f5fa8"),
-    "role-expert": ("#9fc5a8", "#3b6b45"),
-    "role-person": ("#ffb37a", "#a84f0a"),
-    "role-other": ("#d6a6c9", "#8a3b76"),
-}
+_COLOURS: Mapping[str, tuple[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 """Each colour in the dark theme and in the light one."""
 
 

@@ -12,11 +12,10 @@ from textual.binding import Binding
 from housequest.agent.agents.registry import agent_spec
 from housequest.agent.episodes.events import Ended
 from housequest.tui.episode.state import EpisodeMoment, ViewState
-from housequest.tui.keymap import PALETTE_KEY, named
+from housequest.tui.keymap import KEY_TABLES, screen_keys
 from housequest.tui.play.game import HUMAN
 from housequest.tui.play.live_screen import THEN, LiveGame, PromptContent, PromptKind, action_name, end_of, hints
 from housequest.tui.play.session import Session
-from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS
 from housequest.tui.screens import game_modes
 from housequest.worlds.base import CommandKey
 
@@ -90,12 +89,12 @@ class GameView(LiveGame):
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
         if self.status.waiting == "opening" and action not in WHILE_OPENING:
             return "The world is still being opened."
-        rules = [(need, why) for need, actions, why in _RULES if action in actions.split()]
-        facts = self._facts() if rules else {}
-        return next((why.format(self.game.agent) for need, why in rules if not facts[need]), None)
+        needs = [(need, why) for need, actions, why in KEY_TABLES["play_needs"] if action in actions.split()]
+        facts = self._facts() if needs else {}
+        return next((why.format(self.game.agent) for need, why in needs if not facts[need]), None)
 
     def _facts(self) -> dict[str, object]:
-        """What holds now, as the rules name it."""
+        """What holds now, as the needs in ``keys.toml`` name it."""
         status, past, agent = self.status, self.cursor is not None, self.game.agent != HUMAN
         over, watching = status.waiting == "over", status.mode == "watch"
         return {
@@ -182,45 +181,12 @@ class GameView(LiveGame):
                 return "over", "the game is over", keys
 
 
-KEYS = named(
-    "play",
-    Binding("space", "step", "Step", tooltip="Play one command, or ask for the next"),
-    Binding("a", "auto", "Auto", tooltip="Let the agent play on"),
-    Binding("s", "skill", "Skill", tooltip="Play on to the next skill"),
-    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -", tooltip="Play faster"),
-    Binding("minus", "pace(-1)", "Slower", show=False, tooltip="Play slower"),
-    Binding("escape", "escape", "Back", key_display="esc", tooltip="Call off what is under way, or go back to the present"),
-    Binding("left", "back", "Rewind", key_display="← →", tooltip="Look back a turn"),
-    Binding("right", "forward", "Forward", show=False, tooltip="Look a turn further on"),
-    *VIEW_KEYS,
-    Binding("b", "branch", "Branch", tooltip="Play on from the turn that is looked at"),
-    Binding("B", "branches", "Branches", show=False, tooltip="Put the branches side by side"),
-    Binding("r", "retry", "Try again", tooltip="Try again what failed"),
-    Binding("p", "replay", "Replay", tooltip="See the game again"),
-    Binding("n", "next", "Next", tooltip="Play another task like it"),
-    Binding("colon", "line", "Type", key_display=":", tooltip="Type a command"),
-    Binding("g", "commands", "Possible", tooltip="List what is possible"),
-    *(
-        Binding(mode.key, f"play_as('{mode.name}')", mode.title.capitalize(), tooltip=mode.again)
-        for mode in game_modes()
-        if mode.again
-    ),
-    Binding("k", "teach", "Teach", tooltip="Make a rule of what just happened"),
-    Binding("m", "model", "Model", tooltip="Change the model"),
-    Binding("t", "take_over", "Take over", tooltip="Take over, or hand back"),
-    Binding("enter", "accept", "Accept", tooltip="Accept what is proposed"),
-    Binding("e", "edit", "Edit", tooltip="Edit what is proposed"),
-    Binding("o", "other", "Other", tooltip="Ask for another proposal"),
-    Binding("question_mark", "hint", "Hint", key_display="?", tooltip="Give the agent a hint"),
-    Binding("x", "interact(False)", "Act", tooltip="Act on what is in the middle"),
-    Binding("X", "interact(True)", "Act, choosing", show=False, tooltip="Act on it, choosing how"),
-    Binding("i", "end_guide", "End the guide", show=False, tooltip="End the guide of the first game"),
-    Binding("f", "fold", "Thoughts", tooltip="Fold or unfold all thoughts"),
-    *PANE_KEYS,
-    PALETTE_KEY,
-    Binding("q", "leave", "Home", tooltip="Leave the game"),
+_AGAIN = (
+    Binding(mode.key, f"play_as('{mode.name}')", mode.title.capitalize(), tooltip=mode.again)
+    for mode in game_modes()
+    if mode.again
 )
-"""In the order in which they are shown."""
+KEYS = screen_keys("play", modes=_AGAIN)
 
 _TAKEN = frozenset(name for key in KEYS for name in key.key.split(","))
 
@@ -243,36 +209,3 @@ LONGEST_HEARD = 56
 """Characters of a reply that are shown while it is written: its end, which has to fit into a line of the prompt."""
 WHILE_OPENING = frozenset(("leave", "pane", "next_pane", "large", "widen", "end_guide", "view", "fold", "app.command_palette"))
 """What can be done before there is a game; other keys are letters of something that was typed too early."""
-
-
-_IN_GAME = "step auto skill pace accept edit other hint take_over line command commands interact"
-_WITH_AGENT = "step auto skill pace hint take_over model"
-_RULES = (
-    ("open", f"{_IN_GAME} branch", "There is no game here: r tries to open it again, q leaves."),
-    ("going on", _IN_GAME, "The game is over: ← goes back into it, n plays another, q leaves."),
-    (
-        "agent",
-        "step auto skill pace hint take_over model",
-        "You play alone, with no agent: type after :. Agents are chosen at home.",
-    ),
-    ("camera", "skill", "Skills are shown of an agent by a camera alone; space is one command."),
-    ("watching", "pace", "The pace is for watching: a lets the agent play on."),
-    ("proposed", "accept edit other", "Nothing is proposed; space steps to the next proposal."),
-    ("keys", "interact", "This world has no keys to act with: type after : instead."),
-    ("listed", "commands", "This world cannot list its commands; type after : what you mean."),
-    ("begun", "back", "Nothing was played yet that one could go back to."),
-    ("begun", "teach", "Nothing was played yet that a rule could be made of."),
-    ("past", "forward", "This is the present; ← goes back."),
-    ("turn", "branch", "First choose a turn to go back to, with ← or a click on it."),
-    ("rewound", "branches", "The game was never rewound: it has one branch. ← and then b begin another."),
-    ("away", "escape", "There is nothing to call off."),
-    ("stuck", "retry", "Nothing failed; o asks for another proposal."),
-    ("agent", "fold", "You play alone: there are no thoughts to unfold."),
-    ("over", "replay next", "The game goes on; q leaves it, and home takes it up again."),
-    ("model", "hint", "The {} hears no hints, having no model: t takes over."),
-    ("model", "other", "The {} would propose the same again: e edits it, t takes over."),
-    ("model", "model", "The {} has no model to change. Agents are chosen at home."),
-    ("shown or agent", "true_state", "It would show you what is hidden: it is shown once the game is over."),
-    ("shown", "true_state", "It would show you what is hidden: a lets the agent play on while you watch."),
-)
-"""What has to hold for the actions of keys, and what is said where it does not; the first that does not hold counts."""

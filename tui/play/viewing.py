@@ -5,27 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from threading import Lock
 
-from textual.binding import Binding
-
 from housequest.tui.base_screen import AppScreen
 from housequest.tui.episode.stage import EpisodePanes, Pane
 from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
 from housequest.tui.home.catalogue import load_recent, save_recent
 
-VIEW_KEYS = (
-    Binding("v", "view", "View", tooltip="Show the next drawing of the house"),
-    Binding("V", "true_state", "True state", show=False, tooltip="Show the true state, or what is believed"),
-)
-PANE_KEYS = (
-    Binding("1", "pane('story')", "Story", show=False, tooltip="Show the Story"),
-    Binding("2", "pane('house')", "House", show=False, tooltip="Show the House"),
-    Binding("3", "pane('mind')", "Mind", show=False, tooltip="Show the Mind"),
-    Binding("4", "pane('view')", "View, large", show=False, tooltip="Show the View, large"),
-    Binding("tab", "next_pane", "Next region", show=False, tooltip="Go to the next pane"),
-    Binding("z", "large", "Large", show=False, tooltip="Show one pane as large as the screen, or all of them again"),
-    Binding("less_than_sign", "widen(-4)", "Narrower", show=False, key_display="<", tooltip="Give the Story more room"),
-    Binding("greater_than_sign", "widen(4)", "Wider", show=False, key_display=">", tooltip="Give the House more room"),
-)
 SAVING = Lock()  # held while a choice is saved, so that what is saved last is what was chosen last
 
 

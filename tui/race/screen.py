@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from textual import events
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
@@ -20,12 +20,11 @@ from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
-from housequest.tui.keymap import EPISODE_GROUPS, PALETTE_KEY, named
+from housequest.tui.keymap import EPISODE_GROUPS, screen_keys
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.live_screen import THEN, LiveScreen, PromptContent, PromptKind, hints, with_explanations
 from housequest.tui.play.session import PACES, Session
 from housequest.tui.play.state import LiveGame, end_of
-from housequest.tui.play.viewing import VIEW_KEYS
 from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import flat
 
@@ -41,24 +40,7 @@ RaceSide = Literal["you", "rival"]
 _YOURS = "You play: type a command and press enter; tab completes it. Both games begin alike, and neither knows of the other."
 _THEIRS = "{name} plays one turn whenever you have played one; l lets it run at its own pace."
 
-KEYS = named(
-    "race",
-    Binding("colon", "line", "Type", key_display=":"),
-    Binding("g", "commands", "Possible"),
-    Binding("l", "lockstep", "Turn for turn"),
-    Binding("plus,equals_sign", "pace(1)", "Pace", key_display="+ -"),
-    Binding("minus", "pace(-1)", "Slower", show=False),
-    Binding("h", "house", "House"),
-    *VIEW_KEYS,
-    Binding("r", "retry", "Try again"),
-    Binding("p", "replay('you')", "Replay yours"),
-    Binding("P", "replay('rival')", "Replay the other's"),
-    Binding("f", "fold", "Thoughts"),
-    Binding("tab", "next_pane", "Next region", show=False),
-    PALETTE_KEY,
-    Binding("q", "leave", "Home"),
-)
-"""In the order in which they are shown."""
+KEYS = screen_keys("race")
 
 
 class RaceGame(LiveGame):

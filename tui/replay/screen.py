@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from textual import events, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
@@ -26,9 +26,9 @@ from housequest.tui.episode.recording import Recording, ReplayStop, read_recordi
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import EPISODE_GROUPS, LAST_KEYS, named
+from housequest.tui.keymap import EPISODE_GROUPS, screen_keys
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
-from housequest.tui.play.viewing import PANE_KEYS, VIEW_KEYS, PaneScreen
+from housequest.tui.play.viewing import PaneScreen
 from housequest.tui.text import cut, plural, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, Unsupported
@@ -36,7 +36,6 @@ from housequest.worlds.registry import enacts, household, shows_pictures
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # turns a second
 LONGEST = 300  # characters of a fault or of a reason that are shown
-FAR = 10  # turns of a long stride
 _TEACHING = "space plays the episode, → goes one turn on, n to the next refused command, p to the next change of the plan."
 ONE_BRANCH = "The episode was never rewound: it has one branch."
 LABEL = 34  # columns of the words to the right of the line, where there is room for them
@@ -131,36 +130,7 @@ class ReplayScreen(PaneScreen):
     the turn which that event ended, on whichever branch has it. Without ``moving``, no move of an enacted command is drawn.
     """
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *named(
-            "replay",
-            Binding("space", "play", "Play", priority=True),
-            Binding("left", "move(-1)", "Turn", key_display="← →", priority=True),
-            Binding("right", "move(1)", "On", show=False, priority=True),
-            *VIEW_KEYS,
-            Binding("n", "jump('refused', 1)", "Next refused"),
-            Binding("N", "jump('refused', -1)", "Refused before", show=False),
-            Binding("p", "jump('replanned', 1)", "Next plan"),
-            Binding("P", "jump('replanned', -1)", "Plan before", show=False),
-            Binding("s", "skill(1)", "Next skill"),
-            Binding("S", "skill(-1)", "Skill before", show=False),
-            Binding("w", "why", "Where lost"),
-            Binding("b", "branch", "Branch", tooltip="Show the next branch"),
-            Binding("B", "branches", "Branches", show=False, tooltip="Put the branches side by side"),
-            Binding("k", "teach", "Teach"),
-            Binding("f", "fold", "Thoughts"),
-            Binding("plus", "pace(1)", "Pace", key_display="+ -"),
-            Binding("equals_sign", "pace(1)", "Faster", show=False),
-            Binding("minus", "pace(-1)", "Slower", show=False),
-            Binding("home", "go(0)", "Beginning", show=False, priority=True),
-            Binding("end", "go(-1)", "End", show=False, priority=True),
-            Binding("shift+left,pageup", f"move(-{FAR})", "Far back", show=False, priority=True),
-            Binding("shift+right,pagedown", f"move({FAR})", "Far on", show=False, priority=True),
-            Binding("r", "read", "Read again", show=False),
-            *PANE_KEYS,
-            *LAST_KEYS,
-        )
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("replay")]
     GROUP = "replay"
     GROUPS: ClassVar[Mapping[str, str]] = {
         "turns": "play pace move go jump skill why branch branches read",
