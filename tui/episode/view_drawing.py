@@ -22,9 +22,9 @@ from housequest.tui.text import printable
 from housequest.tui.widgets.blocks import ASPECT, ColourDepth, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach, Reaching, Task, World
+from housequest.worlds.env import Move, moves_in_words
 from housequest.worlds.errors import ConfigurationError, HousequestError, Unsupported
 from housequest.worlds.household.belief import kind as kind_of_name
-from housequest.worlds.household.enacted import Move, moves_in_words
 from housequest.worlds.options import Scalar
 from housequest.worlds.registry import load_plugin
 from housequest.worlds.rooms.room import Box
