@@ -164,12 +164,7 @@ def recorded(folders: Sequence[Path], listener: Listener) -> Iterator[Conversati
 
 
 def train_all(
-    planned: Sequence[Planned],
-    listener: Listener,
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    room: int | None = None,
+    planned: Sequence[Planned], listener: Listener, *, device: str = "auto", threads: int | None = None, room: int | None = None
 ) -> list[dict[str, Any]]:
     """Make the adapters one after another, or go on making them, and return what is recorded of each.
 

@@ -119,11 +119,7 @@ def _unembedded(texts: Sequence[str]) -> Halves:
 
 
 def gathered(
-    games: Iterable[TrainingGame],
-    passes: int,
-    seed: int,
-    words: Words,
-    embed: Callable[[Sequence[str]], Halves] = _unembedded,
+    games: Iterable[TrainingGame], passes: int, seed: int, words: Words, embed: Callable[[Sequence[str]], Halves] = _unembedded
 ) -> tuple[Plays, int]:
     """Each game played ``passes`` times, and how many plays were cut off before the end: what was played of them is kept."""
     cut = 0
