@@ -30,7 +30,7 @@ from housequest.agent.explorer.distiller import (
     distilling_form,
     read_steps,
 )
-from housequest.agent.explorer.filtering import FilterResult, LearningModel, ModelJudge, filter_rules
+from housequest.agent.explorer.filtering import LearningModel, ModelJudge, filter_rules
 from housequest.agent.explorer.plan import (
     Acceptance,
     Exploration,
@@ -130,12 +130,17 @@ class _Learning:
                 parts = await self._chunks(episodes, asker)
                 judges = ModelJudge(asker, {step.origin: step for part in parts for step in part.steps}, self.options.say)
                 gathered = await self._distilled(parts, asker, origin)
-            filtered = await self._filtered(gathered, origin, judges)
+            # Beside the book's rules from elsewhere, by the evidence of all runs.
+            world, folders = self.exploration.run.config.world, [self.place.path, *self.target.besides]
+            book = library().writable(self.target.into, world)
+            moments = recorded_moments(folders, lambda error: self._say(f"Left out: {error}"), world=world)
+            others = [rule for rule in book.rules if rule.origin != origin]
+            filtered = await filter_rules(gathered.candidates, others, moments, judges)
         finally:
             if asker:
                 await asker.model.aclose()
         rules = [judged(each, self.target.accept) for each in filtered.kept]
-        book = add_to_book(self.target.into, rules, origin, self.exploration.run.config.world)
+        book = add_to_book(self.target.into, rules, origin, world)
         used = asker.ledger.used() if asker else Spending()
         return ExplorationReport(
             accept=self.target.accept,
@@ -246,15 +251,6 @@ class _Learning:
                 gathered.add(part, proposals, origin)
         return gathered
 
-    async def _filtered(self, gathered: Candidates, origin: Origin, judges: ModelJudge | None) -> FilterResult:
-        """The candidates that stay beside the book's rules from elsewhere, by the evidence of all runs."""
-        world = self.exploration.run.config.world
-        book = library().writable(self.target.into, world)
-        others = [rule for rule in book.rules if rule.origin != origin]
-        folders = [self.place.path, *self.target.besides]
-        moments = recorded_moments(folders, lambda error: self._say(f"Left out: {error}"), world=world)
-        return await filter_rules(gathered.candidates, others, moments, judges)
-
     def _say(self, text: str) -> None:
         if self.options.say is not None:
             self.options.say(text)
@@ -284,17 +280,16 @@ def add_to_book(into: str, rules: Sequence[Rule], origin: Origin, world: str, at
     """
     book = library().writable(into, world)
     present = {rule.id: rule for rule in book.rules}
-    after = book.put([_again(present[rule.id], rule, origin) if rule.id in present else rule for rule in rules])
+
+    def kept(rule: Rule) -> Rule:
+        before = present.get(rule.id, rule)
+        as_written = replace(rule, status=before.status, by=before.by, evidence=before.evidence, history=before.history)
+        return rule if before.origin == origin and before.status == "candidate" and before == as_written else before
+
+    after = book.put(list(map(kept, rules)))
     try:
         return book if after is book else save(after)
     except KnowledgeError:
         if attempts == 1:
             raise
         return add_to_book(into, rules, origin, world, attempts - 1)
-
-
-def _again(present: Rule, rule: Rule, origin: Origin) -> Rule:
-    """The rule to keep when the book already has it as ``present``."""
-    as_written = replace(rule, status=present.status, by=present.by, evidence=present.evidence, history=present.history)
-    untouched = present.origin == origin and present.status == "candidate" and present == as_written
-    return rule if untouched else present

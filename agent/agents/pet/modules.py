@@ -83,12 +83,10 @@ class PlannedSubtasks:
 
     @property
     def text(self) -> str:
-        """The planned sub-tasks as one text."""
         return ", ".join(self.planned)
 
     @property
     def annotated_text(self) -> str:
-        """The annotated sub-tasks as one text."""
         return ", ".join(self.annotated)
 
     @property
@@ -111,7 +109,6 @@ class SubtaskFigures:
 
     @property
     def accuracy(self) -> float | None:
-        """The share of plans that are the annotated sub-tasks."""
         return self.right / self.planned if self.planned else None
 
 
@@ -172,12 +169,10 @@ class MaskingFigures:
 
     @property
     def share(self) -> float | None:
-        """The share of judgements that mask."""
         return self.masked / self.judgements if self.judgements else None
 
     @property
     def recall(self) -> float | None:
-        """The share of touched names that were shown."""
         return self.shown / self.touched if self.touched else None
 
 
@@ -383,7 +378,6 @@ class FinishedEpisode:
 
     @property
     def steps(self) -> tuple[Stepped, ...]:
-        """The executed commands."""
         return tuple(body for body in self.bodies if isinstance(body, Stepped))
 
 

@@ -94,9 +94,10 @@ class Knowing:
         if self._random.random() < self._missteps:
             return replace(lesson, command=self._misstep()), False
         if request is not None and lesson.command != STUCK:
-            unknown = [name for name in _named(self.belief, lesson.command) if not _tells(request, name)]
-            if unknown:
-                raise ModelError(f"The expert would name {unknown[0]}, which the prompt leaves out; this game teaches nothing.")
+            known = {one.name for one in (*self.belief.receptacles, *self.belief.items)}
+            for name in known.intersection(map(" ".join, pairwise(lesson.command.split()))):
+                if not any(name in message.content for message in request.messages):
+                    raise ModelError(f"The expert would name {name}, which the prompt leaves out; this game teaches nothing.")
         return lesson, True
 
     def _misstep(self) -> str:
@@ -128,16 +129,6 @@ class Knowing:
         counts, room = HOUSEHOLD.counts(), self._begun.room
         sought = [one.object for one in subgoals if one.action in {"pick", "use"}]
         return any(counts.chance(thing, kind(name), room) >= RARE for thing in sought if thing)
-
-
-def _named(belief: Belief, command: str) -> list[str]:
-    words = command.split()
-    known = {one.name for one in (*belief.receptacles, *belief.items)}
-    return [name for name in (" ".join(pair) for pair in pairwise(words)) if name in known]
-
-
-def _tells(request: Request, name: str) -> bool:
-    return any(name in message.content for message in request.messages)
 
 
 MOST_STEPS = 50

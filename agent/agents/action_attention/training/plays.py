@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from housequest.agent.agents.action_attention.network import PROBE, Token, Words, scaled
+from housequest.agent.agents.action_attention.network import PROBE, Words, scaled
 from housequest.agent.models.embeddings import Embedder, model_alone
 from housequest.agent.roles.messages import opening_text
 from housequest.agent.training.corpus import Arrays, TrainingGame
@@ -122,15 +122,10 @@ def gathered(
     games: Iterable[TrainingGame], passes: int, seed: int, words: Words, embed: Callable[[Sequence[str]], Halves] = _unembedded
 ) -> tuple[Plays, int]:
     """Each game played ``passes`` times, and how many plays were cut off before the end: what was played of them is kept."""
-    cut = 0
-    ids: dict[str, int] = {}
-    seen: list[int] = []
-    permissible: list[int] = []
-    starts: list[int] = [0]
-    chosen: list[int] = []
-    subtasks: list[list[int]] = []
-    goals: list[list[int]] = []
-    ends: list[int] = [0]
+    cut, ids = 0, dict[str, int]()
+    seen, permissible, chosen = list[int](), list[int](), list[int]()
+    subtasks, goals = list[list[int]](), list[list[int]]()
+    starts, ends = [0], [0]
 
     def id(text: str) -> int:
         return ids.setdefault(text, len(ids))
@@ -153,16 +148,14 @@ def gathered(
             human = game.human[:MOST_HUMAN] or templates
             goals.append([id(text) for text in (*templates, *(human[at % len(human)] for at in range(MOST_HUMAN)))])
             ends.append(len(seen))
-    tokens = [_with_left(words.read(text)) for text in ids]
+    read = [words.read(text) for text in ids]
+    before = [(1, *(word for word, _ in tokens)) for tokens in read]
+    tokens = [[(*token, left) for token, left in zip(*each, strict=False)] for each in zip(read, before, strict=True)]
     text_starts = np.cumsum([0, *map(len, tokens)])
     flat = np.array([*chain.from_iterable(tokens)], np.int32)
     lists: list[Sequence[Any]] = [seen, permissible, starts, chosen, subtasks, goals, ends]
     numbers = (np.array(one, np.int32) for one in lists)
     return Plays(flat, text_starts.astype(np.int32), *numbers, vectors=embed(tuple(ids))), cut
-
-
-def _with_left(tokens: Sequence[Token]) -> list[tuple[int, int, int]]:
-    return [(word, number, before) for (word, number), before in zip(tokens, (1, *(word for word, _ in tokens)), strict=False)]
 
 
 def make_words(sentences: Iterable[str]) -> Words:
