@@ -95,8 +95,8 @@ class Knowing:
             return replace(lesson, command=self._misstep()), False
         if request is not None and lesson.command != STUCK:
             known = {one.name for one in (*self.belief.receptacles, *self.belief.items)}
-            for name in known.intersection(map(" ".join, pairwise(lesson.command.split()))):
-                if not any(name in message.content for message in request.messages):
+            for name in map(" ".join, pairwise(lesson.command.split())):
+                if name in known and not any(name in message.content for message in request.messages):
                     raise ModelError(f"The expert would name {name}, which the prompt leaves out; this game teaches nothing.")
         return lesson, True
 
