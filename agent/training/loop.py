@@ -38,6 +38,7 @@ class Run(Generic[B]):
     """A network with its optimisers, the number of steps taken, the seconds that these took, and what else is ``kept``.
 
     ``judge`` adds up the gradients of a batch, and returns how well the network did; ``rate`` gives that of the step after one.
+    ``weights`` are those that are trained, and ``load`` takes them over.
     """
 
     model: Any
@@ -45,14 +46,10 @@ class Run(Generic[B]):
     judge: Callable[[B], tuple[float, float]]
     rate: Callable[[int], float]
     kept: dict[str, Any]
+    weights: Callable[[], dict[str, Any]]
+    load: Callable[[Mapping[str, Any]], Any]
     step: int = 0
     seconds: float = 0.0
-
-    def weights(self) -> dict[str, Any]:
-        return self.model.state_dict()
-
-    def load(self, weights: Mapping[str, Any]) -> None:
-        self.model.load_state_dict(weights)
 
     def resume(self, checkpoint: Mapping[str, Any]) -> None:
         self.load(checkpoint["model"])
@@ -68,19 +65,6 @@ class Run(Generic[B]):
         torch.save(state | self.kept, part)
         part.replace(folder / CHECKPOINT)
 
-    def learn(self, batch: B) -> tuple[float, float]:
-        """Take one step; how well the network did before it."""
-        for optimiser in self.optimisers:
-            for group in optimiser.param_groups:
-                group["lr"] = self.rate(self.step)
-        self.model.zero_grad(set_to_none=True)
-        judged = self.judge(batch)
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for optimiser in self.optimisers:
-            optimiser.step()
-        self.step += 1
-        return judged
-
     def train(
         self,
         batches: Iterator[B],
@@ -90,11 +74,23 @@ class Run(Generic[B]):
         tell: Callable[[tuple[float, float]], Mapping[str, Any] | None],
     ) -> None:
         """Take the steps up to the ``last``; what there is to ``tell`` of one becomes a line of the ``record``."""
-        _cut_record(folder / record, self.step)
+        if (file := folder / record).exists():
+            # What was recorded after the checkpoint is trained again.
+            lines = file.read_text("utf-8").splitlines(keepends=True)
+            whole = (line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= self.step)
+            file.write_text("".join(whole), "utf-8")
         began, kept = time.monotonic() - self.seconds, time.monotonic()
-        with (folder / record).open("a", encoding="utf-8") as lines:
+        with file.open("a", encoding="utf-8") as lines:
             while self.step < last:
-                judged = self.learn(next(batches))
+                for optimiser in self.optimisers:
+                    for group in optimiser.param_groups:
+                        group["lr"] = self.rate(self.step)
+                self.model.zero_grad(set_to_none=True)
+                judged = self.judge(next(batches))
+                torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+                for optimiser in self.optimisers:
+                    optimiser.step()
+                self.step += 1
                 self.seconds = time.monotonic() - began
                 if (line := tell(judged)) is not None:
                     lines.write(json.dumps(line) + "\n")
@@ -169,15 +165,16 @@ def train_network(
         loss.backward()
         return loss.item(), right.item()
 
-    run = Run(model, _optimisers(model, schedule), judge, schedule.rate_at, {"recipe": asdict(schedule)})
+    recipe, states = asdict(schedule), (model.state_dict, model.load_state_dict)
+    run = Run(model, _optimisers(model, schedule), judge, schedule.rate_at, {"recipe": recipe}, *states)
     if (folder / CHECKPOINT).exists():
         kept = checkpoint(folder)
-        _refuse_another(folder, kept["recipe"], asdict(schedule))
+        _refuse_another(folder, kept["recipe"], recipe)
         run.resume(kept)
     elif schedule.begin is not None:
         run.load(torch.load(schedule.begin, weights_only=True, map_location="cpu")["model"])
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "recipe.json").write_text(json.dumps(asdict(schedule), indent=1), "utf-8")
+    (folder / "recipe.json").write_text(json.dumps(recipe, indent=1), "utf-8")
     judged: list[tuple[float, float]] = []
 
     def tell(of: tuple[float, float]) -> dict[str, Any] | None:
@@ -253,10 +250,3 @@ def _refuse_another(folder: Path, before: Mapping[str, Any], now: Mapping[str, A
         raise ConfigurationError(
             f"{folder} holds a run by another recipe ({changed}); give --run another folder, or delete that one."
         )
-
-
-def _cut_record(file: Path, step: int) -> None:
-    """Leave out what was recorded after the checkpoint at ``step``, since it is trained again."""
-    if file.exists():
-        lines = file.read_text("utf-8").splitlines(keepends=True)
-        file.write_text("".join(line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step), "utf-8")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -193,9 +194,9 @@ def train(
             total += loss.item()
         return total, sum(len(sample.tokens) for sample in batch)
 
-    run = _AdapterRun(
-        adapted, [optimiser], judge, lambda step: recipe.rate * risen(step, steps, warmup), {"read": 0, "losses": []}
-    )
+    states = (partial(peft.get_peft_model_state_dict, adapted), partial(peft.set_peft_model_state_dict, adapted))
+    kept: dict[str, Any] = {"read": 0, "losses": []}
+    run = Run(adapted, [optimiser], judge, lambda step: recipe.rate * risen(step, steps, warmup), kept, *states)
     if (folder / CHECKPOINT).exists():
         run.resume(torch.load(folder / CHECKPOINT, weights_only=True, map_location=where.device))
 
@@ -209,16 +210,6 @@ def train(
     last = steps if until is None else min(until, steps)
     run.train(_batches(samples, recipe, run.step, steps), last, folder, RECORD, tell)
     return adapted
-
-
-class _AdapterRun(Run[Sequence[Sample]]):
-    """Of which only the adapter is trained and kept."""
-
-    def weights(self) -> dict[str, Any]:
-        return peft.get_peft_model_state_dict(self.model)
-
-    def load(self, weights: Mapping[str, Any]) -> None:
-        peft.set_peft_model_state_dict(self.model, weights)
 
 
 def _batches(samples: Sequence[Sample], recipe: Recipe, step: int, steps: int) -> Iterator[list[Sample]]:
