@@ -109,7 +109,9 @@ class WeightsFormat(Generic[S, V]):
             vocabulary = self.vocabulary(words)
         except (KeyError, ValueError, TypeError, RecursionError):
             raise self._refused(file, "it does not begin with sizes and a vocabulary") from None
-        sizes = self.sizes(shape, vocabulary) if self._sound(shape) else dict[str, tuple[int, ...]]()
+        # What the file says may be of any type.
+        sound = all(type(size := getattr(shape, name)) is int and 0 < size <= most for name, most in self.most.items())
+        sizes = self.sizes(shape, vocabulary) if sound and self.fits(shape) else dict[str, tuple[int, ...]]()
         whole = self.words(vocabulary) == words and len(words) == len(said[self.listed])
         if not whole or len(values) != 2 * sum(map(prod, sizes.values())) or not values:
             raise self._refused(file, "its weights do not fit its sizes")
@@ -121,11 +123,6 @@ class WeightsFormat(Generic[S, V]):
             raise self._refused(file, "some of its weights are not numbers")
         parts = np.split(flat, np.cumsum([prod(size) for size in sizes.values()])[:-1])
         return shape, vocabulary, {name: part.reshape(sizes[name]) for name, part in zip(sizes, parts, strict=True)}
-
-    def _sound(self, shape: S) -> bool:
-        # What the file says may be of any type.
-        whole = all(type(size := getattr(shape, name)) is int and 0 < size <= most for name, most in self.most.items())
-        return whole and self.fits(shape)
 
     def _refused(self, file: Path, why: str) -> ConfigurationError:
         return ConfigurationError(f"{shown(str(file), 400)} {self.refusal}: {why}. {self.way_out}")

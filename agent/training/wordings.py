@@ -65,7 +65,8 @@ def rule(random: Random, thing: str, places: Sequence[str], *, lamp: bool = Fals
     draw = random.random()
     if draw < 0.3:
         shares = _shares(random, len(places))
-        listed = ", ".join(f"{place} {share} % {_interval(random, share)}" for place, share in zip(places, shares, strict=True))
+        told = ((place, share, random.randint(1, 9)) for place, share in zip(places, shares, strict=True))
+        listed = ", ".join(f"{at} {share} % ({max(0, share - off)}-{min(100, share + off)})" for at, share, off in told)
         mostly = tuple(place for place, share in zip(places, shares, strict=True) if share >= _MOSTLY)
         text = _filled(random, random.choice(WORDS["counted_rules"]), thing, places, listed)
         return Sentence(text, SearchOrder(mostly, (), lamp) if mostly else ANYWHERE)
@@ -107,11 +108,6 @@ def _shares(random: Random, count: int) -> list[int]:
     for _ in range(count - 1):
         shares.append(random.randint(1, max(1, min(shares[-1], 100 - sum(shares)))))
     return shares
-
-
-def _interval(random: Random, share: int) -> str:
-    about = random.randint(1, 9)
-    return f"({max(0, share - about)}-{min(100, share + about)})"
 
 
 def _filled(random: Random, text: str, thing: str, places: Sequence[str], listed: str = "") -> str:

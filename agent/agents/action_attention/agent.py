@@ -23,7 +23,7 @@ from housequest.knowledge.examples import subtask_words
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.household.base import Household
-from housequest.worlds.household.belief import Belief, Receptacle, kind
+from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts
 from housequest.worlds.household.goals import ADJECTIVES, APPLIANCES, GoalStep
 from housequest.worlds.household.reading import masked, possible
@@ -71,17 +71,13 @@ def relevance(aims: Sequence[GoalStep], belief: Belief, counts: Counts) -> dict[
         sought = aim.object if aim.action in {"pick", "use"} else None
         chances = {one.name: counts.chance(sought, one.kind, room) for one in belief.receptacles} if sought else {}
         likeliest = max(chances.values(), default=1.0)
+        needed = next((place for treatment, place in APPLIANCES.items() if treatment == aim.action), None)
         for one in belief.receptacles:
-            known = _named(aim, one) or any(kind(name) == sought for name in belief.inside(one))
+            known = one.kind in {aim.place, needed} or any(kind(name) == sought for name in belief.inside(one))
             scores[one.name] = max(scores[one.name], 1.0 if known else chances.get(one.name, 0.0) / likeliest)
         for item in belief.items:
             scores[item.name] = max(scores[item.name], float(item.kind == aim.object))
     return scores
-
-
-def _named(aim: GoalStep, one: Receptacle) -> bool:
-    appliance = next((place for treatment, place in APPLIANCES.items() if treatment == aim.action), None)
-    return one.kind in {aim.place, appliance}
 
 
 SHOWN = 3

@@ -150,7 +150,12 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
         """Another plan; or what comes of there being none."""
         request = self._request(memory, turn, failed)
         memory = replace(memory, requests=memory.requests | {self._asking(memory, request)})
-        sampling = replace(self._sampling, bias=await self._bias(memory))
+        bias: tuple[tuple[str, float], ...] = ()
+        if self._favoured and (await self._model.capabilities()).bias:
+            # Within a plan, a name stands behind a space, which many vocabularies make part of its first token.
+            objects = (f" {name}" for name in self._body.told(memory.state).seen) if self._replanning else ()
+            bias = tuple((text, self._favoured) for text in (*_NAMES, *objects))
+        sampling = replace(self._sampling, bias=bias)
         emit_rules(turn.rules, (), emit)
         answer = await ask(self._role, self._model, (self._system,), request, emit, sampling, image=turn.image)
         memory = replace(memory, asked=memory.asked + (memory.revision >= 0))
@@ -158,13 +163,6 @@ class LlmPlanner(PlanFollower[LlmPlannerMemory]):
             note(UNREADABLE)
             return ParseFailure(PLANNER, answer.reason), memory
         return None, self._planned(memory, answer.value, reason, emit)
-
-    async def _bias(self, memory: LlmPlannerMemory) -> tuple[tuple[str, float], ...]:
-        if not (self._favoured and (await self._model.capabilities()).bias):
-            return ()
-        # Within a plan, a name stands behind a space, which many vocabularies make part of its first token.
-        objects = (f" {name}" for name in self._body.told(memory.state).seen) if self._replanning else ()
-        return tuple((text, self._favoured) for text in (*_NAMES, *objects))
 
     def _request(self, memory: LlmPlannerMemory, turn: Turn, failed: str = "") -> str:
         added = additions(replace(turn, admissible=None), (), memory.grants, first=True).strip()

@@ -18,7 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import count
 from statistics import fmean
 
 from housequest.agent.agents.pet.agent import Pet, PetMemory
@@ -329,17 +329,13 @@ _MASKING: tuple[Column[MaskingFigures], ...] = (
 
 
 def _curves(*maskings: MaskingFigures) -> Section:
-    points = [{point.threshold: point for point in masking.curve} for masking in maskings]
+    points = [{point.threshold: (point.masked, point.recall) for point in masking.curve} for masking in maskings]
     rows = [
-        (f"{threshold:.1f}", *chain.from_iterable(_cells(at.get(threshold)) for at in points))
+        (f"{threshold:.1f}", *(percent(share) for at in points for share in at.get(threshold, (None, None))))
         for threshold in THRESHOLDS
         if any(points)
     ]
     return Table(("threshold", "places masked", "recall", "objects masked", "recall"), tuple(rows)) if rows else ()
-
-
-def _cells(point: ThresholdFigures | None) -> tuple[str, str]:
-    return ("-", "-") if point is None else (percent(point.masked), percent(point.recall))
 
 
 def _planned(plans: SubtaskFigures, *, known: bool) -> Iterator[str]:

@@ -44,12 +44,16 @@ def encoded(conversations: Iterable[Conversation], tokenizer: Any, context: int)
 def encode(conversation: Conversation, tokenizer: Any) -> Sample:
     """One conversation, as it is read in play: as one text. Raises ``ConfigurationError``."""
     messages = conversation.messages
-    rendered = _plain if conversation.plain else _rendered
+
+    def rendered(prompt: Sequence[Message], *, reply: bool) -> str:
+        # Plain text is continued up to the end of a line.
+        return plain_text(prompt) if conversation.plain else _rendered(tokenizer, prompt, reply=reply)
+
     replies: list[tuple[int, int]] = []
     written = ""
     for place in conversation.learned:
-        prompt = rendered(tokenizer, messages[:place], reply=True)
-        with_reply = rendered(tokenizer, messages[: place + 1], reply=False)
+        prompt = rendered(messages[:place], reply=True)
+        with_reply = rendered(messages[: place + 1], reply=False)
         if not prompt.startswith(written) or not with_reply.startswith(prompt):
             raise ConfigurationError(
                 "The chat template writes a conversation anew with every message, so its replies cannot be learned in one "
@@ -59,7 +63,10 @@ def encode(conversation: Conversation, tokenizer: Any) -> Sample:
         at = with_reply.find(said, len(prompt))
         replies.append((len(prompt), at + len(said) if at >= 0 else len(with_reply)))
         written = with_reply
-    begin = _beginning(tokenizer, written)
+    # The mark with which the tokenizer begins a text, unless the template wrote it.
+    mark: int | None = tokenizer.bos_token_id
+    adds = list(tokenizer("a")["input_ids"][:1]) == [mark]
+    begin = [mark] if mark is not None and adds and not written.startswith(tokenizer.bos_token) else []
     read = tokenizer(written, add_special_tokens=False, return_offsets_mapping=True)
     starts, ends = [start for start, _ in read["offset_mapping"]], [end for _, end in read["offset_mapping"]]
     learned: list[int] = []
@@ -76,12 +83,6 @@ def encode(conversation: Conversation, tokenizer: Any) -> Sample:
     return Sample((*begin, *read["input_ids"]), tuple(learned))
 
 
-def _plain(tokenizer: Any, messages: Sequence[Message], *, reply: bool) -> str:
-    """The text that the model continues, up to the end of a line."""
-    del tokenizer, reply
-    return plain_text(messages)
-
-
 def _rendered(tokenizer: Any, messages: Sequence[Message], *, reply: bool) -> str:
     from jinja2 import TemplateError
 
@@ -95,10 +96,3 @@ def _rendered(tokenizer: Any, messages: Sequence[Message], *, reply: bool) -> st
         return str(tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=reply))
     except (TemplateError, ValueError) as error:
         raise ConfigurationError(f"The model's chat template does not take an agent's conversation: {error}.") from None
-
-
-def _beginning(tokenizer: Any, text: str) -> list[int]:
-    """The mark with which the tokenizer begins a text, unless the template wrote it."""
-    begin: int | None = tokenizer.bos_token_id
-    adds = list(tokenizer("a")["input_ids"][:1]) == [begin]
-    return [begin] if begin is not None and adds and not text.startswith(tokenizer.bos_token) else []
