@@ -41,8 +41,6 @@ _THOUGHT_BEFORE = re.compile(r"\A.*</(think|thinking|reasoning)>", re.DOTALL | r
 """Some servers mark only the end of a model's reasoning, since the opening mark was in the prompt."""
 _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 Exchange = tuple[str, str]
-
-
 Examples = Callable[[str], Sequence[Exchange]]
 """What a role was asked elsewhere, and replied, in its own form; nothing where none are known. May take a second."""
 
@@ -179,12 +177,11 @@ def call_event(
     candidates: Iterable[tuple[str, float]] = (),
     *,
     kept: int | None = None,
-    calls: int | None = None,
-    plain: bool = False,
-    held: Held | None = None,
-    weighed: bool = False,
+    **told: Any,
 ) -> events.ModelCall:
-    """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages."""
+    """The event of a call, with only the part of ``prompt`` after the role's last reply, or after ``kept`` messages, and with
+    what else is ``told`` of it: ``calls``, ``plain``, ``held`` and ``weighed``.
+    """
     if kept is None:
         # A stub is not the reply that was recorded, so it is recorded as part of this prompt.
         last = max((i for i, message in enumerate(prompt) if message.role == "assistant"), default=-1)
@@ -198,10 +195,7 @@ def call_event(
         prompt_tokens=completion.usage.prompt,
         completion_tokens=completion.usage.completion,
         candidates=tuple(events.Candidate(text=text, logprob=logprob) for text, logprob in candidates) or None,
-        calls=calls,
-        plain=plain or None,
-        held=held,
-        weighed=weighed or None,
+        **{name: value or None for name, value in told.items()},
     )
 
 
