@@ -1,6 +1,6 @@
 """Roles: a prompt template with a parser for the replies. Each agent's own roles lie beside the agent.
 
 ``base`` asks a model and reads its reply, ``messages`` has the parts that prompts share, ``reading`` finds labelled lines and
-commands in replies, ``subgoals`` reads high-level plans, ``brief`` renders the short prompts of the built-in model, and
-``directions`` reads a person's hints for it.
+commands in replies, ``subgoals`` reads high-level plans, and ``brief`` renders the short prompts of the built-in model, and
+reads a person's hints for it.
 """

@@ -186,6 +186,7 @@ def call_event(
         # A stub is not the reply that was recorded, so it is recorded as part of this prompt.
         last = max((i for i, message in enumerate(prompt) if message.role == "assistant"), default=-1)
         kept = last if last >= 0 and prompt[last].content.endswith(_CUT) else last + 1
+    further: dict[str, Any] = {name: value or None for name, value in told.items()}
     return events.ModelCall(
         role=role,
         kept=kept,
@@ -195,7 +196,7 @@ def call_event(
         prompt_tokens=completion.usage.prompt,
         completion_tokens=completion.usage.completion,
         candidates=tuple(events.Candidate(text=text, logprob=logprob) for text, logprob in candidates) or None,
-        **{name: value or None for name, value in told.items()},
+        **further,
     )
 
 

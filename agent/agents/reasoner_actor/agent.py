@@ -31,7 +31,6 @@ from housequest.agent.episodes.events import Thought
 from housequest.agent.models.base import Message, Model, Request
 from housequest.agent.roles import brief
 from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event
-from housequest.agent.roles.directions import answer_question, cannot_follow, no_such_place, read_directions
 from housequest.agent.roles.messages import emit_rules, numbered, opening_text, transcript
 from housequest.agent.roles.reading import (
     acting_form,
@@ -219,7 +218,7 @@ class BriefPrompting:
 
     The reasoner sees goal, rules and hints, so it is asked at the beginning and on a hint. When a plan has failed it reads the
     goal several times, and what it gave most often is tried next (self-consistency, Wang et al., 2023). Hints that say in plain
-    words where to go or what to do are followed without it (`housequest.agent.roles.directions`). If a command was already
+    words where to go or what to do are followed without it (`housequest.agent.roles.brief`). If a command was already
     given with the same knowledge, was declined, or is not admissible where that is granted, the actor chooses another one from
     a list.
     """
@@ -240,14 +239,16 @@ class BriefPrompting:
         state, left = memory.state, list[str]()
         assert state is not None
         for hint in turn.hints:
-            if (answer := answer_question(hint, state.belief, memory.plan, memory.step, state.directions)) is not None:
+            if (answer := brief.answer_question(hint, state.belief, memory.plan, memory.step, state.directions)) is not None:
                 emit(Thought(role=REASONER.name, text=answer, answers=True))
-            elif (told := read_directions(hint, state.belief, self.household.commands)) is not None:
-                if (answer := no_such_place(told, state.belief)) is not None:
+            elif (told := brief.read_directions(hint, state.belief, self.household.commands)) is not None:
+                if (answer := brief.no_such_place(told, state.belief)) is not None:
                     emit(Thought(role=REASONER.name, text=answer, answers=True))
                 state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
             else:
-                text = f"{cannot_follow(hint, state.belief)} I pass it on to the model, which may not understand it either."
+                text = (
+                    f"{brief.cannot_follow(hint, state.belief)} I pass it on to the model, which may not understand it either."
+                )
                 emit(Thought(role=REASONER.name, text=text, answers=True))
                 left.append(hint)
         return replace(memory, state=state), replace(turn, hints=tuple(left))

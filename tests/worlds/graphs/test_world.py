@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.roles.directions import read_directions
+from housequest.agent.roles.brief import read_directions
 from housequest.agent.roles.reading import acting_form, command_value
 from housequest.worlds.base import Observation, World
 from housequest.worlds.checking import check_world
