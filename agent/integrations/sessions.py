@@ -21,7 +21,6 @@ from housequest.worlds.env import OrderChecked, StepLimit
 from housequest.worlds.errors import ConfigurationError, OrderError, TaskNotFound
 
 MOST_SESSIONS = 256
-"""Sessions at once, unless somebody says otherwise."""
 
 IDLE = 3600.0
 """Seconds after which a session that nobody uses is ended: longer than a trainer's update takes."""

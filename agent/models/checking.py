@@ -23,7 +23,6 @@ _CHOICES = ("ready", "not ready")
 _SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"], "additionalProperties": False}
 
 _ENDED = 10.0
-"""Seconds after which a cancelled call counts as running on."""
 
 _SHORTEST_SECRET = 16
 

@@ -6,7 +6,6 @@ They serve to choose examples by similarity, and Action Attention to read.
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import PurePath
@@ -59,8 +58,9 @@ class EndpointEmbedder:
     async def _batch(self, clients: Clients, texts: Sequence[str]) -> list[Vector]:
         given = [encodable(text[:LONGEST_TEXT]) or " " for text in texts]
         body = {"input": given, "model": self._model, "encoding_format": "float"}
-        attempts = Attempts(self._server.calls)
-        for made in itertools.count(1):
+        attempts, made = Attempts(self._server.calls), 0
+        while True:
+            made += 1
             with clients.lend() as client:
                 outcome = await self._server.ask(client, "/embeddings", body, lambda answer: _read(answer, len(texts)))
             if not isinstance(outcome, Failure):
@@ -69,7 +69,6 @@ class EndpointEmbedder:
             if wait is None:
                 raise self._error(outcome, attempts.tried(outcome, made))
             await asyncio.sleep(wait)
-        raise AssertionError("the last attempt returns or raises")
 
     def _error(self, failure: Failure, tried: str = "") -> ModelError:
         what = self._server.said(failure, 300)

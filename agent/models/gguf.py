@@ -97,7 +97,6 @@ class _Reader:
     def __init__(self, path: Path, file: BinaryIO, otherwise: str) -> None:
         self._path, self._file, self._left = path, file, path.stat().st_size
         self._otherwise = otherwise
-        """What to do about a file of another format."""
 
     def entries(self) -> tuple[int, dict[str, object]]:
         """How many tensors the file claims to have, and what its header says."""

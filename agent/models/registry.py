@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "builtin"
 EXAMPLE = "openai:NAME@http://localhost:8000/v1"
-"""A model's name, for errors that ask for one."""
 
 
 @dataclass(frozen=True, slots=True)

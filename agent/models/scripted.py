@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage
 from housequest.agent.models.provider import CallOptions, ModelProvider, file_name
@@ -27,13 +27,8 @@ from housequest.worlds.paths import given_path, read_file
 LARGEST_FILE = 1 << 18
 
 
-class _Node(Protocol):
-    """A node of ruamel's, as far as it is read here."""
-
-    id: str
-    tag: str
-    value: Any
-    start_mark: Any
+_Node = Any
+"""A node of ruamel's: what is read of it are its ``id``, ``tag``, ``value`` and ``start_mark``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,11 @@ FORMATS = (".eval", ".json")
 SCORER = "won"
 _METRICS = ("inspect_ai/accuracy", "inspect_ai/stderr")
 _STOPS = {"stop": "stop", "length": "max_tokens", "content_filter": "content_filter"}
-"""How a reply ended, in inspect_ai's words; anything else is ``unknown``."""
 
 _KEPT = {
     *("number", "type", "outcome", "reason", "assisted", "turns", "steps", "refused"),
     *("calls", "unreadable", "boundary", "message"),
 }
-"""Fields of a result that go into a sample's metadata."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,6 @@ T = TypeVar("T", bound=Callable[..., Any])
 TOOLS = "tools"
 """Who plays by tools; any other name is that of an agent."""
 STORE = "housequest"
-"""Where a sample's store has its result."""
 MEANS = ("goal_conditions", "steps", "refused", "repeated", "unreadable")
 """What is scored beside ``won``: the share of goal conditions that held at the end, and counts."""
 

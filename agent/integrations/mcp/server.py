@@ -107,7 +107,6 @@ MOST_WAITING = 64
 """Connections on which the server waits for a request at once. The limit on open files of most systems lies above 250."""
 
 LARGEST_REQUEST = 256 * 1024
-"""Bytes: a hundred times what a command needs."""
 
 
 def make_server(games: GameHost) -> MCPServer:

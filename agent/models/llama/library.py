@@ -21,7 +21,6 @@ from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_promp
 from housequest.worlds.workers import Refused
 
 CANDIDATES = 64
-"""Texts that are scored in one batch; more take several."""
 KEPT = 4
 """Conversations that are cached for each one that is decoded: an agent's roles have one each, and take turns."""
 

@@ -32,7 +32,6 @@ CHATML_MARKS = ("<|im_end|>", "<|im_start|>")
 WORKER = "housequest.agent.models.llama.worker"
 _COMPLETION, _SCORES = TypeAdapter(Completion), TypeAdapter(Scores)
 STARTS = 3
-"""How often the process is started before the model is given up."""
 
 
 class LlamaModel(Model):

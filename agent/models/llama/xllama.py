@@ -25,7 +25,6 @@ from housequest.agent.models.openai.replies import StreamedReply, read_completio
 from housequest.worlds.workers import Refused
 
 CACHE_MIB = 1_024
-"""Memory for what idle conversations have evaluated, beyond the slots themselves."""
 
 
 class Xllama:

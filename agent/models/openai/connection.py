@@ -62,7 +62,6 @@ class Clients:
         self._endpoint, self._key, self._timeout = endpoint, key, timeout
         self._tls = httpx2.create_ssl_context()  # tens of milliseconds, and the same for all
         self._calls: dict[AsyncOpenAI, int] = {}
-        """The calls in flight of each."""
 
     def __len__(self) -> int:
         return len(self._calls)

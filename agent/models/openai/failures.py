@@ -29,7 +29,6 @@ SLOW_RETRIES = 2
 """Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
 
 OVERFLOW = "context"
-"""The kind of a failure whose prompt does not fit into the context."""
 
 _AGAIN = frozenset({408, 409, 429})
 _MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)

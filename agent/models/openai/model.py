@@ -46,12 +46,9 @@ if TYPE_CHECKING:
     from housequest.agent.models.openai.connection import Clients
 
 _Part = Literal["all", "holding", "continuing"]
-"""What is found out of a server's capabilities by itself."""
 
 LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
-"""Texts of one scoring that are in flight at once."""
-
 PROBED_AGAIN = 2
 """Further attempts at a probe that broke; a server may break at each, so they are few."""
 
@@ -190,7 +187,7 @@ class OpenAIModel(Model):
         request = self._with_room(request) if tokens == PROBE_TOKENS else request
         attempts, broke = Attempts(self._calls), 0
         while True:
-            outcome, _ = await self._learning_attempt(request, wanted)
+            outcome, _ = await self._attempt(request, wanted)
             if isinstance(outcome, Completion):
                 return outcome
             # Too many calls, a busy server, a lost connection say nothing of what it can do, which is found out only once.
@@ -248,7 +245,7 @@ class OpenAIModel(Model):
             while True:
                 streams = self._streams and not request.raw and PROMPT_TOKENS not in more
                 self.heard = ""
-                outcome, taken = await self._learning_attempt(request, {**more, **STREAMED} if streams else more, call)
+                outcome, taken = await self._attempt(request, {**more, **STREAMED} if streams else more, call)
                 made += taken
                 if isinstance(outcome, Completion):
                     timing = replace(outcome.timing, seconds=time.perf_counter() - started, attempts=made)
@@ -276,51 +273,50 @@ class OpenAIModel(Model):
         continuing = self._found.get("continuing")
         plain = continuing is not None and continuing.completions
         question = Request([READY], max_tokens=PROBE_TOKENS, raw=plain)
-        outcome, _ = await self._learning_attempt(self._with_room(question), {}, first=True)
+        outcome, _ = await self._attempt(self._with_room(question), {}, first=True)
         if isinstance(outcome, Completion):
             return outcome
         raise self._error(outcome)
 
-    async def _learning_attempt(
+    async def _attempt(
         self, request: Request, more: Mapping[str, Any], call: Call | None = None, *, first: bool = False
     ) -> tuple[Completion | Failure, int]:
-        """The outcome without the parameters that the endpoint does not take, and after how many attempts."""
+        """The outcome without the parameters that the endpoint does not take, and after how many attempts.
+
+        Each is made once the limiter admits it: ``first`` before the others.
+        """
+        clients, limiter, redactor = await self._connected(), self.limiter, self._server.redactor
         call, said, attempts = call or Call(), conversation(request), 0
+        path = "/completions" if request.raw else "/chat/completions"
+
+        def read(answer: Response) -> Completion:
+            return read_completion(answer.content, answer.headers.get("content-type", ""), redactor, raw=request.raw)
+
         while True:
             parameters = self._dialect.parameters(request)
             attempts += 1
-            outcome = await self._limited_attempt({**said, **parameters, **more}, call, first=first)
+            await limiter.enter(call, first=first)
+            verdict: Verdict = "other"
+            wait = 0.0
+            try:
+                HEAR.set(self._hear if "stream" in more else None)
+                body = {"model": self._model, **said, **parameters, **more}
+                with clients.lend() as client:
+                    outcome = await self._server.ask(client, path, body, read)
+                if isinstance(outcome, Completion):
+                    verdict = "answered"
+                elif outcome.crowded:
+                    verdict, outcome = "crowded", replace(outcome, early=await limiter.early(call))
+                    asked = outcome.asked or 0.0
+                    wait = asked * self._calls.wait if asked <= LONGEST_WAIT else 0.0
+            finally:
+                limiter.leave(call, verdict, wait)
             if isinstance(outcome, Completion) or outcome.refusal is None:
                 return outcome, attempts
             refused = self._dialect.learn(parameters, outcome.refusal)
             if refused is None:
                 return outcome, attempts
             _log.warning("%s does not take %s; it is left out or renamed from here on.", self.name, refused)
-
-    async def _limited_attempt(self, body: Mapping[str, Any], call: Call, *, first: bool) -> Completion | Failure:
-        """One attempt at ``call``, once the limiter admits it: ``first`` before the others."""
-        clients, limiter = await self._connected(), self.limiter
-        raw, redactor = "prompt" in body, self._server.redactor
-        path = "/completions" if raw else "/chat/completions"
-
-        def read(answer: Response) -> Completion:
-            return read_completion(answer.content, answer.headers.get("content-type", ""), redactor, raw=raw)
-
-        await limiter.enter(call, first=first)
-        verdict: Verdict = "other"
-        wait = 0.0
-        try:
-            HEAR.set(self._hear if "stream" in body else None)
-            with clients.lend() as client:
-                outcome = await self._server.ask(client, path, {"model": self._model, **body}, read)
-            if isinstance(outcome, Completion):
-                verdict = "answered"
-            elif outcome.crowded:
-                verdict, outcome = "crowded", replace(outcome, early=await limiter.early(call))
-                wait = outcome.asked * self._calls.wait if outcome.asked is not None and outcome.asked <= LONGEST_WAIT else 0.0
-            return outcome
-        finally:
-            limiter.leave(call, verdict, wait)
 
     async def score(self, messages: Sequence[Message], continuations: Sequence[str]) -> Scores:
         """log p of each continuation as the next message, by a call each, and one for the prompt alone; see `score_gain`."""

@@ -14,22 +14,15 @@ from housequest.agent.models.base import Completion, PromptToken, Timing, TokenC
 from housequest.agent.models.openai.redaction import Redactor
 from housequest.agent.models.text import encodable, printable_line
 
-MOST_ALTERNATIVES = 20
-"""Likely tokens that the protocol gives for each token of a reply."""
-
 PROMPT_TOKENS = "prompt_logprobs"
-
+MOST_ALTERNATIVES = 20
 LONGEST_FINISH = 40
+LARGEST_EVENT = 1 << 20
 _MOST_TOKENS = 4_096
 _LONGEST_TOKEN = 200
 _LONGEST_NUMBER = 10
 
-LARGEST_EVENT = 1 << 20
-"""Bytes of one event of a reply that comes in pieces."""
-
 Hear = Callable[[str], None]
-"""Is told all of a reply so far."""
-
 HEAR: ContextVar[Hear | None] = ContextVar("HEAR", default=None)
 """Who hears the reply to the request that is being made; None where nobody does."""
 

@@ -12,7 +12,6 @@ from housequest.agent.models.openai.replies import MOST_ALTERNATIVES, PROMPT_TOK
 from housequest.agent.models.text import encodable
 
 STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
-"""The parameters that ask for a reply in pieces, and for its count of tokens."""
 
 LIMITS = ("max_tokens", "max_completion_tokens")
 _UNSUPPORTED_CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
