@@ -82,7 +82,7 @@ class LlamaCpp:
 
     def complete(self, request: Request, cancelled: threading.Event, tell: Callable[[str], None] | None = None) -> Completion:
         """A reply; ``tell`` gets all of it so far after each token. Raises ``Refused``."""
-        prompt = self._library.raw_prompt(request.text) if request.raw else self._library.prompt(request.messages)
+        prompt = self._library.prompt(request.messages, raw=request.raw)
         if len(prompt) >= self._library.context_size:
             raise too_long(len(prompt), self._library.context_size)
         sampler = self._library.sampler(request, self._grammar(request))
@@ -107,9 +107,7 @@ class LlamaCpp:
 
     def room(self, messages: Sequence[Message], *, raw: bool) -> int:
         """Tokens of a context beside this prompt, which is written without a template if ``raw``. Raises ``Refused``."""
-        library = self._library
-        prompt = library.raw_prompt(messages[0].content) if raw else library.prompt(messages)
-        return library.context_size - len(prompt)
+        return self._library.context_size - len(self._library.prompt(messages, raw=raw))
 
     def close(self) -> None:
         """End its thread."""
@@ -169,10 +167,9 @@ class LlamaCpp:
         for slot, work, place in asks:
             finish = self._sample_next(slot, work, place)
             if finish is not None:
-                usage, cached = Usage(work.prompt, work.number), Timing(cached=work.cached)
-                text = _decoded(work.said)
                 slot.work = None
-                _settle(work, Completion(text, finish, usage, cached, tuple(work.tokens)))
+                usage, timing = Usage(work.prompt, work.number), Timing(cached=work.cached)
+                _settle(work, Completion(_decoded(work.said), finish, usage, timing, tuple(work.tokens)))
 
     def _sample_next(self, slot: _Slot, work: _Work, place: int) -> str | None:
         """Sample the next token of a reply; why the reply is over, or None where it goes on."""
@@ -304,11 +301,9 @@ class LlamaCpp:
         try:
             for start in range(0, len(trie), library.batch):
                 part = trie[start : start + library.batch]
+                shared = [tuple(sequences[text] for text in node.texts) for node in part]
                 self._score_batch(
-                    [
-                        _Entry(node.token, base + node.depth, tuple(sequences[text] for text in node.texts), wanted=True)
-                        for node in part
-                    ]
+                    [_Entry(node.token, base + node.depth, of, wanted=True) for node, of in zip(part, shared, strict=True)]
                 )
                 for place, node in enumerate(part):
                     yield node, _log_softmax(library.logits(place))
@@ -324,13 +319,9 @@ class LlamaCpp:
         for start in range(0, len(tokens), self._library.batch):
             if cancelled.is_set():
                 return
-            part = tokens[start : start + self._library.batch]
-            base = len(slot.held)
-            entries = [
-                _Entry(token, base + at, (slot.sequence,), wanted=start + at == len(tokens) - 1)
-                for at, token in enumerate(part)
-            ]
-            if not self._evaluate(entries):
+            part, base = tokens[start : start + self._library.batch], len(slot.held)
+            last = len(tokens) - 1 - start
+            if not self._evaluate([_Entry(one, base + at, (slot.sequence,), at == last) for at, one in enumerate(part)]):
                 self._clear(slot)
                 raise _no_room()
             slot.held.extend(part)

@@ -113,23 +113,20 @@ class Library:
         formats: Any = import_module("llama_cpp.llama_chat_format")
         self._format: Any = formats.Jinja2ChatFormatter(template, self._special("eos"), self._special("bos"))
 
-    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``."""
+    def prompt(self, messages: Sequence[Message], *, raw: bool = False) -> tuple[int, ...]:
+        """The tokens of a conversation, with the mark after which the model speaks. Raises ``Refused``.
+
+        If it is ``raw``, it is written without a template, and marks in it are read as text.
+        """
         from jinja2 import TemplateError
 
         try:
-            said = self._format(messages=[asdict(message) for message in messages])
+            written = None if raw else self._format(messages=[asdict(message) for message in messages]).prompt
         except (TemplateError, ValueError, TypeError) as error:
             what = f"its chat template does not take this conversation ({error})"
             raise Refused(what, "Name another: ?template=FILE.") from None
-        return self._begun(self.tokens(str(said.prompt), special=True))
-
-    def raw_prompt(self, text: str) -> tuple[int, ...]:
-        """The tokens of ``text`` without a chat's template; marks in it are read as text. Raises ``Refused``."""
-        return self._begun(self.tokens(text, special=False))
-
-    def _begun(self, tokens: tuple[int, ...]) -> tuple[int, ...]:
-        """``tokens`` after the mark with which a text begins, where the model has one."""
+        said = Request(messages).text if written is None else str(written)
+        tokens = self.tokens(said, special=not raw)
         begin = int(lib.llama_vocab_bos(self.vocabulary))
         if lib.llama_vocab_get_add_bos(self.vocabulary) and tokens[:1] != (begin,):
             return (begin, *tokens)
