@@ -23,7 +23,5 @@ def stop_at(text: str, stops: Sequence[str]) -> int | None:
 
 def shared_prefix(one: Sequence[object], other: Sequence[object]) -> int:
     """How many elements both begin with."""
-    for at, (mine, theirs) in enumerate(zip(one, other, strict=False)):
-        if mine != theirs:
-            return at
-    return min(len(one), len(other))
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (mine, theirs) in pairs if mine != theirs), min(len(one), len(other)))

@@ -106,10 +106,7 @@ class Clients:
         )
         client = AsyncOpenAI(
             api_key=key,
-            admin_api_key="",
-            organization="",
-            project="",
-            webhook_secret="",
+            **dict.fromkeys(("admin_api_key", "organization", "project", "webhook_secret"), ""),
             base_url=self._endpoint.url,
             timeout=connections.timeout,
             max_retries=0,

@@ -8,6 +8,7 @@ import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, cast
 from weakref import WeakSet
 
@@ -69,18 +70,11 @@ class Redactor:
         whole = "".join(texts)
         if not (self._in_replies and self._suspects(whole)):
             return list(texts)
-        spans = [found.span() for found in self._pattern.finditer(whole)]
-        clean: list[str] = []
-        start = 0
-        for text in texts:
-            end, at, kept = start + len(text), start, ""
-            for first, last in spans:
-                if first < end and last > start:
-                    kept += whole[at : max(at, first)] + (REDACTED if first >= start else "")
-                    at = min(last, end)
-            clean.append(kept + whole[at:end])
-            start = end
-        return clean
+        clean = list(whole)
+        for found in self._pattern.finditer(whole):
+            clean[found.start() : found.end()] = [REDACTED, *[""] * (len(found[0]) - 1)]
+        ends = accumulate(map(len, texts))
+        return ["".join(clean[end - len(text) : end]) for text, end in zip(texts, ends, strict=True)]
 
     def guard_logs(self) -> None:
         """Keep the key out of what the libraries beneath log, as long as this exists."""
