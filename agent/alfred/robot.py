@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 _NO_PICTURES = "This world shows no pictures; play alfred, or this agent without a camera in a household in text."
 _NOTHING_HAPPENED = "Nothing happened yet."
 _NO_ACTION = "a command that is no action"
-_SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)
-"""Words by which people and models call a slice."""
+_SLICE = re.compile(r"sliced?s?|cracked|pieces?", re.IGNORECASE)  # Words by which people and models call a slice.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,14 +28,12 @@ from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach
 from housequest.worlds.rooms.room import Pose, kind_of
 
-FALSE, MISSED = "\u2260", "\u2212"
-"""What stands before a claim that is not so, and before what was not claimed."""
+FALSE, MISSED = "\u2260", "\u2212"  # What stands before a claim that is not so, and before what was not claimed.
 _ARROWS = "▲▶▼◀"
 _TARGET = "✕"
 _MIDDLE = "┼"
 _FLOOR, _WAY, _OBSTACLE = (222, 216, 204), (52, 120, 246), (116, 118, 126)
-_FAINT = 0.62
-"""How much of the floor is mixed into the colour of what one viewpoint alone claimed."""
+_FAINT = 0.62  # How much of the floor is mixed into the colour of what one viewpoint alone claimed.
 _LEAST_WORDS = 22
 _LEAST_MAP = 6
 _ROOMY = 24

@@ -5,5 +5,4 @@ plays the same demonstrations in a simulator: `scenes` makes the room, and `metr
 a goal asks for in both. `skills` are LoTa-Bench's.
 """
 
-PLANS = "alfred-plans"
-"""What ``housequest eval --world`` takes for these plans; it is no world."""
+PLANS = "alfred-plans"  # What ``housequest eval --world`` takes for these plans; it is no world.

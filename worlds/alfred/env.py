@@ -28,8 +28,7 @@ from housequest.worlds.rooms.room import AHEAD, EYE, Holder, Point, Pose, Room, 
 
 _COMMAND = re.compile(r"([A-Za-z]{1,20})(?: ([A-Za-z]{1,40} [0-9]{1,4}))?", re.ASCII)
 _ID = re.compile(r"[A-Za-z]{1,40}(?:\|[+-]?[0-9.]{1,8}){3}(?:\|\w{1,40})?", re.ASCII)
-NAMES = {name.lower(): name for name in (*MOVES, *INTERACTIONS)}
-"""The actions by their names in lower case."""
+NAMES = {name.lower(): name for name in (*MOVES, *INTERACTIONS)}  # The actions by their names in lower case.
 _SAME = 0.03
 MANUAL = "\n".join(
     (
@@ -113,13 +112,11 @@ def _same(id: str, names: Mapping[str, str]) -> str | None:
     return None
 
 
-TILT = 15.0
-"""Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has others if none are named."""
+TILT = 15.0  # Degrees of ALFRED's LookUp and LookDown; AI2-THOR 5 has others if none are named.
 UNSEEN = "Target object not found within the specified visibility."
 """The answer to an action on what is not in sight, whether there is such a thing or not."""
 _GLANCE = (75, 75)
-_NEAR = 0.11
-"""How far from the middle of the picture a thing may be that one acts on, as a share of its height."""
+_NEAR = 0.11  # How far from the middle of the picture a thing may be that one acts on, as a share of its height.
 _FAVOUR = 0.05
 _NO_ACTION = f"This is no action. There are: {', '.join(' '.join(form.split()) for form in MANUAL.splitlines())}."
 
@@ -290,12 +287,9 @@ def _from_the_middle(frame: Frame) -> dict[str, float]:
     return {frame.names[number]: float(away[frame.ids == number].min()) for number in map(int, np.unique(frame.ids[near]))}
 
 
-TRIES = 20
-"""Places from which a thing is looked at."""
-WIGGLES = 14
-"""Other places from which something is put down that could not be put down from the first."""
-TURNS = 50
-"""Skills until an episode is lost."""
+TRIES = 20  # Places from which a thing is looked at.
+WIGGLES = 14  # Other places from which something is put down that could not be put down from the first.
+TURNS = 50  # Skills until an episode is lost.
 _FARTHEST = 1e5
 _UNSEEN = 1e3
 _OCCUPIED = 1e4

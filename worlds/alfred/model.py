@@ -41,10 +41,8 @@ ARGUMENTS: dict[ActionName, int] = {**dict.fromkeys(get_args(ActionName), 1), "P
 TREATMENTS: dict[str, Treatment] = {"CleanObject": "clean", "HeatObject": "heat", "CoolObject": "cool"}
 """The actions that clean, heat and cool."""
 NOTHING = "NoOp"
-LONGEST_PLAN = 60
-"""In steps; the longest annotated plan of ``train`` has 19."""
-LONGEST_TEXT = 20_000
-"""The longest reply that is read, in characters."""
+LONGEST_PLAN = 60  # In steps; the longest annotated plan of ``train`` has 19.
+LONGEST_TEXT = 20_000  # The longest reply that is read, in characters.
 _LONGEST_NAME = 40
 _NAME = rf"[A-Za-z]{{1,{_LONGEST_NAME}}}"
 _LINE = re.compile(rf"\s*(?:\d{{1,3}}\s?[.):]\s?)?({_NAME})((?:\s{{1,4}}{_NAME}){{0,4}})\s*", re.ASCII)

@@ -36,14 +36,12 @@ from housequest.worlds.rooms.render import Frame
 SERVER_PIPE = "AI2THOR_FIFO_SERVER_PIPE_PATH"
 CLIENT_PIPE = "AI2THOR_FIFO_CLIENT_PIPE_PATH"
 """The environment variables with the paths of the pipe that the player writes and of the one that it reads."""
-METADATA, ACTION, RGB, DEPTH, CLASSES, IDS, END = 1, 2, 4, 5, 8, 9, 255
-"""Types of field."""
+METADATA, ACTION, RGB, DEPTH, CLASSES, IDS, END = 1, 2, 4, 5, 8, 9, 255  # Types of field.
 LONGEST = 64_000_000
 _HEADER = struct.Struct("!BI")
 
 
-Answer = tuple[dict[str, Any], list[tuple[int, bytes]]]
-"""Metadata, and images by their type."""
+Answer = tuple[dict[str, Any], list[tuple[int, bytes]]]  # Metadata, and images by their type.
 
 
 def read_action(pipe: IO[bytes]) -> dict[str, Any] | None:
@@ -101,11 +99,9 @@ def packed(value: object) -> bytes:
             raise TypeError(f"{type(value).__name__} cannot be packed")
 
 
-LOOK = 30.0
-"""Degrees of LookUp and LookDown in AI2-THOR 5."""
+LOOK = 30.0  # Degrees of LookUp and LookDown in AI2-THOR 5.
 FIELD_OF_VIEW = 90.0
-FAR = 20.0
-"""Depth in metres is no greater than this."""
+FAR = 20.0  # Depth in metres is no greater than this.
 _PLAN = re.compile(r"-(\d+)/[^/]*$")
 _OURS = ("action", "sequenceId", "renderImage", "agentId")
 

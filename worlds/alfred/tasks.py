@@ -42,8 +42,7 @@ INTERACTIONS = (
     "SliceObject",
 )
 """ALFRED's low-level actions (Shridhar et al. 2020, section 3.1)."""
-MOST_ACTIONS = 2_000
-"""The longest annotated trajectory of train and valid_seen has 234."""
+MOST_ACTIONS = 2_000  # The longest annotated trajectory of train and valid_seen has 234.
 _MOST_ANNOTATIONS = 20
 _MOST_POSES = 400
 _MOST_DEGREES = 360

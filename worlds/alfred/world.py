@@ -36,8 +36,7 @@ _NAME = "alfred"
 PUBLISHED = {"train": 6574, "valid_seen": 251, "valid_unseen": 255}
 """How many trajectories each published split has; two in three are told by three annotators, some by up to six."""
 FAILURES = 10
-TURNS = 1_000
-"""ALFRED's limits: failed actions, and actions."""
+TURNS = 1_000  # ALFRED's limits: failed actions, and actions.
 EVERY = "every"
 _BY_ORACLE = ", skills by an oracle that reads its metadata"
 _TRAJECTORIES_KEPT = 64

@@ -12,8 +12,7 @@ from typing import Any
 
 from housequest.worlds.errors import WorldError, nearest, shown
 
-WIDTH = 80
-"""Columns of a rendering for people."""
+WIDTH = 80  # Columns of a rendering for people.
 INFOS = (
     *("feedback", "description", "inventory", "location", "facts", "win_facts", "fail_facts", "last_action", "last_command"),
     *("game", "won", "lost", "score", "moves", "max_score", "objective", "entities", "typed_entities", "verbs"),

@@ -49,8 +49,7 @@ _GOAL = "Your task is to: "
 # Searched, not parsed, because there are thousands of files. JSON strings hold no bare quote, so nothing is misread.
 _TYPE = re.compile(rb'"task_type"\s*:\s*"([^"\\]*)"')
 _SOLVABLE = re.compile(rb'"solvable"\s*:\s*(true|false)\b')
-NUMBERED_TYPES = dict(enumerate(TASK_TYPES, start=1))
-"""What ``env.task_types`` names by number."""
+NUMBERED_TYPES = dict(enumerate(TASK_TYPES, start=1))  # What ``env.task_types`` names by number.
 
 
 class NoEnvironment(Unsupported, NotImplementedError):

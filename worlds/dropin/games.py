@@ -202,8 +202,7 @@ def _named(game: Game, objects: tuple[str, ...], receptacles: tuple[str, ...]) -
     return replace(game, objects=objects, receptacles=receptacles, always=always, walkthrough=None)
 
 
-Infos = dict[str, list[Any]]
-"""As in textworld: under each key, a list with one entry per game."""
+Infos = dict[str, list[Any]]  # As in textworld: under each key, a list with one entry per game.
 _Answer = tuple[str, float, bool, dict[str, Any]]
 
 
@@ -351,8 +350,7 @@ class SingleEnv(BatchEnv):
         return texts[0], scores[0], dones[0], {key: values[0] for key, values in infos.items()}
 
 
-registry: dict[str, dict[str, Any]] = {}
-"""What `register_games` registered, by id."""
+registry: dict[str, dict[str, Any]] = {}  # What `register_games` registered, by id.
 
 
 def register_games(

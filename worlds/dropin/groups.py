@@ -21,8 +21,7 @@ from housequest.worlds.dropin.env import ExpertPlan, get_environment, step_limit
 from housequest.worlds.dropin.games import ShuffledCycle, loaded, renumbered
 from housequest.worlds.errors import ConfigurationError, OrderError, nearest, shown
 
-WON = 10.0
-"""The reward of every step after which a game is won, as verl-agent has it; all others have 0."""
+WON = 10.0  # The reward of every step after which a game is won, as verl-agent has it; all others have 0.
 _KWARGS = ("eval_dataset", "expert_plan")
 _PLACES_KEPT = 64
 _WINS_NOTHING = frozenset({"go", "open", "close", "slice", "use"})

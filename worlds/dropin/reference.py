@@ -129,8 +129,7 @@ def serve_game(make: Callable[[], Reference] = Reference) -> NoReturn:
 
 
 WORKER = "housequest.worlds.dropin.reference"
-_GAMES = 150
-"""Games after which a worker is not used again: with each, the planner's library keeps a megabyte or two."""
+_GAMES = 150  # Games after which a worker is not used again: with each, the planner's library keeps a megabyte or two.
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from housequest.worlds.dropin import config, core, env, games
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import alfworld_data
 
-ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"
-"""The versions that are stood in for."""
+ALFWORLD, TEXTWORLD = "0.4.2", "1.7.0"  # The versions that are stood in for.
 _CORE = "EnvInfos Environment EnvInfoMissingError GameState Agent"
 _REGISTERED = "register_game register_games make registry"
 _CONTENTS: tuple[tuple[str, ModuleType, str], ...] = (

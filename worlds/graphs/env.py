@@ -128,8 +128,7 @@ _VERBS: Mapping[SkillVerb, tuple[str | None, Verb | None]] = {
     "switch on": ("HAS_SWITCH", "switch on"),
 }
 """What each skill needs of a thing, and what it does with it; where something is put down says which of two it is."""
-TURNS = 30
-"""Skills until an episode is lost, as in LoTa-Bench."""
+TURNS = 30  # Skills until an episode is lost, as in LoTa-Bench.
 FORMS = ("find a THING", "pick up the THING", "put down the THING", "open the THING", "close the THING", "switch on the THING")
 NO_SKILL = f"This is no skill of this apartment. Skills are: {', '.join(FORMS)}."
 _LISTS: Mapping[str, tuple[SkillVerb, ...]] = {

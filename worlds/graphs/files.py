@@ -22,8 +22,7 @@ MOST_BYTES = 512 << 20
 _SPACE = re.compile(r"[ \t\r\n]*")
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,120}", re.ASCII)
 _DECODER = json.JSONDecoder()
-Keys = tuple[str | int, ...]
-"""The way to a value through tables and lists."""
+Keys = tuple[str | int, ...]  # The way to a value through tables and lists.
 
 
 class Fault(ValueError):
@@ -177,8 +176,7 @@ def _other(value: object, where: Keys, wanted: str) -> str:
 
 MOST_NODES, MOST_EDGES, MOST_TASKS = 5_000, 500_000, 10_000
 MOST_WANTED, MOST_CONDITIONS = 100, 100
-DEEPEST = 40
-"""Things in or on each other; VirtualHome's are at most four deep."""
+DEEPEST = 40  # Things in or on each other; VirtualHome's are at most four deep.
 LONGEST_KIND = 60
 _KIND = re.compile(rf"[A-Za-z][A-Za-z0-9_-]{{0,{LONGEST_KIND - 1}}}", re.ASCII)
 _RELATIONS = frozenset({"ON", "INSIDE", "CLOSE", "HOLDS_RH", "HOLDS_LH", "FACING", "BETWEEN", "SITTING"})

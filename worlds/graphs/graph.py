@@ -14,17 +14,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-Placing = Literal["ON", "INSIDE"]
-"""How one thing can be at another."""
-Placed = frozenset[tuple[Placing, int]]
-"""What a thing is on or inside of, as ids."""
+Placing = Literal["ON", "INSIDE"]  # How one thing can be at another.
+Placed = frozenset[tuple[Placing, int]]  # What a thing is on or inside of, as ids.
 ROOMS, ROBOT = "Rooms", "character"
 BUILT = frozenset({"ceiling", "ceilings", "characters", "doors", "floor", "floors", "walls"})
 """Categories of what a home is built of: nothing is done with it, and so nobody is told of it."""
 USED = frozenset({"CAN_OPEN", "CONTAINERS", "GRABBABLE", "HAS_SWITCH", "SURFACES"})
 """Properties of what something can be done with."""
-Classes = Mapping[str, frozenset[str]]
-"""Classes of what can be used, each with all the properties that things of it have."""
+Classes = Mapping[str, frozenset[str]]  # Classes of what can be used, each with all the properties that things of it have.
 HOLDING = frozenset({"CAN_OPEN", "CONTAINERS", "SURFACES"})
 
 

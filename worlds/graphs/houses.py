@@ -20,8 +20,7 @@ from housequest.worlds.graphs.goals import Condition, GraphGoal, How, met, moder
 from housequest.worlds.graphs.graph import HOLDING, ROOMS, Apartment, Classes, Graph, Node, Placing
 from housequest.worlds.household.counts import Counts, ObjectCount, Placement, ReceptacleCount, RoomCount
 
-VERSION = "1"
-"""Changes when a seed gives another apartment."""
+VERSION = "1"  # Changes when a seed gives another apartment.
 SEEDS = 1_000_000_000
 
 
@@ -58,15 +57,13 @@ STANDING: Mapping[str, tuple[Furniture, ...]] = {
     for room, standing in _HABITS["standing"].items()
 }
 """What stands in each room."""
-LYING: Mapping[str, Mapping[str, int]] = _HABITS["lying"]
-"""Where each kind of thing lies, by weight."""
+LYING: Mapping[str, Mapping[str, int]] = _HABITS["lying"]  # Where each kind of thing lies, by weight.
 APARTMENT = "apartment"
 _FURNITURE = {one.kind: one for standing in STANDING.values() for one in standing}
 ROOM_OF = {one.kind: room for room, standing in STANDING.items() for one in standing}
 VOCABULARY = frozenset({*LYING, *_FURNITURE})
 """The kinds that made-up apartments have; those of others are known once they were seen."""
-_NUMBERS = {0: 2, 1: 5, 2: 3}
-"""How many of a kind of thing there are, by weight; at least what the goal wants."""
+_NUMBERS = {0: 2, 1: 5, 2: 3}  # How many of a kind of thing there are, by weight; at least what the goal wants.
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from housequest.worlds.graphs.goals import GraphGoal, met
 from housequest.worlds.graphs.graph import Action, Graph, problem
 from housequest.worlds.household.planner import Problem, shortest_way
 
-MOST_STATES = 8_000
-"""After so many a search ends, whatever the machine."""
+MOST_STATES = 8_000  # After so many a search ends, whatever the machine.
 
 
 def plan(graph: Graph, goal: GraphGoal, *, seconds: float | None = None, greed: float = 1.0) -> tuple[Action, ...] | None:
@@ -153,8 +152,7 @@ class _Search(Problem[Moment, Action]):
         return any(target in self.targets for target in graph.parents(id, "INSIDE" if how == "inside" else "ON"))
 
 
-_Offer = tuple[int, tuple[int, ...]]
-"""What it costs to reach into a place, and how many of each kind lie there."""
+_Offer = tuple[int, tuple[int, ...]]  # What it costs to reach into a place, and how many of each kind lie there.
 
 
 @lru_cache(maxsize=100_000)

@@ -53,8 +53,7 @@ METRICS = (
     ),
 )
 _NAME = "household-graph"
-PUBLISHED = {"train": 250, "test": 100}
-"""How many tasks WAH-NL has."""
+PUBLISHED = {"train": 250, "test": 100}  # How many tasks WAH-NL has.
 EXAMPLE, GENERATED = "example", "generated"
 GET_DATA = (
     "WAH-NL's files come with LoTa-Bench (github.com/lbaa2022/LLMTaskPlanning): name the folder that holds wah_nl_train.json "

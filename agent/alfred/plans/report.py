@@ -188,8 +188,7 @@ class PlansReport(table.Report):
         return sum(getattr(row, field) for row in self.rows)
 
 
-CARD_WIDTH = 12
-"""Columns of the names on a card."""
+CARD_WIDTH = 12  # Columns of the names on a card.
 _EVERY: tuple[table.Column[PlanFigures], ...] = (
     table.Column("plans", lambda figures: figures.total),
     table.Column("exact", lambda figures: figures.exact.value, table.percent),

@@ -333,10 +333,8 @@ async def _result(planner: planners.Planner, task: planners.PlanTask) -> PlanRes
     )
 
 
-_LONGEST_NAME = 4
-"""Words that a name may be written with: "hand towel holder"."""
-_SHORTEST_PART = 3
-"""Letters of a word that may mean a part of a name."""
+_LONGEST_NAME = 4  # Words that a name may be written with: "hand towel holder".
+_SHORTEST_PART = 3  # Letters of a word that may mean a part of a name.
 _WORD = re.compile(r"[a-z]+")
 _CAUSES: dict[Cause, LotaClass] = {
     "unknown name": LotaClass.SELECTION,

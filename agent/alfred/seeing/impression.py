@@ -17,10 +17,8 @@ from housequest.worlds.household.belief import kind
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import GRID
 
-Place = tuple[float, float]
-"""A point of the floor: x and z in metres, as in the pose of the player's camera."""
-LEAST_PIXELS = 1 / 3_000
-"""The share of a picture that a thing must fill to count as missed."""
+Place = tuple[float, float]  # A point of the floor: x and z in metres, as in the pose of the player's camera.
+LEAST_PIXELS = 1 / 3_000  # The share of a picture that a thing must fill to count as missed.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,16 +31,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-SIZE = (150, 150)
-"""Columns and rows of the frames: half of ALFRED's each way, at a quarter of the cost."""
-SMALL = 100 / 90_000
-"""Things that fill less of the picture than this are missed twice as often: 100 pixels of 300 x 300."""
+SIZE = (150, 150)  # Columns and rows of the frames: half of ALFRED's each way, at a quarter of the cost.
+SMALL = 100 / 90_000  # Things that fill less of the picture than this are missed twice as often: 100 pixels of 300 x 300.
 MOST_MISSED = 0.95
 _KINDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text("utf-8"))
-LOOK_ALIKES: tuple[str, ...] = tuple(_KINDS["look_alikes"]["groups"])
-"""Kinds that are taken for one another."""
-BLEED = 0.25
-"""Where depth jumps by more than this, in metres, a worse depth is a mixture of both sides."""
+LOOK_ALIKES: tuple[str, ...] = tuple(_KINDS["look_alikes"]["groups"])  # Kinds that are taken for one another.
+BLEED = 0.25  # Where depth jumps by more than this, in metres, a worse depth is a mixture of both sides.
 _COARSE = 8
 
 
@@ -80,7 +76,6 @@ class Perception(Protocol):
 
     def see(self, frame: Frame, number: int) -> Percept:
         """Perceive the frame with this ``number`` of an episode; equal frames with equal numbers are perceived alike."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +170,7 @@ def _masks(frame: Frame) -> Iterator[tuple[str, NDArray[bool_]]]:
 CLASSES: dict[str, tuple[str, ...]] = {which: tuple(names.split()) for which, names in _KINDS["classes"].items()}
 LEAST_SCORE = 0.5
 LARGEST = 2 << 30
-PICTURE = (300, 300)
-"""Columns and rows of ALFRED's pictures, on which ALFWorld's detectors were trained."""
+PICTURE = (300, 300)  # Columns and rows of ALFRED's pictures, on which ALFWorld's detectors were trained.
 _OUTPUTS = 4
 _LEVELS = 5
 # How many anchors a place of the picture has tells which they are: those of ALFWorld's detectors, or torchvision's own.

@@ -44,19 +44,14 @@ from housequest.worlds.household.goals import CONTAINERS
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
 
-LIKELY = 0.005
-"""How likely something must be in a receptacle that is opened to look for it, unless it is to be picked up."""
-MOST_ACTIONS = 350
-"""Low-level actions until a skill fails."""
+LIKELY = 0.005  # How likely something must be in a receptacle that is opened to look for it, unless it is to be picked up.
+MOST_ACTIONS = 350  # Low-level actions until a skill fails.
 MOST_REFUSED = 4
-MOST_STANDS = 4
-"""Places from which one thing is tried before it is taken for a mistake of the map."""
+MOST_STANDS = 4  # Places from which one thing is tried before it is taken for a mistake of the map.
 MOST_WANDERED = 6
 CORNERS = 4
-MOST_THOUGHTS = 200
-"""States without an action that a skill may go through; more would be a fault of the policy."""
-Chance = Callable[[str, str], float]
-"""The prior that one receptacle of the second kind holds a thing of the first."""
+MOST_THOUGHTS = 200  # States without an action that a skill may go through; more would be a fault of the policy.
+Chance = Callable[[str, str], float]  # The prior that one receptacle of the second kind holds a thing of the first.
 Outcome = LowLevelAction | Done | Failed
 _Next = tuple[LowLevelAction | None, SeeingState]
 
@@ -277,8 +272,7 @@ class ActionPolicy:
         return (None, state.advanced()) if found is None or isinstance(found, Failed) else found
 
 
-_BEFORE = 0.8
-"""How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres."""
+_BEFORE = 0.8  # How far ahead, and below the eye, a thing is taken to be that a person acted on and no map has, in metres.
 _PREPARING = ("go", "look", "explore", "peek", "open")
 _TURNS = {"RotateRight": 90, "RotateLeft": -90}
 _TILTS = {"LookDown": TILT, "LookUp": -TILT}

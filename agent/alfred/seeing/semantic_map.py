@@ -24,24 +24,18 @@ from housequest.worlds.rooms.room import EYE, Point, Pose
 
 Metres = NDArray[floating[Any]]
 N = TypeVar("N", bound="generic")
-SIDE = 240
-"""Cells along each side of the map."""
-CELL = 0.05
-"""The length of a cell, in metres."""
-LEAST_VOTES = 2
-"""Viewpoints that M' wants."""
-FAR = 5.0
-"""Points further away than this, in metres along the camera's axis, do not count."""
-LOW, HIGH = 0.1, 1.7
-"""What has points between these heights, in metres, is in the way of a robot."""
+SIDE = 240  # Cells along each side of the map.
+CELL = 0.05  # The length of a cell, in metres.
+LEAST_VOTES = 2  # Viewpoints that M' wants.
+FAR = 5.0  # Points further away than this, in metres along the camera's axis, do not count.
+LOW, HIGH = 0.1, 1.7  # What has points between these heights, in metres, is in the way of a robot.
 FREE, OBSTACLE = "floor", "obstacle"
 """What is kept of every cell beside the kinds of things: whether floor was seen, and whether something in the way."""
 _LAYER = 0.1
 _LAYERS = 32
 _CELLS = SIDE * SIDE
 _VOXELS = _CELLS * _LAYERS
-_PIXELS = 90
-"""Rows of a frame that are used: of more, every second, third, and so on."""
+_PIXELS = 90  # Rows of a frame that are used: of more, every second, third, and so on.
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -65,8 +65,7 @@ _TREATING: dict[tuple[str, bool], tuple[Primitive, ...]] = {
     ("cool", True): ("open", "pick"),
 }
 """ALFRED's own sequences of treatments; and what remains of one that failed after the thing was put down for it."""
-UNRECOGNISED = "something"
-"""The kind of what somebody else put into the hand if perception has not reported it."""
+UNRECOGNISED = "something"  # The kind of what somebody else put into the hand if perception has not reported it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +131,7 @@ def gerund(step: PolicyStep) -> str:
     return _PRIMITIVES[step.primitive][1].format(step.kind)
 
 
-SLICED = {"egg": "eggcracked"}
-"""What a kind is called when it was sliced, if it is not the kind with ``sliced`` after it."""
+SLICED = {"egg": "eggcracked"}  # What a kind is called when it was sliced, if it is not the kind with ``sliced`` after it.
 
 
 def sliced(kind: str) -> str:
@@ -302,20 +300,14 @@ class SeeingState:
         return replace(fresh, search=self.search) if goes_on else fresh
 
 
-REACH = 1.45
-"""How near something must be to be acted on, in metres: a little less than what ALFRED allows."""
+REACH = 1.45  # How near something must be to be acted on, in metres: a little less than what ALFRED allows.
 LEAST_PIXELS = 1 / 6_000
 """The share of the picture that something must fill to be acted on; twice what ALFRED's visibility takes."""
-NEARLY = 3
-"""Steps from a place of the search at which one is there."""
-SAME = 0.25
-"""Two points of one kind that are nearer than this are taken for one thing, in metres."""
-TREATED = 1.0
-"""How far from where it was put a thing may lie that was treated, in metres."""
-MOVED = 0.08
-"""How far two points of one thing are apart at most, seen twice from one place, in metres."""
-LEVEL, ROW = 0.3, 1.2
-"""How much higher and how far apart two cabinets or drawers of one row may be, in metres."""
+NEARLY = 3  # Steps from a place of the search at which one is there.
+SAME = 0.25  # Two points of one kind that are nearer than this are taken for one thing, in metres.
+TREATED = 1.0  # How far from where it was put a thing may lie that was treated, in metres.
+MOVED = 0.08  # How far two points of one thing are apart at most, seen twice from one place, in metres.
+LEVEL, ROW = 0.3, 1.2  # How much higher and how far apart two cabinets or drawers of one row may be, in metres.
 APART = {"fridge": 1.2, "microwave": 0.8, "safe": 0.8}
 """From how far on two openings are those of two receptacles, in metres, where it is more than for other things."""
 

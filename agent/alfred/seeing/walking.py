@@ -22,29 +22,23 @@ from housequest.agent.alfred.seeing.semantic_map import CELL, SIDE, SemanticMap
 from housequest.worlds.alfred.simulator.base import VISIBLE
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, Pose
 
-Stand = tuple[int, int]
-"""A place to stand, in steps (x, z) from where the episode began."""
-REACH = 23
-"""Stands to each side of the start: as many as the map has room for."""
+Stand = tuple[int, int]  # A place to stand, in steps (x, z) from where the episode began.
+REACH = 23  # Stands to each side of the start: as many as the map has room for.
 BODIES = (0.2, 0.1, 0.04)
 """How far from what is in the way one stands, in metres: as far as there is a way, since maps are not exact."""
 NEAREST, FURTHEST = 0.3, 1.2
 """From how far away one acts on a thing, in metres (FILM's and OPEx's policies choose among such stands)."""
 TILT = 15
 PITCHES = (-30, 60)
-WALKING = 30
-"""Degrees by which one tilts, from where to where, and how one looks while walking."""
-Look = tuple[int, int]
-"""A side and a pitch to look at."""
+WALKING = 30  # Degrees by which one tilts, from where to where, and how one looks while walking.
+Look = tuple[int, int]  # A side and a pitch to look at.
 _STEP = round(GRID / CELL)
-_PATH = 0.2
-"""What a metre of path costs beside a metre of distance from the thing."""
+_PATH = 0.2  # What a metre of path costs beside a metre of distance from the thing.
 _ASIDE = 0.03
 """What each degree costs by which a thing stands aside from straight ahead, beyond those in which it is well in the picture."""
 _AHEAD = 18.0
 _TURN = 0.5
-_UNKNOWN = 0.5
-"""What it costs to stand where nothing was seen yet."""
+_UNKNOWN = 0.5  # What it costs to stand where nothing was seen yet.
 _MARGIN = 2
 _MOST_POINTS = 300
 

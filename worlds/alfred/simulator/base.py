@@ -52,16 +52,11 @@ def whole(kind: str) -> str:
 
 Temperature = Literal["Cold", "Hot", "RoomTemp"]
 SIZE: Size = (300, 300)
-FIELD = 60.0
-"""ALFRED's camera: degrees that it sees from top to bottom."""
-VISIBLE = 1.5
-"""How far something may be that is acted on, in metres along the floor."""
-LOOK = 15.0
-"""Degrees of LookUp and LookDown if an action does not say, as in ALFRED; those of AI2-THOR 5 are 30."""
-HEIGHT = 0.9009992
-"""The y of an agent's position in AI2-THOR, where the floor is at 0: its camera is 0.675 metres above."""
-FLOOR = "Floor|+00.00|+00.00|+00.00"
-"""The id of the floor, on which lies what was dropped."""
+FIELD = 60.0  # ALFRED's camera: degrees that it sees from top to bottom.
+VISIBLE = 1.5  # How far something may be that is acted on, in metres along the floor.
+LOOK = 15.0  # Degrees of LookUp and LookDown if an action does not say, as in ALFRED; those of AI2-THOR 5 are 30.
+HEIGHT = 0.9009992  # The y of an agent's position in AI2-THOR, where the floor is at 0: its camera is 0.675 metres above.
+FLOOR = "Floor|+00.00|+00.00|+00.00"  # The id of the floor, on which lies what was dropped.
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,19 +203,15 @@ class Simulator(Protocol):
 
     def begin(self, scene: Scene, /) -> Event:
         """Set the scene up and look round."""
-        ...
 
     def act(self, action: str, /, **arguments: object) -> Event:
         """Carry out an action by AI2-THOR's name for it and its arguments; what is refused has ``ok`` False and says why."""
-        ...
 
     def copy(self) -> Self:
         """Another one in the same state. Raises ``Unsupported`` where there can be none."""
-        ...
 
     def close(self) -> None:
         """End it; nothing is called after that."""
-        ...
 
 
 def closest(ids: Collection[str], id: str) -> str | None:

@@ -32,10 +32,8 @@ from housequest.worlds.errors import nearest as hint
 from housequest.worlds.rooms.room import AHEAD, GRID, Point, Pose
 from housequest.worlds.rooms.stage import pivot
 
-VERSION = 2
-"""Increased whenever an action gets another answer or a frame other pixels."""
-HIGHEST, LOWEST = -30.0, 60.0
-"""How far the head tilts: degrees downwards."""
+VERSION = 2  # Increased whenever an action gets another answer or a frame other pixels.
+HIGHEST, LOWEST = -30.0, 60.0  # How far the head tilts: degrees downwards.
 _SLICE = 0.04
 
 
@@ -143,8 +141,7 @@ class _Asked:
         yield from (id for id, _ in fixtures(self.scene))
 
 
-_Done = State | tuple[State, object]
-"""The state after an action, with what it was asked for, if there is something."""
+_Done = State | tuple[State, object]  # The state after an action, with what it was asked for, if there is something.
 
 
 def _move(quarters: int, asked: _Asked) -> _Done:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-HAND = "hand"
-"""Where a thing is that is held."""
+HAND = "hand"  # Where a thing is that is held.
 
 
 @dataclass(frozen=True)
@@ -288,11 +287,9 @@ def _fixture(scene: base.Scene, id: str) -> Fixture | None:
     return next((one for one in scene.room.fixtures if scene.ids[one.name] == id), None)
 
 
-LEAST = 8
-"""An object is in the picture if so many of the 90,000 pixels of ALFRED's camera are its own."""
+LEAST = 8  # An object is in the picture if so many of the 90,000 pixels of ALFRED's camera are its own.
 _GROUND = "floor 1"
-_RAYS = 10
-"""So many rays are cast across and down at an object that is larger in the picture."""
+_RAYS = 10  # So many rays are cast across and down at an object that is larger in the picture.
 _NEAR = 0.05
 _REACHED = 0.98
 _LAYOUTS = 64

@@ -26,17 +26,12 @@ from housequest.worlds.errors import Unsupported, WorldError, shown
 from housequest.worlds.rooms.render import Frame, Size
 from housequest.worlds.workers import Handler, Refused, Worker, WorkerError, serve
 
-MAJOR = "5."
-"""How versions of the client begin that are known here."""
-STARTING = 300.0
-"""Seconds that AI2-THOR has to start: the first time, its client downloads a build."""
-SECONDS = 60.0
-"""Seconds that it has for an action."""
-LONGEST_MESSAGE = 1_000
-"""Characters of what AI2-THOR says of an action that are kept."""
+MAJOR = "5."  # How versions of the client begin that are known here.
+STARTING = 300.0  # Seconds that AI2-THOR has to start: the first time, its client downloads a build.
+SECONDS = 60.0  # Seconds that it has for an action.
+LONGEST_MESSAGE = 1_000  # Characters of what AI2-THOR says of an action that are kept.
 _WORKER = "housequest.worlds.alfred.simulator.thor"
-_IMAGES = {"rgb": 3, "depth": 4, "ids": 3}
-"""The images of a frame, and how many bytes each has for a pixel."""
+_IMAGES = {"rgb": 3, "depth": 4, "ids": 3}  # The images of a frame, and how many bytes each has for a pixel.
 
 
 @dataclass(frozen=True, slots=True)
