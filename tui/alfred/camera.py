@@ -22,7 +22,7 @@ from textual.strip import Strip
 from housequest.agent.alfred.glimpses import glimpses
 from housequest.agent.alfred.seeing.impression import GroundMap, Impression, Sighting, sightings
 from housequest.agent.episodes.drawing import Scene
-from housequest.tui.episode.view_drawing import Label, LabelKind, Named, PicturedView, ViewWish, named_at, painted, plan_lines
+from housequest.tui.episode.view_drawing import LabelKind, Named, PicturedView, ViewWish, named_at, painted, plan_lines
 from housequest.tui.widgets.blocks import ASPECT, Overlay, block_lines
 from housequest.tui.widgets.lines import flat, hung
 from housequest.worlds.base import Reach
@@ -120,7 +120,7 @@ def _seen(shown: CameraScene, part: Region, canvas: NDArray[uint8], styles: Mapp
     middle = part.width // 2, part.height // 2
     aimed = shown.reach is not None
     for label in named_at(named, {**cells, _MIDDLE: middle} if aimed else cells, (part.width, part.height), kept=_MIDDLE):
-        yield _overlay(label, part, styles)
+        yield Overlay(part.x + label.x, part.y + label.y, label.text, styles[label.kind])
     if aimed:
         yield Overlay(part.x + middle[0], part.y + middle[1], _MIDDLE, styles["goal"])
 
@@ -135,18 +135,9 @@ def _claims(shown: CameraScene, part: Region) -> tuple[list[Named], dict[str, tu
         cells[key] = int(one.spot[0] * part.width), int(one.spot[1] * part.height)
         wanted = one.claim is not None and shown.scene.wants(one.claim)
         kind: LabelKind = "false" if one.false else "new" if one.missed else "goal" if wanted else right
-        named.append(Named(key, _name(one)[:_LONGEST], kind, point=True))
+        sign = MISSED if one.claim is None else FALSE if one.false else ""
+        named.append(Named(key, f"{sign}{flat(one.claim or one.name or '')}"[:_LONGEST], kind, point=True))
     return named, cells
-
-
-def _name(one: Sighting) -> str:
-    if one.claim is None:
-        return f"{MISSED}{flat(one.name or '')}"
-    return f"{FALSE if one.false else ''}{flat(one.claim)}"
-
-
-def _overlay(label: Label, part: Region, styles: Mapping[LabelKind, Style]) -> Overlay:
-    return Overlay(part.x + label.x, part.y + label.y, label.text, styles[label.kind])
 
 
 # The map.
@@ -216,7 +207,7 @@ def _mapped(
         if 0 <= column < columns and 0 <= row < rows:
             cells[_TARGET] = column // 2, row // 2
     for label in named_at(named, cells, (part.width, part.height), kept=_MIDDLE):
-        yield _overlay(label, part, styles)
+        yield Overlay(part.x + label.x, part.y + label.y, label.text, styles[label.kind])
     column, row = cells[_MIDDLE]
     yield Overlay(part.x + column, part.y + row, _ARROWS[shown.pose.quarter % 4], styles["new"] + Style(bold=True))
     if cells.get(_TARGET, cells[_MIDDLE]) != cells[_MIDDLE]:

@@ -19,7 +19,7 @@ import os
 import random
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any, cast
@@ -41,10 +41,7 @@ _FOLDERS = {
     "eval_in_distribution": "dataset.eval_id_data_path",
     "eval_out_of_distribution": "dataset.eval_ood_data_path",
 }
-_STEPS = {
-    "dqn": "rl.training.max_nb_steps_per_episode",
-    "dagger": "dagger.training.max_nb_steps_per_episode",
-}
+_STEPS = {method: f"{section}.training.max_nb_steps_per_episode" for method, section in (("dqn", "rl"), ("dagger", "dagger"))}
 _GOAL = "Your task is to: "
 # Searched, not parsed, because there are thousands of files. JSON strings hold no bare quote, so nothing is misread.
 _TYPE = re.compile(rb'"task_type"\s*:\s*"([^"\\]*)"')
@@ -148,8 +145,7 @@ class AlfredExpert(Wrapper):
 
     def reset(self) -> GameState:
         state = super().reset()
-        self.prev_command = ""
-        self._plan = ExpertPlan(self._expert, state["feedback"])
+        self.prev_command, self._plan = "", ExpertPlan(self._expert, state["feedback"])
         return self._planned(state, self._plan)
 
     def step(self, command: str) -> tuple[GameState, int, bool]:
@@ -194,11 +190,20 @@ class AlfredTWEnv:
         """Fill ``game_files`` and ``num_games`` in alfworld's order, which is that of the file system. Nothing is printed,
         whatever ``verbose``; a warning names games that do not say whether they can be solved."""
         del verbose
-        types = self._task_types()
-        key = "dataset.num_train_games" if self.train_eval == "train" else "dataset.num_eval_games"
-        limit = setting(self.config, key, int, -1)
-        trials = [folder for folder in _trials(self._folder()) if _searched(f"{folder}/{TRAJECTORY_FILE}", _TYPE) in types]
-        files = [os.path.join(folder, GAME_FILE) for folder in trials]  # noqa: PTH118 (they are strings in alfworld's infos)
+
+        def refuse(error: OSError) -> None:
+            raise WorldError(f"{shown(error.filename, 400)} cannot be listed: {error.strerror}.") from error
+
+        types, key = self._task_types(), _FOLDERS[self.train_eval]
+        limit = setting(self.config, f"dataset.num_{'train' if self.train_eval == 'train' else 'eval'}_games", int, -1)
+        folder = self._path(key)
+        if "\0" in folder or not Path(folder).is_dir():
+            raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is not a folder. {GET_DATA}")
+        files: list[str] = []
+        for root, _, names in os.walk(folder, topdown=False, onerror=refuse):
+            there = {TRAJECTORY_FILE, GAME_FILE} <= set(names) and "movable" not in root and "Sliced" not in root
+            if there and _searched(f"{root}/{TRAJECTORY_FILE}", _TYPE) in types:
+                files.append(os.path.join(root, GAME_FILE))  # noqa: PTH118 (they are strings in alfworld's infos)
         solvable = {file: _searched(file, _SOLVABLE) for file in files}
         if unsaid := [file for file in files if solvable[file] is None]:
             several = f"{len(unsaid)} games are left out, for they do not say whether they can be solved"
@@ -214,14 +219,12 @@ class AlfredTWEnv:
         training = self.train_eval == "train"
         shuffle = training and setting(self.config, "env.domain_randomization", bool, False)
         wrappers: list[Any] = [AlfredDemangler(shuffle=shuffle), AlfredInfos]
-        infos = EnvInfos(won=True, admissible_commands=True, extras=["gamefile"])
-        limit = step_limit(self.config)
+        infos, limit = EnvInfos(won=True, admissible_commands=True, extras=["gamefile"]), step_limit(self.config)
         if training and setting(self.config, "general.training_method", str) == "dagger":
             wrappers.append(AlfredExpert())
             infos.extras.append("expert_plan")
-        if batch_size is None:
-            return SingleEnv(self.game_files, infos, max_episode_steps=limit, wrappers=wrappers)
-        return BatchEnv(self.game_files, infos, batch_size, max_episode_steps=limit, wrappers=wrappers)
+        kind = SingleEnv if batch_size is None else BatchEnv
+        return kind(self.game_files, infos, 1 if batch_size is None else batch_size, max_episode_steps=limit, wrappers=wrappers)
 
     def get_game_logic(self) -> None:
         """Read the domain and the grammar that ``logic.domain`` and ``logic.grammar`` name into ``game_logic``."""
@@ -247,13 +250,6 @@ class AlfredTWEnv:
         # alfworld sets this variable if it is unset; here the environment stays as it is.
         return os.path.expandvars(Template(setting(self.config, key, str)).safe_substitute(ALFWORLD_DATA=alfworld_data()))
 
-    def _folder(self) -> str:
-        key = _FOLDERS[self.train_eval]
-        folder = self._path(key)
-        if "\0" in folder or not Path(folder).is_dir():
-            raise ConfigurationError(f"{key} is {shown(folder, 400)}, which is not a folder. {GET_DATA}")
-        return folder
-
 
 def step_limit(config: Mapping[str, Any]) -> int:
     """The steps of an episode under ``general.training_method``; 0 for no limit. Raises ``ConfigurationError``."""
@@ -262,17 +258,6 @@ def step_limit(config: Mapping[str, Any]) -> int:
         hint = nearest(method, tuple(_STEPS))
         raise NoEnvironment(f"general.training_method is {shown(method)}; known: {', '.join(_STEPS)}.{hint}")
     return setting(config, _STEPS[method], int)
-
-
-def _trials(folder: str) -> Iterator[str]:
-    """The folders with a trajectory and a game, inner ones first, without those that alfworld leaves out."""
-
-    def refuse(error: OSError) -> None:
-        raise WorldError(f"{shown(error.filename, 400)} cannot be listed: {error.strerror}.") from error
-
-    for root, _, files in os.walk(folder, topdown=False, onerror=refuse):
-        if TRAJECTORY_FILE in files and GAME_FILE in files and "movable" not in root and "Sliced" not in root:
-            yield root
 
 
 def _searched(path: str, pattern: re.Pattern[bytes]) -> str | None:

@@ -154,18 +154,15 @@ class _Group:
     """The games that a group plays, in textworld's order for its seed."""
 
     def __init__(self, files: Sequence[str], seed: int, renumber: bool) -> None:
-        self._order = ShuffledCycle(files, seed)
-        self._chance = random.Random(seed) if renumber else None
+        self._order, self._chance = ShuffledCycle(files, seed), random.Random(seed) if renumber else None
 
     def places(self, named: Sequence[str | None]) -> list[_Place]:
         """The game of each member: the one that is named for it, or the next of the group, which has none to itself."""
-        shared = self._next() if None in named else None
-        return [_Place(loaded(file), file) if file is not None else cast("_Place", shared) for file in named]
-
-    def _next(self) -> _Place:
+        if None not in named:
+            return [_Place(loaded(file), file) for file in named if file is not None]
         file = next(self._order)
-        game = loaded(file)
-        return _Place(game if self._chance is None else renumbered(game, self._chance), file)
+        shared = _Place(loaded(file) if self._chance is None else renumbered(loaded(file), self._chance), file)
+        return [shared if file is None else _Place(loaded(file), file) for file in named]
 
 
 class _Place:

@@ -18,7 +18,7 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -53,13 +53,14 @@ def check_installed() -> None:
 
 def versions() -> str:
     """The installed versions, as ``textworld 1.7.0, alfworld 0.4.2``."""
-    found: list[str] = []
-    for package in ("textworld", "alfworld"):
+
+    def of(package: str) -> str:
         try:
-            found.append(f"{package} {version(package)}")
+            return f"{package} {version(package)}"
         except PackageNotFoundError:  # importable, but from a folder that says nothing of itself
-            found.append(f"{package} unknown")
-    return ", ".join(found)
+            return f"{package} unknown"
+
+    return ", ".join(map(of, ("textworld", "alfworld")))
 
 
 class Reference:
@@ -176,9 +177,7 @@ class Workers:
     """
 
     def __init__(self, module: str = WORKER, timeouts: Timeouts = Timeouts(), kept: int = 4) -> None:
-        self._module = module
-        self._timeouts = timeouts
-        self._kept = kept
+        self._module, self._timeouts, self._kept = module, timeouts, kept
         self._idle: deque[GameWorker] = deque()
         self._all: weakref.WeakSet[GameWorker] = weakref.WeakSet()
         idle, every = self._idle, self._all
@@ -193,14 +192,12 @@ class Workers:
 
     def take(self) -> GameWorker:
         """A worker for one game; give it back."""
-        while True:
-            try:
-                worker = self._idle.pop()  # another thread may have taken the last one
-            except IndexError:
-                break
-            if worker.fit:
-                return worker
-            worker.stop()
+        with suppress(IndexError):  # another thread may have taken the last one
+            while True:
+                worker = self._idle.pop()
+                if worker.fit:
+                    return worker
+                worker.stop()
         worker = GameWorker(self._module, self._timeouts)
         self._all.add(worker)
         return worker
@@ -244,14 +241,10 @@ class TextworldEnv:
     """
 
     def __init__(self, task: Task, game: Game, file: GameFile, workers: Workers) -> None:
-        self.task = task
-        self._material = file
-        self._goal = game.sentence
-        if self._material.grammar is None:
-            self._material = replace(self._material, sentence=PLACEHOLDER)
-        elif task.wording == "template":
-            self._goal = self._material.sentence
-        self._workers = workers
+        self.task, self._workers = task, workers
+        own = file.grammar is not None and task.wording == "template"
+        self._goal = file.sentence if own else game.sentence
+        self._material = replace(file, sentence=PLACEHOLDER) if file.grammar is None else file
         self._worker: GameWorker | None = None
         self._release: weakref.finalize[..., TextworldEnv] | None = None
         self._commands: tuple[str, ...] | None = None

@@ -76,6 +76,7 @@ class Perception(Protocol):
 
     def see(self, frame: Frame, number: int) -> Percept:
         """Perceive the frame with this ``number`` of an episode; equal frames with equal numbers are perceived alike."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,15 +203,19 @@ class Simulator(Protocol):
 
     def begin(self, scene: Scene, /) -> Event:
         """Set the scene up and look round."""
+        ...
 
     def act(self, action: str, /, **arguments: object) -> Event:
         """Carry out an action by AI2-THOR's name for it and its arguments; what is refused has ``ok`` False and says why."""
+        ...
 
     def copy(self) -> Self:
         """Another one in the same state. Raises ``Unsupported`` where there can be none."""
+        ...
 
     def close(self) -> None:
         """End it; nothing is called after that."""
+        ...
 
 
 def closest(ids: Collection[str], id: str) -> str | None:
