@@ -149,27 +149,22 @@ class _Hand:
         if action == "PutObject" and self.boxes.state.layout.held is None:
             self.refused.append("nothing is held")
             return
-        self._aim(id)
+        # Look to where the object can be seen: from here, else from a step or a few aside.
+        for pose in self._poses():
+            if id in visible(self.scene, replace(self.boxes.state, pose=pose), [id]):
+                self._walk(pose)
+                break
         event = self._do(action, objectId=id)
         if not event.ok:
             self.refused.append(event.message.removeprefix("NullReferenceException: "))
             self.now = self.boxes.act(action, objectId=id, forceAction=True)
 
     def _do(self, action: str, **arguments: object) -> Event:
-        self.now = self.boxes.act(action, **arguments)
-        self.moves.append(Move(f"{action} {self._name(arguments.get('objectId'))}".strip(), self.now.pose))
-        return self.now
-
-    def _name(self, id: object) -> str:
+        self.now, id = self.boxes.act(action, **arguments), str(arguments.get("objectId", ""))
         named = {other: name for name, other in self.ids.items()} | {one.id: one.name for one in self.scene.things}
-        return named.get(str(id)) or ("" if id is None else kind_in(str(id)).lower())
-
-    def _aim(self, id: str) -> None:
-        """Look to where the object can be seen: from here, else from a step or a few aside."""
-        for pose in self._poses():
-            if id in visible(self.scene, replace(self.boxes.state, pose=pose), [id]):
-                self._walk(pose)
-                return
+        # What is called so in the game; of a slice, the kind.
+        self.moves.append(Move(f"{action} {named.get(id) or kind_in(id).lower()}".strip(), self.now.pose))
+        return self.now
 
     def _poses(self) -> Iterator[Pose]:
         """The poses near by: this one, others of this cell by how little they turn, then those of cells around."""

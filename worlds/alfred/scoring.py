@@ -177,13 +177,14 @@ def _share_met(played: Played) -> float | None:
     return None if not played.conditions else played.met / played.conditions
 
 
-def _sums(played: Played) -> tuple[float, float] | None:
-    return None if not played.conditions else (float(played.met), float(played.conditions))
-
-
 UNWEIGHTED = (
     Metric("sr", "SR", "SR: the share of tasks won.", _mean(_won)),
-    Metric("gc", "GC", "GC: all conditions met, over all conditions: a ratio of sums, as ALFRED computes it.", _sums),
+    Metric(
+        "gc",
+        "GC",
+        "GC: all conditions met, over all conditions: a ratio of sums, as ALFRED computes it.",
+        lambda one: (float(one.met), float(one.conditions)) if one.conditions else None,
+    ),
 )
 """What does not depend on how many actions were taken."""
 MEAN_CONDITIONS = Metric(

@@ -80,8 +80,12 @@ class JsonText:
         return _DECODER.raw_decode(self.text, place.at)[0]
 
     def refused(self, place: Place, fault: Fault) -> GameError:
-        """The error that something is wrong in the value at a place."""
-        return self._error(self._at(place.at, fault.where), (place.called, _path(fault.where)), str(fault))
+        """The error that something is wrong in the value at a place, with the way to it: ``init_graph.nodes[3].id``."""
+        path = "".join(
+            f"[{one}]" if isinstance(one, int) else f".{one}" if _KEY.fullmatch(one) else f"[{shown(one)}]"
+            for one in fault.where
+        )
+        return self._error(self._at(place.at, fault.where), (place.called, path.removeprefix(".")), str(fault))
 
     def _ends(self, at: int) -> None:
         if (rest := self._skip(at)) < len(self.text):
@@ -128,12 +132,6 @@ class JsonText:
     def _error(self, at: int, names: tuple[str, ...], what: str) -> GameError:
         line = f"line {self.text.count(chr(10), 0, at) + 1}"
         return GameError(f"{', '.join((shown(self.origin, 400), line, *filter(None, names)))}: {what}.")
-
-
-def _path(where: Keys) -> str:
-    """A way as people write it: ``init_graph.nodes[3].id``."""
-    parts = (f"[{one}]" if isinstance(one, int) else f".{one}" if _KEY.fullmatch(one) else f"[{shown(one)}]" for one in where)
-    return "".join(parts).removeprefix(".")
 
 
 def read_text(path: Path) -> str:
@@ -360,14 +358,9 @@ def _settled(
     for id in placed:
         if _depth(id, placed, depths, ()) > DEEPEST:
             raise Fault((*where, "edges"), f"node {id} is on or inside of itself, or more than {DEEPEST} things deep")
-    holds: dict[int, set[int]] = {}
-    for id, above in placed.items():
-        for _, other in above:
-            holds.setdefault(other, set()).add(id)
-    graph = Graph(
+    graph = Graph.of(
         apartment,
         {id: frozenset(above) for id, above in placed.items()},
-        {id: frozenset(below) for id, below in holds.items()},
         {id: frozenset(near) for id, near in close.items()},
         {id: state for id, state in states.items() if state},
         hands,
@@ -413,16 +406,14 @@ def _task(value: object, place: Place) -> WahTask:
     for number, one in enumerate(list_at(told, ("nl_instructions",), 1_000)):
         if not isinstance(one, str):
             raise Fault(("nl_instructions", number), f"{shown(one)} is not a sentence; give text")
-    goal, keys = _goal(table.get("task_goal"), ("task_goal",), _kinds(table.get("init_graph")))
+    # The classes of a graph that was not read yet, as far as it is one: damage in it is told once the task is opened.
+    graph: Any = table.get("init_graph")
+    nodes: Any = cast("dict[str, Any]", graph).get("nodes") if isinstance(graph, dict) else None
+    listed = cast("list[Any]", nodes)[:MOST_NODES] if isinstance(nodes, list) else []
+    found = [cast("dict[str, Any]", one).get("class_name") for one in listed if isinstance(one, dict)]
+    kinds = frozenset(kind.lower() for kind in found if isinstance(kind, str))
+    goal, keys = _goal(table.get("task_goal"), ("task_goal",), kinds)
     return WahTask(str(id), name, goal, keys, tuple(cast("list[str]", told)), place)
-
-
-def _kinds(graph: object) -> frozenset[str]:
-    """The classes in a graph that was not read yet, as far as it is one: damage in it is told once the task is opened."""
-    nodes = cast("dict[str, Any]", graph).get("nodes") if isinstance(graph, dict) else None
-    listed = cast("list[Any]", nodes) if isinstance(nodes, list) else []
-    found = (cast("dict[str, Any]", one).get("class_name") for one in listed[:MOST_NODES] if isinstance(one, dict))
-    return frozenset(kind.lower() for kind in found if isinstance(kind, str))
 
 
 def _goal(value: object, where: Keys, kinds: frozenset[str]) -> tuple[GraphGoal, tuple[Keys, ...]]:
@@ -475,8 +466,10 @@ def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> C
         raise Fault(where, f"{shown(key)} is wanted {shown(count)} times; give 1 to {MOST_WANTED}")
     if how == "turnOn" and _KIND.fullmatch(rest):
         return Condition(how, rest, None, count)
-    pairs = [] if how == "turnOn" else _pairs(rest)
     # Names of classes may have a _ too: what the graph knows says where one ends.
+    cuts = [at for at, mark in enumerate(rest[: 2 * LONGEST_KIND + 2]) if mark == "_" and how != "turnOn"]
+    named = [(rest[:at], rest[at + 1 :]) for at in cuts]
+    pairs = [pair for pair in named if all(map(_KIND.fullmatch, pair))]
     meant = [pair for pair in pairs if kinds.issuperset(pair)] or pairs[-1:]
     if not meant:
         raise Fault(
@@ -486,14 +479,6 @@ def _condition(key: str, count: object, where: Keys, kinds: frozenset[str]) -> C
         ways = " or ".join(f"{kind} {word} {place}" for kind, place in meant)
         raise Fault(where, f"{shown(key)} can mean {ways}, since the graph has all of these")
     return Condition(how, *meant[0], count)
-
-
-def _pairs(names: str) -> list[tuple[str, str]]:
-    """All ways in which two names joined by a _ can be told apart."""
-    if len(names) > 2 * LONGEST_KIND + 1:
-        return []
-    cuts = [at for at, mark in enumerate(names) if mark == "_"]
-    return [(names[:at], names[at + 1 :]) for at in cuts if _KIND.fullmatch(names[:at]) and _KIND.fullmatch(names[at + 1 :])]
 
 
 def _words(value: object, where: Keys) -> frozenset[str]:

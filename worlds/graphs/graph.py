@@ -120,6 +120,22 @@ class Graph:
     states: Mapping[int, frozenset[str]]
     hands: tuple[int | None, int | None] = (None, None)
 
+    @classmethod
+    def of(
+        cls,
+        apartment: Apartment,
+        placed: Mapping[int, Placed],
+        close: Mapping[int, frozenset[int]],
+        states: Mapping[int, frozenset[str]],
+        hands: tuple[int | None, int | None],
+    ) -> Graph:
+        """The graph in which things are placed like this."""
+        holds: dict[int, frozenset[int]] = {}
+        for id, above in placed.items():
+            for _, other in above:
+                holds[other] = holds.get(other, frozenset()) | {id}
+        return cls(apartment, placed, holds, close, states, hands)
+
     @property
     def robot(self) -> int:
         """The robot's id."""
@@ -187,16 +203,6 @@ class Graph:
         if id in near or any(other in near for other in self.parents(id, "ON")):
             return True
         return any(id in self.close.get(other, ()) for other in near)
-
-    def edges(self) -> Iterator[tuple[int, str, int]]:
-        """All edges, as VirtualHome writes them."""
-        for id, placed in self.placed.items():
-            yield from ((id, how, other) for how, other in placed)
-        for id, close in self.close.items():
-            yield from ((id, "CLOSE", other) for other in close)
-        for hand, one in zip(("HOLDS_RH", "HOLDS_LH"), self.hands, strict=True):
-            if one is not None:
-                yield self.robot, hand, one
 
 
 def within(room: int) -> Placed:

@@ -8,6 +8,7 @@ families and what each is about are those of Watch-And-Help (Puig et al., ICLR 2
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
@@ -96,8 +97,10 @@ def make_task(graph: Graph, seed: int) -> House:
         if family is None:
             continue
         places = frozenset(kinds[family.place])
-        there = {kind: sum(_free(graph, id, places) for id in kinds.get(kind, ())) for kind in family.things}
-        there = {kind: number for kind, number in there.items() if number}
+        carried = (node for node in graph.apartment.nodes.values() if node.used and node.carried and node.kind in family.things)
+        free = (one.kind for one in carried if places.isdisjoint(graph.parents(one.id)) and graph.room_of(one.id) is not None)
+        counted = Counter(free)
+        there = {kind: counted[kind] for kind in family.things if counted[kind]}
         lacking = [kind for kind in family.things if kind not in kinds] if len(there) < family.least else []
         there |= dict.fromkeys(lacking, 2)
         if len(there) < family.least:
@@ -138,10 +141,6 @@ def _family_in(apartment: Apartment, family: Family) -> Family | None:
         return None
     things = tuple(next(iter(called(kind, {"GRABBABLE"})), kind) for kind in family.things)
     return family._replace(place=places[0], things=things)
-
-
-def _free(graph: Graph, id: int, places: frozenset[int]) -> bool:
-    return graph.node(id).carried and places.isdisjoint(graph.parents(id)) and graph.room_of(id) is not None
 
 
 def _goal(dice: Random, family: Family, there: Mapping[str, int]) -> GraphGoal:
@@ -223,11 +222,7 @@ class _Builder:
 
     def graph(self) -> Graph:
         """The apartment."""
-        holds: dict[int, frozenset[int]] = {}
-        for id, above in self.placed.items():
-            for _, other in above:
-                holds[other] = holds.get(other, frozenset()) | {id}
-        return Graph(Apartment(self.nodes, self.robot), self.placed, holds, self.close, self.states, self.hands)
+        return Graph.of(Apartment(self.nodes, self.robot), self.placed, self.close, self.states, self.hands)
 
 
 def counts_of(classes: Classes) -> Counts:

@@ -33,17 +33,13 @@ if TYPE_CHECKING:
 from housequest.worlds.base import Metric, Played
 
 
-def _success(played: Played) -> tuple[float, float]:
-    return float(played.won), 1.0
-
-
 def _subgoals(played: Played) -> tuple[float, float]:
     """The share of a task's subgoals; of a task whose goal is not known, because it was not played, none is reached."""
     return (played.met / played.conditions if played.conditions else float(played.won)), 1.0
 
 
 METRICS = (
-    Metric("sr", "SR", "SR: the share of tasks in which all subgoals are reached.", _success),
+    Metric("sr", "SR", "SR: the share of tasks in which all subgoals are reached.", lambda played: (float(played.won), 1.0)),
     Metric(
         "subgoal_sr",
         "Subgoal SR",

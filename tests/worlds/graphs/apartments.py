@@ -61,6 +61,14 @@ def random_action(dice: Random, graph: Graph) -> Action:
     return Action(verb, thing)
 
 
+def edges_of(graph: Graph) -> set[tuple[int, str, int]]:
+    """All edges, as VirtualHome writes them."""
+    placed = {(id, how, other) for id, above in graph.placed.items() for how, other in above}
+    close = {(id, "CLOSE", other) for id, near in graph.close.items() for other in near}
+    hands = zip(("HOLDS_RH", "HOLDS_LH"), graph.hands, strict=True)
+    return placed | close | {(graph.robot, hand, one) for hand, one in hands if one is not None}
+
+
 def as_table(graph: Graph) -> dict[str, Any]:
     """A graph as VirtualHome writes it."""
     nodes = [
@@ -75,5 +83,5 @@ def as_table(graph: Graph) -> dict[str, Any]:
     ]
     return {
         "nodes": nodes,
-        "edges": [{"from_id": start, "relation_type": how, "to_id": end} for start, how, end in sorted(graph.edges())],
+        "edges": [{"from_id": start, "relation_type": how, "to_id": end} for start, how, end in sorted(edges_of(graph))],
     }
