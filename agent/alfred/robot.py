@@ -251,16 +251,12 @@ def _recognised(state: RobotState) -> RobotState:
 
 
 def _nameable(state: RobotState, kind: str) -> bool:
-    """Whether prompts may name this kind: perception has reported it, or they have the word anyway."""
-    return kind in state.knowledge.map.kinds[2:] or kind in _worded(state)
-
-
-def _worded(state: RobotState) -> frozenset[str]:
-    """The kinds in words that prompts have anyway: those of the goal, and of the skill in progress."""
+    """Whether prompts may name this kind: perception has reported it, or they have the word anyway, of the goal or of the skill
+    in progress."""
     words = re.findall(r"[a-z]+", state.goal.lower())
-    skill = state.skill and (state.skill.object, state.skill.receptacle)
-    steps = (step.kind for step in state.knowledge.steps)
-    return frozenset((*words, *map("".join, pairwise(words)), *filter(None, skill or ()), *steps))
+    skill = (state.skill.object, state.skill.receptacle) if state.skill else ()
+    worded = (*words, *map("".join, pairwise(words)), *skill, *(step.kind for step in state.knowledge.steps))
+    return kind in state.knowledge.map.kinds[2:] or (bool(kind) and kind in worded)
 
 
 def _kind(said: str, kinds: Collection[str], found: Collection[str]) -> str | None:

@@ -97,7 +97,11 @@ def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
         if shown.impression is not None:
             overlays += _mapped(shown, shown.impression, parts.map, canvas, styles)
         else:
-            overlays += _planned(shown, parts.map, canvas, wish)
+            # The plan of what pictures have shown, for who has no map of their own.
+            part = parts.map
+            plan, drawn = painted(shown.scene, "plan", part.size, wish)
+            canvas[2 * part.y : 2 * part.bottom, 2 * part.x : 2 * part.right] = plan
+            overlays += (replace(one, x=one.x + part.x, y=one.y + part.y) for one in drawn)
     overlays += _written(shown, parts.words, styles)
     return block_lines(canvas, wish.depth, overlays, wish.paper)
 
@@ -143,48 +147,36 @@ def _claims(shown: CameraScene, part: Region) -> tuple[list[Named], dict[str, tu
 # The map.
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """What part of the floor a map shows, in metres, and how long one row of pixels is."""
+class _Floor:
+    """What part of the floor a map shows: what was explored, with a margin, in steps of half a metre, so that a map seldom
+    jumps. For each pixel, ``x`` and ``z`` are the cell below it, and ``inside`` says whether there is one."""
 
-    x0: float
-    z1: float
-    row: float
+    def __init__(self, shown: Impression, pose: Pose, columns: int, rows: int) -> None:
+        seen = shown.map
+        xs, zs = np.nonzero(seen.explored)
+        points = [(pose.x, pose.z), *shown.path, *([shown.target] if shown.target else [])]
+        if len(xs):
+            points += [(seen.corner[0] + xs.min() * seen.cell, seen.corner[1] + zs.min() * seen.cell)]
+            points += [(seen.corner[0] + (xs.max() + 1) * seen.cell, seen.corner[1] + (zs.max() + 1) * seen.cell)]
+        (x0, x1), (z0, z1) = ((floor(min(at) * 2 - 0.2) / 2, ceil(max(at) * 2 + 0.2) / 2) for at in zip(*points, strict=True))
+        self._row = max((z1 - z0) / rows, (x1 - x0) / (columns * ASPECT))
+        self._x0, self._z1 = (x0 + x1) / 2 - self._row * ASPECT * columns / 2, (z0 + z1) / 2 + self._row * rows / 2
+        x = (self._x0 + (np.arange(columns) + 0.5) * self._row * ASPECT - seen.corner[0]) / seen.cell
+        z = (self._z1 - (np.arange(rows) + 0.5) * self._row - seen.corner[1]) / seen.cell
+        across, down = np.meshgrid(np.floor(x).astype(int), np.floor(z).astype(int))
+        self.inside = (across >= 0) & (across < seen.kinds.shape[0]) & (down >= 0) & (down < seen.kinds.shape[1])
+        self.x, self.z = np.where(self.inside, across, 0), np.where(self.inside, down, 0)
 
     def pixel(self, x: float, z: float) -> tuple[int, int]:
-        return floor((x - self.x0) / (self.row * ASPECT)), floor((self.z1 - z) / self.row)
-
-
-def _framed(shown: Impression, pose: Pose, columns: int, rows: int) -> _Frame:
-    """What was explored, with a margin, in whole steps of half a metre, so that a map seldom jumps."""
-    seen = shown.map
-    xs, zs = np.nonzero(seen.explored)
-    points = [(pose.x, pose.z), *shown.path, *([shown.target] if shown.target else [])]
-    if len(xs):
-        points += [(seen.corner[0] + xs.min() * seen.cell, seen.corner[1] + zs.min() * seen.cell)]
-        points += [(seen.corner[0] + (xs.max() + 1) * seen.cell, seen.corner[1] + (zs.max() + 1) * seen.cell)]
-    x0, x1 = floor(min(x for x, _ in points) * 2 - 0.2) / 2, ceil(max(x for x, _ in points) * 2 + 0.2) / 2
-    z0, z1 = floor(min(z for _, z in points) * 2 - 0.2) / 2, ceil(max(z for _, z in points) * 2 + 0.2) / 2
-    row = max((z1 - z0) / rows, (x1 - x0) / (columns * ASPECT))
-    middle_x, middle_z = (x0 + x1) / 2, (z0 + z1) / 2
-    return _Frame(middle_x - row * ASPECT * columns / 2, middle_z + row * rows / 2, row)
-
-
-def _cells(seen: GroundMap, frame: _Frame, columns: int, rows: int) -> tuple[NDArray[uint8], NDArray[uint8], NDArray[uint8]]:
-    """For each pixel of a map, the cell below it (x and z), and whether there is one."""
-    x = np.floor((frame.x0 + (np.arange(columns) + 0.5) * frame.row * ASPECT - seen.corner[0]) / seen.cell).astype(int)
-    z = np.floor((frame.z1 - (np.arange(rows) + 0.5) * frame.row - seen.corner[1]) / seen.cell).astype(int)
-    across, down = np.meshgrid(x, z)
-    inside = (across >= 0) & (across < seen.kinds.shape[0]) & (down >= 0) & (down < seen.kinds.shape[1])
-    return np.where(inside, across, 0), np.where(inside, down, 0), inside  # pyright: ignore[reportReturnType]
+        return floor((x - self._x0) / (self._row * ASPECT)), floor((self._z1 - z) / self._row)
 
 
 def _mapped(
     shown: CameraScene, impression: Impression, part: Region, canvas: NDArray[uint8], styles: Mapping[LabelKind, Style]
 ) -> Iterator[Overlay]:
     seen, columns, rows = impression.map, 2 * part.width, 2 * part.height
-    frame = _framed(impression, shown.pose, columns, rows)
-    x, z, inside = _cells(seen, frame, columns, rows)
+    frame = _Floor(impression, shown.pose, columns, rows)
+    x, z, inside = frame.x, frame.z, frame.inside
     picture = canvas[2 * part.y : 2 * part.y + rows, 2 * part.x : 2 * part.x + columns]
     floor_colour = np.array(_FLOOR, np.float32)
     colours = np.array([kind_of(name).colour for name in seen.names] + [_OBSTACLE], np.float32)
@@ -215,7 +207,7 @@ def _mapped(
         yield Overlay(part.x + column, part.y + row, _TARGET, styles["goal"])
 
 
-def _landmarks(scene: Scene, seen: GroundMap, frame: _Frame, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
+def _landmarks(scene: Scene, seen: GroundMap, frame: _Floor, part: Region) -> tuple[list[Named], dict[str, tuple[int, int]]]:
     """What is named on a map: what the goal names, then what is large."""
     cells: dict[str, tuple[int, int]] = {}
     count: dict[str, int] = {}
@@ -232,12 +224,6 @@ def _landmarks(scene: Scene, seen: GroundMap, frame: _Frame, part: Region) -> tu
     large = sorted((name for name in cells if not scene.wants(name)), key=lambda name: -count[name])
     named += [Named(name, flat(name)[:_LONGEST], "far", point=False) for name in large]
     return named, cells
-
-
-def _planned(shown: CameraScene, part: Region, canvas: NDArray[uint8], wish: ViewWish) -> Iterator[Overlay]:
-    """Paint the plan of what pictures have shown, for who has no map of their own."""
-    canvas[2 * part.y : 2 * part.bottom, 2 * part.x : 2 * part.right], overlays = painted(shown.scene, "plan", part.size, wish)
-    return (replace(one, x=one.x + part.x, y=one.y + part.y) for one in overlays)
 
 
 # In words.
@@ -297,28 +283,26 @@ def camera_text(shown: CameraScene, size: tuple[int, int]) -> tuple[Content, ...
     lines = [Content.assemble((lead, "$quiet"), (text, styles.get(kind, ""))) for kind, lead, text in said]
     impression, camera = shown.impression, shown.scene.camera
     if impression is None and camera is not None:
-        names = [f"{flat(name)} {_where(column, row)}" for name, (column, row) in camera.frame((99, 99)).spots().items()]
+        across, down = ("left", "", "right"), ("above", "", "below")
+        spots = {
+            name: (down[row // 33], across[column // 33]) for name, (column, row) in camera.frame((99, 99)).spots().items()
+        }
+        names = [f"{flat(name)} {' '.join(filter(None, where)) or 'in the middle'}" for name, where in spots.items()]
         lines += hung(Content("sees  "), Content(", ".join(names) or "nothing"), width)
     if impression is not None:
         lines += _characters(shown, impression, width, max(8, height - len(lines) - 3))
     return tuple(lines)
 
 
-def _where(column: int, row: int) -> str:
-    across, down = ("left", "", "right")[column // 33], ("above", "", "below")[row // 33]
-    return " ".join(filter(None, (down, across))) or "in the middle"
-
-
 def _characters(shown: CameraScene, impression: Impression, width: int, height: int) -> list[Content]:
     """The map in characters, each with twice the height of its width, and what the letters mean."""
-    seen, frame = impression.map, _framed(impression, shown.pose, width, height)
-    x, z, inside = _cells(seen, frame, width, height)
+    seen, frame = impression.map, _Floor(impression, shown.pose, width, height)
     letters = dict(zip(seen.names, _LETTERS, strict=False))
 
     def character(column: int, row: int) -> str:
-        cell = int(x[row, column]), int(z[row, column])
+        cell = int(frame.x[row, column]), int(frame.z[row, column])
         kind = int(seen.kinds[cell])
-        if not inside[row, column] or not (kind >= 0 or seen.explored[cell]):
+        if not frame.inside[row, column] or not (kind >= 0 or seen.explored[cell]):
             return " "
         return letters.get(seen.names[kind], "+") if kind >= 0 else "#" if seen.blocked[cell] else "."
 
