@@ -10,10 +10,10 @@ walked through, so an agent's memory can be kept for each turn.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy import bool_, floating, generic, int32, int64, uint16
+from numpy import bool_, floating, int32, uint16
 from numpy.typing import NDArray
 
 from housequest.agent.alfred.seeing.perception import Percept
@@ -23,7 +23,6 @@ from housequest.worlds.rooms.render import field as scale_of
 from housequest.worlds.rooms.room import EYE, Point, Pose
 
 Metres = NDArray[floating[Any]]
-N = TypeVar("N", bound="generic")
 SIDE = 240  # Cells along each side of the map.
 CELL = 0.05  # The length of a cell, in metres.
 LEAST_VOTES = 2  # Viewpoints that M' wants.
@@ -49,6 +48,9 @@ class SemanticMap:
     votes: NDArray[uint16]
     viewpoints: frozenset[Pose] = field(default=frozenset(), repr=False)
 
+    def __post_init__(self) -> None:
+        self.claims.flags.writeable = self.votes.flags.writeable = False
+
     @classmethod
     def empty(cls, origin: Pose) -> SemanticMap:
         """A map on which nothing was seen."""
@@ -58,99 +60,79 @@ class SemanticMap:
         """The map after a frame from ``pose``. A viewpoint votes once: what is seen from it again adds claims, and no votes."""
         every = max(1, round(len(percept.depth) / _PIXELS))
         some = np.s_[every // 2 :: every, every // 2 :: every]
-        cells, layers, heights, there = self._voxels(percept.depth, some, pose)
+        x, y, z = (part[some] for part in points(np.minimum(percept.depth, 2 * FAR), pose))
+        columns, rows = (np.floor((at - own) / CELL + SIDE / 2) for at, own in ((x, self.origin.x), (z, self.origin.z)))
+        # Which points count, and the cell and the layer of each.
+        there = (percept.depth[some] < FAR) & (columns >= 0) & (columns < SIDE) & (rows >= 0) & (rows < SIDE)
+        cells = np.where(there, columns * SIDE + rows, 0).astype(np.int64)
+        layers = np.clip(np.where(there, y, 0) / _LAYER, 0, _LAYERS - 1).astype(np.int64)
         kinds = dict(zip(self.kinds, range(len(self.kinds)), strict=True))
-        low = np.unique(cells[there & (heights <= LOW)])
-        tall = np.unique(cells[there & (heights > LOW) & (heights < HIGH)])
+        low = np.unique(cells[there & (y <= LOW)])
+        tall = np.unique(cells[there & (y > LOW) & (y < HIGH)])
         claimed = [np.setdiff1d(low, tall, assume_unique=True) * _LAYERS, _VOXELS + tall * _LAYERS]
         for one in percept.detections:
             number = kinds.setdefault(one.kind, len(kinds))
             mine = one.mask[some] & there
             claimed.append(np.unique(number * _VOXELS + cells[mine] * _LAYERS + layers[mine]))
         new = np.unique(np.concatenate(claimed)).astype(np.int32)
-        return self._with(new, tuple(kinds), pose)
-
-    def _with(self, new: NDArray[int32], kinds: tuple[str, ...], pose: Pose) -> SemanticMap:
-        places = np.searchsorted(self.claims, new)
-        known = np.zeros(len(new), bool)
+        places, known = np.searchsorted(self.claims, new), np.zeros(len(new), bool)
         inside = places < len(self.claims)
         known[inside] = self.claims[places[inside]] == new[inside]
         votes = self.votes.copy()
         if pose not in self.viewpoints:
             votes[places[known]] += 1
-        claims = np.insert(self.claims, places[~known], new[~known])
-        votes = np.insert(votes, places[~known], 1)
-        return replace(self, kinds=kinds, claims=_frozen(claims), votes=_frozen(votes), viewpoints=self.viewpoints | {pose})
+        claims, votes = np.insert(self.claims, places[~known], new[~known]), np.insert(votes, places[~known], 1)
+        return replace(self, kinds=tuple(kinds), claims=claims, votes=votes, viewpoints=self.viewpoints | {pose})
 
     def without(self, kind: str, x: float, z: float, radius: float) -> SemanticMap:
         """The map without claims of ``kind`` within ``radius`` metres of a point: it was picked up, or is not there."""
         if kind not in self.kinds:
             return self
-        first, last = self._part(kind)
-        away = np.hypot(*(self._points(self.claims[first:last] % _VOXELS // _LAYERS) - (x, z)).T)
-        kept = np.ones(len(self.claims), bool)
-        kept[first:last] = away > radius
-        return replace(self, claims=_frozen(self.claims[kept]), votes=_frozen(self.votes[kept]))
+        own, kept = self._part(kind), np.ones(len(self.claims), bool)
+        kept[own] = np.hypot(*(self._points(self.claims[own] % _VOXELS // _LAYERS) - (x, z)).T) > radius
+        return replace(self, claims=self.claims[kept], votes=self.votes[kept])
 
     @property
     def found(self) -> tuple[str, ...]:
         """The kinds of thing on M, in the order in which they were found."""
-        return tuple(kind for kind in self.kinds[2:] if range(*self._part(kind)))
+        return tuple(kind for kind in self.kinds[2:] if len(self.claims[self._part(kind)]))
 
     def points(self, kind: str, *, voted: bool) -> Metres:
         """Where ``kind`` is on M' (``voted``) or on M: rows of x, z and a height in metres, one for each cell."""
         if kind not in self.kinds[2:]:
             return np.empty((0, 3))
-        first, last = self._part(kind)
-        claims, votes = self.claims[first:last], self.votes[first:last]
+        own = self._part(kind)
+        voxels, votes = self.claims[own] % _VOXELS, self.votes[own]
         if voted:
-            keep = (votes >= LEAST_VOTES) & (votes == self._most(claims % _VOXELS))
-            claims = claims[keep]
-        voxels = claims % _VOXELS
+            # The most votes that any kind has in each voxel.
+            most = np.zeros(len(voxels), np.uint16)
+            for number in range(2, len(self.kinds)):
+                claims = np.int32(number * _VOXELS) + voxels
+                places = np.minimum(np.searchsorted(self.claims, claims), len(self.claims) - 1)
+                np.maximum(most, np.where(self.claims[places] == claims, self.votes[places], 0), out=most)
+            voxels = voxels[(votes >= LEAST_VOTES) & (votes == most)]
         cells, where = np.unique(voxels // _LAYERS, return_inverse=True)
         layers = np.zeros(len(cells))
         np.maximum.at(layers, where, voxels % _LAYERS)
         return np.column_stack([self._points(cells), (layers + 0.5) * _LAYER])
-
-    def _most(self, voxels: NDArray[int32]) -> NDArray[uint16]:
-        most = np.zeros(len(voxels), np.uint16)
-        for number in range(2, len(self.kinds)):
-            claims = np.int32(number * _VOXELS) + voxels
-            places = np.minimum(np.searchsorted(self.claims, claims), len(self.claims) - 1)
-            np.maximum(most, np.where(self.claims[places] == claims, self.votes[places], 0), out=most)
-        return most
 
     def grid(self, *, voted: bool) -> tuple[NDArray[bool_], NDArray[bool_]]:
         """Cells with something in the way, and cells that were seen at all; arrays by (x, z). With ``voted``, what is in the
         way was seen from more viewpoints than floor in its place."""
         counts = np.zeros((2, _CELLS), np.uint16)
         for number, kind in enumerate((FREE, OBSTACLE)):
-            first, last = self._part(kind)
-            counts[number, self.claims[first:last] % _VOXELS // _LAYERS] = self.votes[first:last]
+            own = self._part(kind)
+            counts[number, self.claims[own] % _VOXELS // _LAYERS] = self.votes[own]
         floor, way = counts.reshape(2, SIDE, SIDE)
         return (way > floor) if voted else way > 0, (floor > 0) | (way > 0)
 
-    def _part(self, kind: str) -> tuple[int, int]:
+    def _part(self, kind: str) -> slice:
         number = self.kinds.index(kind)
-        first, last = np.searchsorted(self.claims, (number * _VOXELS, (number + 1) * _VOXELS))
-        return int(first), int(last)
+        return slice(*map(int, np.searchsorted(self.claims, (number * _VOXELS, (number + 1) * _VOXELS))))
 
     def _points(self, cells: NDArray[int32]) -> Metres:
         middles = (np.stack([cells // SIDE, cells % SIDE], axis=-1) + 0.5 - SIDE / 2) * CELL
         return middles + np.array((self.origin.x, self.origin.z))
-
-    def _voxels(
-        self, depth: Metres, some: tuple[slice, slice], pose: Pose
-    ) -> tuple[NDArray[int64], NDArray[int64], Metres, NDArray[bool_]]:
-        """Cell, layer and height of the point of each pixel, and which of these points count."""
-        x, y, z = points(np.minimum(depth, 2 * FAR), pose)
-        x, y, z, away = x[some], y[some], z[some], depth[some]
-        columns = np.floor((x - self.origin.x) / CELL + SIDE / 2)
-        rows = np.floor((z - self.origin.z) / CELL + SIDE / 2)
-        there = (away < FAR) & (columns >= 0) & (columns < SIDE) & (rows >= 0) & (rows < SIDE)
-        safe = np.where(there, columns * SIDE + rows, 0).astype(np.int64)
-        layers = np.clip(np.where(there, y, 0) / _LAYER, 0, _LAYERS - 1).astype(np.int64)
-        return safe, layers, y, there
 
 
 def points(depth: Metres, pose: Pose) -> tuple[Metres, Metres, Metres]:
@@ -165,8 +147,3 @@ def points(depth: Metres, pose: Pose) -> tuple[Metres, Metres, Metres]:
     eye = (pose.x, EYE, pose.z)
     x, y, z = (eye[axis] + depth * (ahead[axis] + u * right[axis] + v * up[axis]) for axis in range(3))
     return x, y, z
-
-
-def _frozen(array: NDArray[N]) -> NDArray[N]:
-    array.flags.writeable = False
-    return array
