@@ -26,14 +26,7 @@ from housequest.worlds.errors import nearest, shown
 from housequest.worlds.household.goals import KNIVES, Treatment
 
 ActionName = Literal[
-    "GotoLocation",
-    "PickupObject",
-    "PutObject",
-    "SliceObject",
-    "CleanObject",
-    "HeatObject",
-    "CoolObject",
-    "ToggleObject",
+    "GotoLocation", "PickupObject", "PutObject", "SliceObject", "CleanObject", "HeatObject", "CoolObject", "ToggleObject"
 ]
 """ALFRED's high-level actions without ``NoOp``, which ends most annotated plans and does nothing."""
 ARGUMENTS: dict[ActionName, int] = {**dict.fromkeys(get_args(ActionName), 1), "PutObject": 2}

@@ -32,15 +32,7 @@ from housequest.worlds.tasks import joined_sentences, plain_sentence
 
 T = TypeVar("T")
 MOVES = ("MoveAhead", "RotateLeft", "RotateRight", "LookUp", "LookDown")
-INTERACTIONS = (
-    "PickupObject",
-    "PutObject",
-    "OpenObject",
-    "CloseObject",
-    "ToggleObjectOn",
-    "ToggleObjectOff",
-    "SliceObject",
-)
+INTERACTIONS = ("PickupObject", "PutObject", "OpenObject", "CloseObject", "ToggleObjectOn", "ToggleObjectOff", "SliceObject")
 """ALFRED's low-level actions (Shridhar et al. 2020, section 3.1)."""
 MOST_ACTIONS = 2_000  # The longest annotated trajectory of train and valid_seen has 234.
 _MOST_ANNOTATIONS = 20

@@ -11,13 +11,7 @@ from housequest.worlds.paths import parse_yaml, read_yaml
 
 _T = TypeVar("_T")
 _LARGEST_FILE = 1_000_000
-_WORDS: Mapping[Any, str] = {
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    bool: "true or false",
-    Sequence: "a list",
-}
+_WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "text", bool: "true or false", Sequence: "a list"}
 
 
 def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
