@@ -74,10 +74,10 @@ def _count(condition: Condition, graph: Graph, id: int | None) -> int:
     return sum(graph.node(one).kind == condition.kind for one in inside)
 
 
-_WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
-_SPOKEN = {word.replace("-of-", "").replace("-", ""): word.replace("-", " ") for word in _WORDS["compounds"].split()}
-_ALSO: Mapping[str, str] = _WORDS["also"]
-_OLDER: Mapping[str, str] = _WORDS["older"]
+WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+_SPOKEN = {word.replace("-of-", "").replace("-", ""): word.replace("-", " ") for word in WORDS["compounds"].split()}
+_ALSO: Mapping[str, str] = WORDS["also"]
+_OLDER: Mapping[str, str] = WORDS["older"]
 _CLASSES = {words: kind for kind, words in _SPOKEN.items()}
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _SWITCHING = re.compile(r"\b(?:switch|turn)\w*\b[^.]*\bon\b|\b(?:run|start)\b")

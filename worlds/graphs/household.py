@@ -11,7 +11,7 @@ from pathlib import Path
 
 from housequest.worlds.base import Observation
 from housequest.worlds.errors import KnowledgeError, shown
-from housequest.worlds.graphs.goals import modern, read_sentence
+from housequest.worlds.graphs.goals import WORDS, modern, read_sentence
 from housequest.worlds.graphs.graph import Classes
 from housequest.worlds.graphs.houses import FAMILIES, VOCABULARY, counts_of, written_counts
 from housequest.worlds.graphs.text import NAME
@@ -22,7 +22,7 @@ from housequest.worlds.household.goals import Goal, GoalStep, Topic
 from housequest.worlds.household.reading import MAX_TEXT, Reading
 
 MAX_NAMES = 3_000
-HANDS = 2
+HANDS: int = WORDS["terms"]["hands"]
 _ENTRY = re.compile(rf"\b(?:a|an) (?P<name>{NAME})(?: \((?P<states>[a-z, ]{{1,30}})\))?", re.ASCII)
 _FORMS = {
     word: re.compile(pattern, re.ASCII)
@@ -206,6 +206,9 @@ class _Reading(Reading):
         return place.openness == "closed" and place.contents is None
 
 
+_TERMS = WORDS["terms"]
+
+
 def _without(names: Sequence[str] | None, gone: str) -> tuple[str, ...]:
     return tuple(name for name in names or () if name != gone)
 
@@ -219,22 +222,7 @@ class GraphHousehold:
 
     task_types: tuple[str, ...] = tuple(FAMILIES)
     commands = Commands.read(Path(__file__).with_name("commands.json"))
-    terms = Terms(
-        hands=HANDS,
-        explains=True,
-        kinds={
-            "setup_table": "set the table: put dishes on it",
-            "put_dishwasher": "put dishes in the dishwasher and switch it on",
-            "put_fridge": "put food in the fridge",
-            "prepare_food": "prepare a meal: put food on the table",
-            "prepare_snack": "prepare a snack: put something to eat and to drink on a table",
-        },
-        ways=(
-            "Opening, closing and switching take a free hand.",
-            "A machine with a door is filled while it is open, and switched on once it is closed.",
-            "There are several rooms, and what is in a room is seen once one is there.",
-        ),
-    )
+    terms = Terms(**{**_TERMS, "ways": tuple(_TERMS["ways"])})
     begin = staticmethod(begin)
     update = staticmethod(update)
 

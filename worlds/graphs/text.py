@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from housequest.worlds.graphs.goals import listed
+from housequest.worlds.graphs.goals import WORDS, listed
 from housequest.worlds.graphs.graph import HOLDING, Action, Graph, Placed, Placing
 from housequest.worlds.household.belief import by_name
 from housequest.worlds.text import with_article
@@ -61,18 +61,7 @@ def beside(graph: Graph, id: int, seen: frozenset[int]) -> tuple[list[int], list
     return on, inside
 
 
-MANUAL = """look
-inventory
-walk to ROOM or THING
-grab THING
-put THING in THING
-put THING on THING
-open THING
-close THING
-switch on THING
-switch off THING
-examine THING"""
-"""The forms of the commands."""
+MANUAL: str = WORDS["commands"]["manual"]  # The forms of the commands.
 NO_COMMAND = f"This is no command. There are: {', '.join(MANUAL.splitlines())}."
 _LONGEST = 200
 NAME = r"[A-Za-z0-9_-]{1,60} [0-9]{1,6}"

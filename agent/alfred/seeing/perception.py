@@ -124,10 +124,8 @@ class Noisy:
                 continue
             kind = kind_in(name)
             others = [other for group in map(str.split, LOOK_ALIKES) if kind in group for other in group if other != kind]
-            if others and confused < self.noise.confuse:
-                found.append(Detection(draw.choice(others), 0.4 + 0.5 * sure, mask))
-            else:
-                found.append(Detection(kind, 0.5 + 0.5 * sure, mask))
+            wrong = confused < self.noise.confuse and bool(others)
+            found.append(Detection(draw.choice(others) if wrong else kind, (0.4 if wrong else 0.5) + 0.5 * sure, mask))
         return Percept(self._depth(frame.depth, number), tuple(found))
 
     def _depth(self, depth: NDArray[float32], number: int) -> NDArray[float32]:
@@ -281,13 +279,10 @@ def read_maskrcnn(path: Path, classes: int) -> Network:
 
 def _rows(weights: Any, name: str, path: Path) -> int:
     known = cast("dict[str, Any]", weights) if isinstance(weights, dict) else dict[str, Any]()
-    shape = getattr(known.get(name), "shape", ())
-    if not shape:
-        raise ConfigurationError(
-            f"{shown(str(path), 400)} has no {name}, so it is not a state dict of torchvision's Mask R-CNN with a ResNet-50; "
-            "give one."
-        )
-    return int(shape[0])
+    if shape := getattr(known.get(name), "shape", ()):
+        return int(shape[0])
+    what = "it is not a state dict of torchvision's Mask R-CNN with a ResNet-50; give one."
+    raise ConfigurationError(f"{shown(str(path), 400)} has no {name}, so {what}")
 
 
 def _imported(module: str, packages: str, extra: str) -> Any:

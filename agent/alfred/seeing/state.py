@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from housequest.agent.alfred.seeing.perception import Detection
 from housequest.agent.alfred.seeing.semantic_map import points
-from housequest.agent.alfred.seeing.walking import BODIES, Ground, anywhere, approach, frontier, ground
+from housequest.agent.alfred.seeing.walking import BODIES, Ground, approach, ground
 from housequest.worlds.alfred.model import TREATMENTS
 from housequest.worlds.household.goals import APPLIANCES, KNIVES
 from housequest.worlds.rooms.room import EYE
@@ -419,7 +419,7 @@ class Targets:
         found: Ground | None = None
         for body in BODIES:
             found = self._around(state, body)
-            if found.reached(wanted) if wanted else len(anywhere(found)) > 8:
+            if found.reached(wanted) if wanted else len(found.stands()) > 8:
                 break
         assert found is not None
         return found
@@ -431,7 +431,7 @@ class Targets:
     def wander(self, state: SeeingState, seed: str) -> Stand | None:
         """A place next to what was not seen yet, drawn with the seed; else any place."""
         around = self.ground(state)
-        for places in (frontier(around), anywhere(around)):
+        for places in (around.stands(frontier=True), around.stands()):
             if left := [one for one in places if one not in state.stood]:
                 return Random(seed).choice(left)
         return None

@@ -66,7 +66,15 @@ class Ground:
     def reached(self, stand: Stand) -> bool:
         """Whether there is a way to this stand."""
         x, z = stand[0] + REACH, stand[1] + REACH
-        return 0 <= x <= 2 * REACH and 0 <= z <= 2 * REACH and bool(self.far[x, z] < float("inf"))
+        return 0 <= x <= 2 * REACH and 0 <= z <= 2 * REACH and bool(self.far[x, z] < inf)
+
+    def stands(self, *, frontier: bool = False) -> list[Stand]:
+        """All stands that can be reached, or those of them next to which is something that was not seen yet; sorted."""
+        there = np.isfinite(self.far)
+        if frontier:
+            unknown = np.pad(~self.known, 1, constant_values=False)
+            there &= unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
+        return [(x - REACH, z - REACH) for x, z in np.argwhere(there).tolist()]
 
 
 def stand_of(pose: Pose, origin: Pose) -> Stand:
@@ -118,32 +126,27 @@ def ground(
     blocked, explored = seen.grid(voted=voted)
     edge = 2 * _STEP
     blocked, explored = np.pad(blocked, edge), np.pad(explored, edge)
-    first, count = edge + SIDE // 2 - REACH * _STEP, 2 * REACH + 1
+    start, count = edge + SIDE // 2 - REACH * _STEP, 2 * REACH + 1
     shape = (count, count)
     near, known = np.zeros(shape, bool), np.zeros(shape, bool)
     # Stands lie on the edges of cells: the middle of the next cell is half a cell away.
     for a in range(-_STEP, _STEP):
         for b in range(-_STEP, _STEP):
-            part = np.s_[first + a : first + a + count * _STEP : _STEP, first + b : first + b + count * _STEP : _STEP]
+            part = np.s_[start + a : start + a + count * _STEP : _STEP, start + b : start + b + count * _STEP : _STEP]
             if (a + 0.5) ** 2 + (b + 0.5) ** 2 <= (body / CELL) ** 2 + 0.5:
                 near |= blocked[part]
             known |= explored[part]
-    free = ~near & _around(known)
+    # What is known, in its rectangle with a margin.
+    within, (rows, columns) = np.zeros_like(known), (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
+    if len(rows):
+        first = max(0, int(rows[0]) - _MARGIN), max(0, int(columns[0]) - _MARGIN)
+        within[first[0] : int(rows[-1]) + _MARGIN + 1, first[1] : int(columns[-1]) + _MARGIN + 1] = True
+    free = ~near & within
     for cells, way in ((bumped, False), (stood, True), ((at,), True)):
         for x, z in cells:
             if abs(x) <= REACH and abs(z) <= REACH:
                 free[x + REACH, z + REACH] = way
     return Ground(free, known, distances(free, [(at[0] + REACH, at[1] + REACH)]), at)
-
-
-def _around(known: NDArray[bool_]) -> NDArray[bool_]:
-    """The rectangle that holds all that is known, and a margin."""
-    within = np.zeros_like(known)
-    rows, columns = (np.flatnonzero(known.any(axis=axis)) for axis in (1, 0))
-    if len(rows):
-        first = max(0, int(rows[0]) - _MARGIN), max(0, int(columns[0]) - _MARGIN)
-        within[first[0] : int(rows[-1]) + _MARGIN + 1, first[1] : int(columns[-1]) + _MARGIN + 1] = True
-    return within
 
 
 def approach(
@@ -239,18 +242,6 @@ def corners(seen: SemanticMap, around: Ground) -> tuple[Stand, ...]:
         x, z = there[int(np.hypot(*(there - np.array(corner)).T).argmin())].tolist()
         found.setdefault((x - REACH, z - REACH), float(around.far[x, z]))
     return tuple(sorted(found, key=lambda stand: (found[stand], stand)))
-
-
-def frontier(around: Ground) -> list[Stand]:
-    """The stands that can be reached and have something next to them that was not seen yet; sorted."""
-    unknown = np.pad(~around.known, 1, constant_values=False)
-    beside = unknown[:-2, 1:-1] | unknown[2:, 1:-1] | unknown[1:-1, :-2] | unknown[1:-1, 2:]
-    return [(x - REACH, z - REACH) for x, z in np.argwhere(np.isfinite(around.far) & beside).tolist()]
-
-
-def anywhere(around: Ground) -> list[Stand]:
-    """All stands that can be reached, sorted."""
-    return [(x - REACH, z - REACH) for x, z in np.argwhere(np.isfinite(around.far)).tolist()]
 
 
 def looks_at(aim: Aim, pose: Pose) -> Iterator[Look]:
