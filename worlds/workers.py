@@ -175,11 +175,11 @@ class Worker:
             case {
                 "number": int(number),
                 "refused": str(what),
-                "way_out": str(way_out),
+                "way_out": str(way),
                 "fatal": bool(fatal),
-                "overflow": bool(overflow),
+                "overflow": bool(over),
             }:
-                outcome = Refused(what, way_out, fatal=fatal, overflow=overflow)
+                outcome = Refused(what, way, fatal=fatal, overflow=over)
             case {"number": int(number), "part": part}:
                 if (told := self._told.get(number)) is not None:
                     told(part)

@@ -187,19 +187,9 @@ _NAME = r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,199}"
 _MEMBER = re.compile(
     rf"(?:\./)?json_2\.1\.[0-9]/(?P<split>{_NAME})/(?P<task>{_NAME})/(?P<trial>{_NAME})/(?P<file>{GAME_FILE}|{TRAJECTORY_FILE})"
 )
-_BROKEN = (
-    zipfile.BadZipFile,
-    tarfile.TarError,
-    lzma.LZMAError,
-    zlib.error,
-    struct.error,
-    EOFError,
-    RuntimeError,  # a compression that zipfile does not know, or a member that needs a password
-    OverflowError,
-    MemoryError,  # a dictionary that no honest xz asks for
-    ValueError,
-    OSError,
-)
+# A RuntimeError is of a password or a compression that is not known, a MemoryError of a dictionary that no honest xz asks for.
+_BROKEN_FORMATS = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, struct.error)
+_BROKEN = (*_BROKEN_FORMATS, EOFError, RuntimeError, OverflowError, MemoryError, ValueError, OSError)
 
 
 @dataclass(slots=True)

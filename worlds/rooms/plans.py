@@ -23,8 +23,9 @@ from housequest.worlds.rooms.furnish import MAX_FIXTURES, WALLS
 from housequest.worlds.rooms.room import AHEAD, EYE, GRID, MAX_CELLS, Box, Fixture, Pose, Room, kind_of, reached, uncovered
 
 VERSION = 1  # increased whenever a house would get another plan
-_SORTS = dict.fromkeys(("diningtable", "kitchentable", "coffeetable", "ottoman"), "island")
-_SORTS |= {"stoveburner": "burner", "sink": "top"}  # pictures of published games know a sink as a part of a counter
+_ISLANDS = ["diningtable", "kitchentable", "coffeetable", "ottoman"]
+# Pictures of published games know a sink as a part of a counter.
+_SORTS: dict[str, str] = {**dict.fromkeys(_ISLANDS, "island"), "stoveburner": "burner", "sink": "top"}
 _COUNTER = 0.94
 _DEEP = 0.62
 _HUNG = 1.4
