@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import starmap
 from math import ceil, floor
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
-from numpy import uint8
+from numpy import bool_, int_, uint8
 from numpy.typing import NDArray
 from rich.style import Style
 from textual.content import Content
@@ -163,9 +163,13 @@ class _Floor:
         self._x0, self._z1 = (x0 + x1) / 2 - self._row * ASPECT * columns / 2, (z0 + z1) / 2 + self._row * rows / 2
         x = (self._x0 + (np.arange(columns) + 0.5) * self._row * ASPECT - seen.corner[0]) / seen.cell
         z = (self._z1 - (np.arange(rows) + 0.5) * self._row - seen.corner[1]) / seen.cell
-        across, down = np.meshgrid(np.floor(x).astype(int), np.floor(z).astype(int))
-        self.inside = (across >= 0) & (across < seen.kinds.shape[0]) & (down >= 0) & (down < seen.kinds.shape[1])
-        self.x, self.z = np.where(self.inside, across, 0), np.where(self.inside, down, 0)
+        cells = cast("list[NDArray[int_]]", np.meshgrid(np.floor(x).astype(int), np.floor(z).astype(int)))
+        across, down = cells
+        self.inside: NDArray[bool_] = (
+            (across >= 0) & (across < seen.kinds.shape[0]) & (down >= 0) & (down < seen.kinds.shape[1])
+        )
+        self.x: NDArray[int_] = np.where(self.inside, across, 0)
+        self.z: NDArray[int_] = np.where(self.inside, down, 0)
 
     def pixel(self, x: float, z: float) -> tuple[int, int]:
         return floor((x - self._x0) / (self._row * ASPECT)), floor((self._z1 - z) / self._row)

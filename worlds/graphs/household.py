@@ -206,9 +206,6 @@ class _Reading(Reading):
         return place.openness == "closed" and place.contents is None
 
 
-_TERMS = WORDS["terms"]
-
-
 def _without(names: Sequence[str] | None, gone: str) -> tuple[str, ...]:
     return tuple(name for name in names or () if name != gone)
 
@@ -222,7 +219,7 @@ class GraphHousehold:
 
     task_types: tuple[str, ...] = tuple(FAMILIES)
     commands = Commands.read(Path(__file__).with_name("commands.json"))
-    terms = Terms(**{**_TERMS, "ways": tuple(_TERMS["ways"])})
+    terms = Terms(HANDS, explains=True, kinds=WORDS["terms"]["kinds"], ways=tuple(WORDS["terms"]["ways"]))
     begin = staticmethod(begin)
     update = staticmethod(update)
 
