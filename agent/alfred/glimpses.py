@@ -23,10 +23,8 @@ from housequest.worlds.registry import world_class
 
 def glimpses(recorded: Sequence[Event]) -> Mapping[int, Glimpse]:
     """The impressions of a recorded episode, by the event after which the picture was seen; none for an agent without a camera.
-
     It takes about as long as the episode took without its model, so call it in a thread. Raises ``Unsupported``, with a
-    sentence for people, where the episode cannot be played again.
-    """
+    sentence for people, where the episode cannot be played again."""
     started = recorded[0].body if recorded else None
     found: dict[int, Glimpse] = {}
     try:

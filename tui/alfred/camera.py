@@ -43,12 +43,9 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 @dataclass(frozen=True, slots=True)
 class CameraScene:
-    """What is drawn of a player by a camera at one moment.
-
-    ``impression`` is the agent's, of this picture or, where it did not look at this one yet, of the last before it, which
-    has no ``sightings``. ``reach`` is what can be done with what is in the middle of the picture, for a person who plays.
-    ``subgoal`` is the step of the agent's plan.
-    """
+    """What is drawn of a player by a camera at one moment. ``impression`` is the agent's, of this picture or, where it did not
+    look at this one yet, of the last before it, which has no ``sightings``. ``reach`` is what can be done with what is in the
+    middle of the picture, for a person who plays. ``subgoal`` is the step of the agent's plan."""
 
     scene: Scene
     impression: Impression | None

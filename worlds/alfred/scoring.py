@@ -108,12 +108,10 @@ class AlfredGoal:
 
 
 def conditions(goal: AlfredGoal, event: Event) -> tuple[int, int]:
-    """(met, total) of the goal's conditions after ``event``, counted as ALFRED's evaluation does (its ``tasks.py``).
-
-    For the recorder alone. ALFRED looks for a kind's name anywhere in an id, so that a potato is also a pot, a pencil a pen and
-    a butter knife a knife. Here kinds are equal or they are not, and a slice is no whole: the one difference, which makes no
-    goal easier.
-    """
+    """(met, total) of the goal's conditions after ``event``, counted as ALFRED's evaluation does (its ``tasks.py``). For the
+    recorder alone. ALFRED looks for a kind's name anywhere in an id, so that a potato is also a pot, a pencil a pen and a
+    butter knife a knife. Here kinds are equal or they are not, and a slice is no whole: the one difference, which makes no goal
+    easier."""
     return goal.seen(event), goal.total
 
 

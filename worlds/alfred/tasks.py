@@ -221,11 +221,9 @@ class LowAction:
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A task as annotated. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch.
-
-    ``height`` is the y of the agent where it starts. ``things`` are those that can be carried off, each its kind, as AI2-THOR
-    writes it, and its point; ``on`` are kinds of lamp that are on, ``dirty`` says that whatever can be dirty is, and is empty.
-    """
+    """A task as annotated. ``floor_plan`` is AI2-THOR's name of its scene; ``start`` has the horizon as its pitch. ``height``
+    is the y of the agent where it starts. ``things`` are those that can be carried off, each its kind, as AI2-THOR writes it,
+    and its point; ``on`` are kinds of lamp that are on, ``dirty`` says that whatever can be dirty is, and is empty."""
 
     goal: AlfredGoal
     floor_plan: str

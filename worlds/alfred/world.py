@@ -56,11 +56,9 @@ class AlfredOptions:
 
 class AlfredWorld(World):
     """The trajectories in a data folder and, as the splits ``example`` and ``generated``, ALFWorld's houses without them.
-
     ``data`` is the folder that holds ``json_2.1.1`` (else ``$ALFWORLD_DATA``, else ``~/.cache/alfworld``). ``goals`` says whose
     sentence is the goal (`parse_goal_source`); with ``every``, each annotator's is a task of its own, as ALFRED evaluates.
-    ``failures`` is after how many failed actions an episode ends, 0 for no limit. Raises ``ConfigurationError``.
-    """
+    ``failures`` is after how many failed actions an episode ends, 0 for no limit. Raises ``ConfigurationError``."""
 
     name = _NAME
     Options = AlfredOptions

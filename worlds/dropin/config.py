@@ -15,11 +15,9 @@ _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", str: "tex
 
 
 def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """The configuration named by a script's arguments: ``CONFIG_FILE [-p key.subkey=value ...]``.
-
-    Like alfworld's ``generic.load_config``, but values of ``-p`` are read as YAML: ``3`` is a number here, a string there.
-    Raises ``ConfigurationError`` for an unreadable file and for unknown keys.
-    """
+    """The configuration named by a script's arguments: ``CONFIG_FILE [-p key.subkey=value ...]``. Like alfworld's
+    ``generic.load_config``, but values of ``-p`` are read as YAML: ``3`` is a number here, a string there. Raises
+    ``ConfigurationError`` for an unreadable file and for unknown keys."""
     import argparse
 
     parser = argparse.ArgumentParser()
@@ -44,10 +42,8 @@ def read_config(file: Path) -> dict[str, Any]:
 
 
 def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | None = None) -> _T:
-    """The value under a dotted key, in plain mappings or those of OmegaConf.
-
-    An integer is accepted as a float, and a float without a fraction as an integer. Raises ``ConfigurationError`` for another
-    type and for a missing key without ``default``.
+    """The value under a dotted key, in plain mappings or those of OmegaConf. An integer is accepted as a float, and a float
+    without a fraction as an integer. Raises ``ConfigurationError`` for another type and for a missing key without ``default``.
     """
     value: Any = config
     for name in key.split("."):

@@ -166,11 +166,9 @@ class UnknownExpert(ConfigurationError, ValueError):
 
 
 class AlfredTWEnv:
-    """The games of one split under alfworld's configuration, and batches of them to play.
-
-    ``train_eval`` is ``train``, ``eval_in_distribution`` or ``eval_out_of_distribution``. ``game_files`` may be cut or sorted
-    before `init_env`, and ``config`` changed. Raises ``ConfigurationError`` naming the key that is missing or wrong.
-    """
+    """The games of one split under alfworld's configuration, and batches of them to play. ``train_eval`` is ``train``,
+    ``eval_in_distribution`` or ``eval_out_of_distribution``. ``game_files`` may be cut or sorted before `init_env`, and
+    ``config`` changed. Raises ``ConfigurationError`` naming the key that is missing or wrong."""
 
     def __init__(self, config: Mapping[str, Any], train_eval: str = "train") -> None:
         if train_eval not in _FOLDERS:

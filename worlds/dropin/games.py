@@ -42,11 +42,9 @@ _UNTOLD = ("facts", "win_facts", "fail_facts", "game", "command_templates")
 
 
 class PddlEnv(core.Environment):
-    """One game at a time. Without alfworld's demangler, things have the names of the file, as in textworld.
-
-    A file that is no game of ALFWorld's present grammar raises ``GameError`` when it is loaded; to request ``facts``, which are
-    hidden state, raises ``Unsupported``.
-    """
+    """One game at a time. Without alfworld's demangler, things have the names of the file, as in textworld. A file that is no
+    game of ALFWorld's present grammar raises ``GameError`` when it is loaded; to request ``facts``, which are hidden state,
+    raises ``Unsupported``."""
 
     def __init__(self, request_infos: core.EnvInfos | None = None) -> None:
         super().__init__(request_infos)
@@ -266,10 +264,8 @@ class SyncBatchEnv(core.Environment):
 
 class BatchEnv:
     """Games in ``batch_size`` slots, cycled through in a shuffled order, see `seed`; textworld calls it TextworldBatchGymEnv.
-
     ``_gamefiles_iterator`` names the next games: whoever replaces it decides what is played. ``asynchronous`` changes nothing
-    here. ``max_episode_steps`` of 0 or None is no limit. Raises ``ConfigurationError`` for no games or a batch size below 1.
-    """
+    here. ``max_episode_steps`` of 0 or None is no limit. Raises ``ConfigurationError`` for no games or a batch size below 1."""
 
     def __init__(
         self,

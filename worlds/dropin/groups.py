@@ -37,12 +37,9 @@ def build_alfworld_envs(
     is_train: bool = True,
     env_kwargs: Mapping[str, Any] | None = None,
 ) -> AlfworldEnvs:
-    """``env_num`` groups of ``group_n`` games each; a group plays one game at a time, the one of its own seed.
-
-    ``env_kwargs`` may have ``eval_dataset``, the split to play if not ``is_train``, and ``expert_plan``, to fill
-    ``extra.expert_plan``, which takes ten times as long as a step. ``resources_per_worker`` is taken and not needed. Raises
-    ``ConfigurationError``.
-    """
+    """``env_num`` groups of ``group_n`` games each; a group plays one game at a time, the one of its own seed. ``env_kwargs``
+    may have ``eval_dataset``, the split to play if not ``is_train``, and ``expert_plan``, to fill ``extra.expert_plan``, which
+    takes ten times as long as a step. ``resources_per_worker`` is taken and not needed. Raises ``ConfigurationError``."""
     del resources_per_worker
     kwargs = dict(env_kwargs or {})
     if unknown := [key for key in kwargs if key not in _KWARGS]:
@@ -63,11 +60,9 @@ def build_alfworld_envs(
 
 
 class AlfworldEnvs:
-    """Games in groups: `reset` starts the next game of each group, `step` plays a command in each game.
-
-    Texts, rewards, ends and infos are lists with an entry for each game, group by group; there are no pictures. A game that is
-    over stays as it is until the reset.
-    """
+    """Games in groups: `reset` starts the next game of each group, `step` plays a command in each game. Texts, rewards, ends
+    and infos are lists with an entry for each game, group by group; there are no pictures. A game that is over stays as it is
+    until the reset."""
 
     multi_modal = False
 
@@ -135,11 +130,9 @@ class AlfworldEnvs:
 
 
 class _Uncollected:
-    """Leave the collector of cycles out: it would look through thousands of games, and a step makes none.
-
-    A generator for this would make an object at its end, and so start the collector before the caller has dropped the infos of
-    the step before; as it is, a loop that keeps nothing makes as many objects as it drops, and the collector hardly runs.
-    """
+    """Leave the collector of cycles out: it would look through thousands of games, and a step makes none. A generator for this
+    would make an object at its end, and so start the collector before the caller has dropped the infos of the step before; as
+    it is, a loop that keeps nothing makes as many objects as it drops, and the collector hardly runs."""
 
     def __enter__(self) -> None:
         self._collects = gc.isenabled()

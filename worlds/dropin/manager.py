@@ -32,11 +32,9 @@ _PROMPTS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("prompts.to
 
 
 def alfworld_projection(actions: list[str], action_pools: Sequence[Sequence[str]]) -> tuple[list[str], list[int]]:
-    """The command in each reply, and 1 where the reply has a thought before it, as asked, else 0.
-
-    A reply without ``<action>`` gives an empty command, which the game refuses. Whether a command is among ``action_pools``
-    makes no difference, as in verl-agent.
-    """
+    """The command in each reply, and 1 where the reply has a thought before it, as asked, else 0. A reply without ``<action>``
+    gives an empty command, which the game refuses. Whether a command is among ``action_pools`` makes no difference, as in
+    verl-agent."""
     del action_pools
     found = [(reply, _COMMAND.search(reply)) for reply in actions]
     commands = ["" if one is None else one[1].strip().lower() for _, one in found]

@@ -170,11 +170,9 @@ class GameWorker(workers.Worker):
 
 
 class Workers:
-    """Workers that are used again, each by one game at a time. Safe to share between threads.
-
-    As many run as there are games open at once; up to ``kept`` wait for the next game. All end with the pool: when it is
-    closed or garbage, or the interpreter exits; if that is killed, they end by themselves.
-    """
+    """Workers that are used again, each by one game at a time. Safe to share between threads. As many run as there are games
+    open at once; up to ``kept`` wait for the next game. All end with the pool: when it is closed or garbage, or the interpreter
+    exits; if that is killed, they end by themselves."""
 
     def __init__(self, module: str = WORKER, timeouts: Timeouts = Timeouts(), kept: int = 4) -> None:
         self._module, self._timeouts, self._kept = module, timeouts, kept

@@ -220,10 +220,8 @@ class SkillEnv(GraphEnv):
 
     def _order(self, graph: Graph, action: Action) -> tuple[bool | int, ...]:
         """Which of several things of one class: to go to the one where something was put down before, else to one that nothing
-        hides; for the rest one with which it can be done now, and of these the one that the robot went to.
-
-        What is in a hand or was put down before is neither found nor picked up again while there is another one.
-        """
+        hides; for the rest one with which it can be done now, and of these the one that the robot went to. What is in a hand or
+        was put down before is neither found nor picked up again while there is another one."""
         verb, id, _ = action
         brought = id in graph.held or id in self._put
         hidden, far, away = graph.enclosed(id), not graph.reached(id), graph.room_of(id) != graph.room_of(graph.robot)

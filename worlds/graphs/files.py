@@ -269,13 +269,10 @@ def parse_apartment(text: str, origin: str) -> Graph:
 
 
 def read_graph(value: object, where: Keys = (), *, room: object = None) -> Graph:
-    """A graph of nodes and edges, with the robot in ``room`` (a class or an id) if one is given.
-
-    Of several characters the first by id is the robot, and the others are left out. Without one, or where it is in no room, it
-    stands in ``room``, else in the first. What can be opened or switched and does not say how it stands is closed or off, as
-    VirtualHome takes it, and what is CLOSE is so both ways. Edges that no action depends on (FACING, BETWEEN, SITTING) are
-    left out. Raises ``Fault``.
-    """
+    """A graph of nodes and edges, with the robot in ``room`` (a class or an id) if one is given. Of several characters the
+    first by id is the robot, and the others are left out. Without one, or where it is in no room, it stands in ``room``, else
+    in the first. What can be opened or switched and does not say how it stands is closed or off, as VirtualHome takes it, and
+    what is CLOSE is so both ways. Edges that no action depends on (FACING, BETWEEN, SITTING) are left out. Raises ``Fault``."""
     table = table_at(value, where)
     nodes: dict[int, Node] = {}
     states: dict[int, frozenset[str]] = {}

@@ -128,13 +128,9 @@ def sentence(goal: GraphGoal) -> str:
 
 
 def read_sentence(said: str, kinds: Collection[str]) -> Wanted | None:
-    """What a sentence wants, of things that are among ``kinds``; None if no one place and no thing can be made out.
-
-    Kinds are classes or what these are called: "wineglass" or "wine glass".
-
-    Our own are read as they are meant. In others each thing that is named is wanted as often as a number before it says, at the
-    last place that is named after ``on``, ``in`` or ``into``.
-    """
+    """What a sentence wants, of things that are among ``kinds``; None if no one place and no thing can be made out. Kinds are
+    classes or what these are called: "wineglass" or "wine glass". Our own are read as they are meant. In others each thing that
+    is named is wanted as often as a number before it says, at the last place that is named after ``on``, ``in`` or ``into``."""
     words = said[:_MAX_SENTENCE].lower()
     names = {form: kind for kind in kinds for form in _forms(kind)}
     called = {_CLASSES.get(kind, kind): kind for kind in kinds}

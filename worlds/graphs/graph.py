@@ -107,11 +107,9 @@ class Apartment:
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """An apartment as it is now. Nothing here is ever changed; `Changes` makes another one.
-
-    ``placed`` says what each thing is on and inside of, ``holds`` the same the other way round, ``close`` what is within reach
-    of what, ``states`` what is open or on. ``hands`` are the right and the left one.
-    """
+    """An apartment as it is now. Nothing here is ever changed; `Changes` makes another one. ``placed`` says what each thing is
+    on and inside of, ``holds`` the same the other way round, ``close`` what is within reach of what, ``states`` what is open or
+    on. ``hands`` are the right and the left one."""
 
     apartment: Apartment
     placed: Mapping[int, Placed]

@@ -72,12 +72,10 @@ class GraphOptions:
 
 
 class GraphWorld(World):
-    """The tasks in the user's files and, as the splits ``example`` and ``generated``, apartments of our own.
-
-    ``data`` is a file in WAH-NL's format or a folder of such, ``apartment`` a graph of VirtualHome's in which the made-up
-    tasks take place, and ``goals`` says whose sentence is the goal (`parse_goal_source`); a task without one has ours. With
-    ``skills`` "oracle", commands are LoTa-Bench's skills. Raises ``ConfigurationError`` and ``GameError``.
-    """
+    """The tasks in the user's files and, as the splits ``example`` and ``generated``, apartments of our own. ``data`` is a file
+    in WAH-NL's format or a folder of such, ``apartment`` a graph of VirtualHome's in which the made-up tasks take place, and
+    ``goals`` says whose sentence is the goal (`parse_goal_source`); a task without one has ours. With ``skills`` "oracle",
+    commands are LoTa-Bench's skills. Raises ``ConfigurationError`` and ``GameError``."""
 
     name = _NAME
     Options = GraphOptions

@@ -157,11 +157,9 @@ ALFRED_PLAN: Role[alfred.Plan] = Role("alfred_plan", _read, stop=("\nTask:",))
 
 @dataclass(frozen=True, slots=True)
 class PlanProposal:
-    """A planner's answer: a plan, or the ``reason`` why there is none, with the calls of the model.
-
-    ``executed`` is what the symbolic model carried out of this plan and of ``revisions`` later ones, where the planner was
-    asked again; None where it is not.
-    """
+    """A planner's answer: a plan, or the ``reason`` why there is none, with the calls of the model. ``executed`` is what the
+    symbolic model carried out of this plan and of ``revisions`` later ones, where the planner was asked again; None where it is
+    not."""
 
     plan: alfred.Plan | None
     reason: str = ""
@@ -233,11 +231,9 @@ class Asking:
 
 
 class InContextPlanner(PromptingPlanner):
-    """Prompts a language model with examples (LLM-Planner, sections 4.2 and 4.3), and again where its plan fails (4.4).
-
-    One call per instruction, a second where the reply cannot be parsed, and one for each revision. Dynamically the symbolic
-    model is the low-level controller: where it refuses a subgoal, the model is told what was carried out and what was seen.
-    """
+    """Prompts a language model with examples (LLM-Planner, sections 4.2 and 4.3), and again where its plan fails (4.4). One
+    call per instruction, a second where the reply cannot be parsed, and one for each revision. Dynamically the symbolic model
+    is the low-level controller: where it refuses a subgoal, the model is told what was carried out and what was seen."""
 
     async def plan(self, task: PlanTask) -> PlanProposal:
         own, scene = self.settings, task.demonstration.scene
@@ -266,11 +262,9 @@ class InContextPlanner(PromptingPlanner):
 
 
 class SocraticPlanner(PromptingPlanner):
-    """Has a model take the instruction apart, and then plan by what it found (Socratic Planner, sections 3.3 and 3.4).
-
-    Two calls per instruction, or one with ``decompose=none``, and one more for each reply that cannot be read. Both prompts
-    of the decomposer are those of the agent; the plan is asked for as of the other planners.
-    """
+    """Has a model take the instruction apart, and then plan by what it found (Socratic Planner, sections 3.3 and 3.4). Two
+    calls per instruction, or one with ``decompose=none``, and one more for each reply that cannot be read. Both prompts of the
+    decomposer are those of the agent; the plan is asked for as of the other planners."""
 
     async def plan(self, task: PlanTask) -> PlanProposal:
         own, asking, found = self.settings, self.asking(), ""

@@ -65,11 +65,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class PlanFigures:
-    """The figures of a group of instructions. ``conditions`` is the mean share of goal conditions met.
-
-    ``executed`` and ``executed_reaches`` are exact and goal-reaching of what was carried out, where failed plans were made
-    again (``replanned``); else 0.
-    """
+    """The figures of a group of instructions. ``conditions`` is the mean share of goal conditions met. ``executed`` and
+    ``executed_reaches`` are exact and goal-reaching of what was carried out, where failed plans were made again
+    (``replanned``); else 0."""
 
     total: int
     exact: Share

@@ -192,11 +192,9 @@ PlanOutcome = Literal["planned", "unreadable", "error"]
 
 
 class PlanResult(files.Frozen):
-    """The result of one instruction. ``cause`` and ``step`` say where the symbolic model refused the plan.
-
-    Where the planner was asked again, ``executed`` is what was carried out of its plans, and the two below are its worth; all
-    other fields are about the first plan.
-    """
+    """The result of one instruction. ``cause`` and ``step`` say where the symbolic model refused the plan. Where the planner
+    was asked again, ``executed`` is what was carried out of its plans, and the two below are its worth; all other fields are
+    about the first plan."""
 
     task: str
     type: str
@@ -253,11 +251,9 @@ def verify_plans(folder: Path) -> Verification:
 async def score_plans(
     run: PlanRun, folder: Path, options: RunOptions | None = None, tracker: budget.BudgetTracker | None = None
 ) -> list[PlanResult]:
-    """Plan and score every instruction of ``run``; returns the results in task order.
-
-    If it is cancelled or stopped, answered calls and results so far are kept. Raises ``Stopped`` where the budget, the model or
-    a full disk ended the run early, and ``ConfigurationError`` where the folder holds another run.
-    """
+    """Plan and score every instruction of ``run``; returns the results in task order. If it is cancelled or stopped, answered
+    calls and results so far are kept. Raises ``Stopped`` where the budget, the model or a full disk ended the run early, and
+    ``ConfigurationError`` where the folder holds another run."""
     options, tracker = options or RunOptions(), tracker or budget.BudgetTracker()
     with stopped_when_full(folder), RunFolder(folder).locked():
         files.begin_run(folder / "run.json", run.manifest, lambda: files.differences(read_manifest(folder), run.manifest))

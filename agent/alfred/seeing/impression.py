@@ -24,10 +24,8 @@ LEAST_PIXELS = 1 / 3_000  # The share of a picture that a thing must fill to cou
 @dataclass(frozen=True, slots=True, eq=False)
 class GroundMap:
     """What an agent knows of the floor, from above. Arrays are by cell (x, z); the first begins at ``corner``, in metres.
-
     ``explored`` was seen at all, ``blocked`` is in the way. ``kinds`` are indices into ``names`` of what is there, -1 for
-    nothing; ``sure`` says of which the agent is.
-    """
+    nothing; ``sure`` says of which the agent is."""
 
     corner: Place
     cell: float
@@ -41,10 +39,8 @@ class GroundMap:
 @dataclass(frozen=True, slots=True, eq=False)
 class Impression:
     """What an agent made of the picture at which it decided, of ``size`` columns and rows; ``claims`` is what it sees there.
-
     ``skill`` is in progress and ``step`` a part of it, both in words. ``target`` is where the thing is that it is after, and
-    ``path`` leads to where it wants to stand, from where it stands. ``held`` is the kind that it believes to hold.
-    """
+    ``path`` leads to where it wants to stand, from where it stands. ``held`` is the kind that it believes to hold."""
 
     size: tuple[int, int]
     claims: tuple[Detection, ...]

@@ -64,9 +64,7 @@ class Percept:
 
 class Perception(Protocol):
     """Makes a `Percept` of a frame; only perceptions that say so in their name read the frame's depth and owners of pixels.
-
-    ``name`` is written in settings and records; ``size`` are columns and rows of the frames that it wants.
-    """
+    ``name`` is written in settings and records; ``size`` are columns and rows of the frames that it wants."""
 
     @property
     def name(self) -> str: ...

@@ -152,11 +152,9 @@ def ground(
 def approach(
     around: Ground, origin: Pose, targets: NDArray[floating[Any]], tried: Collection[Stand], *, traversable: bool
 ) -> Aim | None:
-    """Where to go to act on the nearest of ``targets``, rows of x, z and height in metres.
-
-    With ``traversable`` it is a stand that can be reached and from which the target is well in the picture, or if there is none
-    the nearest, without a point to look at; else it is the target's own place, whatever is in the way.
-    """
+    """Where to go to act on the nearest of ``targets``, rows of x, z and height in metres. With ``traversable`` it is a stand
+    that can be reached and from which the target is well in the picture, or if there is none the nearest, without a point to
+    look at; else it is the target's own place, whatever is in the way."""
     if not len(targets):
         return None
     targets = targets[:: max(1, len(targets) // _MOST_POINTS)]

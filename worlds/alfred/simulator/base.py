@@ -74,10 +74,8 @@ class Lying:
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
     """Where an episode begins; it equals only itself. All sets are of AI2-THOR's ids, such as ``Mug|+00.10|+00.90|-01.20``.
-
     ``ids`` has the id of each fixture and piece of scenery of the room by its name ("sinkbasin 1"); ``things`` is what lies
-    there. ``accepts`` are the kinds that each kind of receptacle takes. ``start`` is the pose with the horizon as its pitch.
-    """
+    there. ``accepts`` are the kinds that each kind of receptacle takes. ``start`` is the pose with the horizon as its pitch."""
 
     room: Room
     ids: Mapping[str, str]
@@ -190,10 +188,8 @@ class Event:
 
 class Simulator(Protocol):
     """A household that carries out AI2-THOR's actions, one at a time. Its methods raise ``WorldError`` where it fails itself.
-
     ``name`` is ``boxes`` or ``thor``; ``version`` stands in headers, such as ``boxes 1``: figures of different versions are not
-    compared.
-    """
+    compared."""
 
     @property
     def name(self) -> str: ...

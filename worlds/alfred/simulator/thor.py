@@ -74,11 +74,9 @@ class _Said:
 
 
 class Thor:
-    """AI2-THOR as a `Simulator`.
-
-    ``player`` is the program that its client starts, such as a Unity build or ``python -m housequest.worlds.alfred.player``;
-    without one, the client downloads its own build. ``size`` and ``field`` are those of all frames.
-    """
+    """AI2-THOR as a `Simulator`. ``player`` is the program that its client starts, such as a Unity build or ``python -m
+    housequest.worlds.alfred.player``; without one, the client downloads its own build. ``size`` and ``field`` are those of all
+    frames."""
 
     name = "thor"
 
