@@ -21,7 +21,7 @@ from housequest.worlds.graphs.graph import Classes, Graph
 from housequest.worlds.graphs.household import HOUSEHOLD, GraphHousehold
 from housequest.worlds.graphs.houses import SEEDS, VERSION, House, laid_out, make_apartment, make_task
 from housequest.worlds.graphs.planner import plan
-from housequest.worlds.graphs.text import MANUAL
+from housequest.worlds.graphs.text import MANUAL, lies
 from housequest.worlds.household.base import Household
 from housequest.worlds.household.counts import SEARCHES, SearchPrior
 from housequest.worlds.options import option
@@ -164,13 +164,9 @@ class GraphWorld(World):
         return None if found is None else len(found)
 
     def room(self, task: Task) -> Room:
-        from housequest.worlds.graphs.room import plan_of
-
         return plan_of(self._begun(task)[0])
 
     def situation(self, env: Env, room: Room) -> Situation | None:
-        from housequest.worlds.graphs.room import situation
-
         inner = unwrapped(env)
         return situation(inner.state.graph, room) if isinstance(inner, GraphEnv) else None
 
@@ -262,3 +258,39 @@ class GeneratedTasks(EndlessTasks):
     def made(self, seed: int) -> Task:
         house: House = self.house(seed)
         return Task(f"{GENERATED}/{seed}", _NAME, GENERATED, seed, house.type, sentence(house.goal))
+
+
+def plan_of(graph: Graph) -> Room:
+    """Hidden: the plan of all rooms with all their furniture, made up, since no graph says where in a room something stands."""
+    from housequest.worlds.rooms.plans import Furnished, apartment
+
+    names = graph.apartment.names
+    standing: dict[int, list[str]] = {room: [] for room in graph.apartment.rooms}
+    for id, name in names.items():
+        room = graph.room_of(id)
+        if graph.node(id).furniture and room is not None:
+            standing[room].append(name)
+    return apartment([Furnished(names[room], tuple(furniture)) for room, furniture in standing.items()])
+
+
+def situation(graph: Graph, room: Room) -> Situation:
+    """Hidden: all of a state. The robot stands before furniture that it is close to, else in the middle of its room."""
+    from housequest.worlds.rooms.room import Holder, Situation
+
+    names, here = graph.apartment.names, graph.room_of(graph.robot)
+    contents: dict[str, list[str]] = {one.name: [] for one in room.fixtures}
+    for id, name in names.items():
+        lain, inside = lies(graph, id), graph.room_of(id)
+        where = lain[1] if lain is not None else inside
+        if graph.node(id).carried and where is not None and names[where] in contents and id not in graph.held:
+            contents[names[where]].append(name)
+    near = (id for id in sorted(graph.close.get(graph.robot, ())) if id in names and graph.node(id).furniture)
+    at = next((names[id] for id in near if graph.room_of(id) == here), None if here is None else names[here])
+    holders: list[Holder] = []
+    for name, lying in contents.items():
+        id = graph.apartment.named[name]
+        known = "open" if "OPEN" in graph.state(id) else "closed" if "CLOSED" in graph.state(id) else "surface"
+        holders.append(Holder(name, True, None if graph.node(id).room else known, tuple(lying)))
+    held = [names[id] for id in graph.held]
+    lit = frozenset(name for id, name in names.items() if "ON" in graph.state(id))
+    return Situation(room.pose(at), at, tuple(holders), held[0] if held else None, lit, tuple(held[1:]))

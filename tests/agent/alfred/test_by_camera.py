@@ -14,8 +14,7 @@ from shutil import copyfile, copytree
 import pytest
 
 from housequest.agent.agents.spec import AgentParts, CameraSettings
-from housequest.agent.alfred.glimpses import glimpses
-from housequest.agent.alfred.robot import RobotBody, RobotState
+from housequest.agent.alfred.robot import RobotBody, RobotState, glimpses
 from housequest.agent.alfred.seeing.state import SeeingState, sliced
 from housequest.agent.base import Turn
 from housequest.agent.config import configure

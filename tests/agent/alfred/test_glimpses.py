@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from housequest.agent.agents.registry import make_agent
-from housequest.agent.alfred.glimpses import glimpses
+from housequest.agent.alfred.robot import glimpses
 from housequest.agent.alfred.seeing.impression import Impression
 from housequest.agent.base import Glimpse
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent

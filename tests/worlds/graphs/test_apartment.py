@@ -14,7 +14,7 @@ from housequest.worlds.graphs.env import GraphEnv
 from housequest.worlds.graphs.files import parse_apartment
 from housequest.worlds.graphs.goals import Condition, GraphGoal
 from housequest.worlds.graphs.houses import make_apartment
-from housequest.worlds.graphs.room import plan_of, situation
+from housequest.worlds.graphs.world import plan_of, situation
 from housequest.worlds.household.belief import Belief
 from housequest.worlds.registry import make_world
 from housequest.worlds.rooms.furnish import MAX_FIXTURES
