@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from housequest.agent.agents.pet.roles import ELIMINATOR, SUBTASKS, TRACKER, bare
+from housequest.agent.agents.pet.agent import ELIMINATOR, SUBTASKS, TRACKER, bare
 from housequest.agent.agents.spec import needs_admissible
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, Turn
 from housequest.agent.episodes import events

@@ -54,7 +54,7 @@ class PetSettings(ReasonerActorSettings):
     "plans, leaves out what does not matter, and watches progress, round an acting agent",
     settings=PetSettings,
     prompts=__name__,
-    demonstrations=f"{__name__}.roles",
+    demonstrations=f"{__name__}.agent",
     wraps=("react", "reasoner-actor", "action-attention"),
     takes_images=True,
     rerenders=True,

@@ -11,20 +11,26 @@ ask short questions of their own, which share the system message.
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from housequest.agent.agents.examples import TRAIN, ExampleSelector, make_example_selector
-from housequest.agent.agents.pet import roles
 from housequest.agent.agents.pet.thresholds import Thresholds, read_thresholds
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Agent, AgentEvent, Decision, Emitter, Grants, Memory, ParseFailure, Turn
 from housequest.agent.episodes import events
-from housequest.agent.models.base import Timing
+from housequest.agent.models.base import Request, Timing
+from housequest.agent.models.forms import Choice, Form, Listed, Name
 from housequest.agent.roles.base import Answer, ReplyError, Role, ask, continues, load_prompt
+from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator, Reply, asked, told
 from housequest.agent.roles.messages import additions, emit_rules, numbered, system_message, transcript
-from housequest.knowledge.examples import subtasks, tasks_of
+from housequest.agent.roles.reading import json_fields
+from housequest.knowledge.examples import subtask_words, subtasks, subtasks_of_goal, tasks_of
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import ConfigurationError, Unsupported, shown
 from housequest.worlds.household.belief import Belief
@@ -33,6 +39,142 @@ from housequest.worlds.paths import given_path
 
 if TYPE_CHECKING:
     from housequest.agent.agents.pet import PetSettings
+
+
+PACKAGE = "housequest.agent.agents.pet"
+
+# Yes-or-no questions: how the answer is read, and how sure the model was.
+
+ALTERNATIVES = 10
+"""How many of the likeliest first words are requested; yes and no are among them if they are an answer at all."""
+
+_BEGUN = re.compile(r"[\W_]{0,8}(?:(?:the |my )?answer\b\W{0,8}(?:is\b\W{0,4})?)?(?P<word>yes|no)\b", re.IGNORECASE)
+_ANSWER = re.compile(r"\banswer\b\W{0,8}(?:is\b\W{0,4})?(?P<word>yes|no)\b", re.IGNORECASE)
+
+
+def _read_verdict(text: str) -> bool:
+    """Yes or no, at the beginning of the reply or given as its answer."""
+    found = _BEGUN.match(text) or _ANSWER.search(text)
+    if found is None:
+        raise ReplyError('it is neither "Yes" nor "No".')
+    return found["word"].lower() == "yes"
+
+
+def probability(alternatives: Sequence[tuple[str, float]]) -> float | None:
+    """p(yes) against p(no) from the log-probabilities (nats) of a reply's first words; None if neither is among them."""
+    masses = {"yes": 0.0, "no": 0.0}
+    for text, logprob in dict(alternatives).items():
+        word = text.strip(" \t\r\n\"'*▁Ġ").rstrip(".,").lower()
+        if word in masses and not math.isnan(logprob):
+            masses[word] += math.exp(min(logprob, 0.0))
+    total = sum(masses.values())
+    return masses["yes"] / total if total else None
+
+
+# The planner (section 3.1): turns a task into a list of sub-tasks, from examples in question-and-answer form.
+
+LONGEST_SUBTASK = 120
+MOST_SUBTASKS = 20
+"""The longest task has six."""
+
+_WORDS = re.compile(r"[A-Za-z][\w '/-]*")
+_ITEM = re.compile(r"^\s*(?:(?:step\s*|sub-?task\s*)?\d{1,3}\s*[.):]|[-*•])\s*(?P<subtask>\S.*)$", re.IGNORECASE)
+_LABEL = re.compile(r"^[\W_]*(?:answer|sub-?tasks|(?:middle )?steps|plan)\b[\s*_`]*[:=]\s*", re.IGNORECASE)
+_THEN = re.compile(r"^(?:and |then |and then |finally )", re.IGNORECASE)
+
+
+def plan_question(task: str, shots: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """The planner's question: the examples, each a task with its sub-tasks, then the task."""
+    prompt = load_prompt(PACKAGE, "subtasks")
+    parts = [prompt.render("example", task=bare(shown), subtasks=", ".join(steps)) for shown, steps in shots]
+    return "\n\n".join([*parts, prompt.render("question", task=bare(task))])
+
+
+def bare(task: str) -> str:
+    """A task as part of a sentence: on one line, without its full stop."""
+    return " ".join(task.split()).rstrip(".")
+
+
+def _read_plan(text: str) -> tuple[str, ...]:
+    exact = text.removesuffix(".").split(", ")
+    if all(map(_WORDS.fullmatch, exact)):
+        return _bounded(exact)
+    fields = json_fields(text)
+    listed = next((fields[key] for key in ("subtasks", "sub-tasks", "steps", "plan", "answer") if key in fields), text)
+    lines = [line for line in (_LABEL.sub("", line).strip() for line in listed.splitlines()) if line and "```" not in line]
+    items = [match["subtask"] for match in map(_ITEM.match, lines) if match]
+    if not items:
+        if len(lines) != 1:
+            raise ReplyError("there is no single line of sub-tasks with commas between them.")
+        items = re.split(r",|;|->|→", lines[0])
+    steps = [_THEN.sub("", item.strip().strip(" \t*_`\"'")).rstrip(".").strip() for item in items]
+    return _bounded([step for step in steps if step])
+
+
+def _bounded(steps: Sequence[str]) -> tuple[str, ...]:
+    if len(steps) > MOST_SUBTASKS:
+        raise ReplyError(f"there are more than {MOST_SUBTASKS} sub-tasks.")
+    if not steps or not all(step.isprintable() and any(map(str.isalpha, step)) for step in steps):
+        raise ReplyError("there are no sub-tasks in plain words.")
+    if any(len(step) > LONGEST_SUBTASK for step in steps):
+        raise ReplyError(f"a sub-task is longer than {LONGEST_SUBTASK} characters.")
+    return tuple(" ".join(step.split()) for step in steps)
+
+
+SUBTASKS: Role[tuple[str, ...]] = Role("subtasks", _read_plan, form=Form((("subtasks", Listed(Name(60), 10, between=", ")),)))
+
+# The tracker (section 3.3): whether the last few steps finished the present sub-task.
+
+CONTEXT = 3
+"""Steps that are shown at most."""
+
+_VERDICT = Form((("answer", Choice(("Yes", "No"))),))
+
+TRACKER: Role[bool] = Role("tracker", _read_verdict, form=_VERDICT)
+
+
+# The eliminator (section 3.2): how relevant places and objects are. Either each name is a yes-or-no question of its own, or one
+# question lists all names and the model writes a number behind each.
+
+ELIMINATOR = "eliminator"
+
+MOST_LISTED = 40
+"""Names in one question, so that the answer fits into a reply."""
+
+_EXACT = re.compile(r"(?P<name>.+): (?P<score>0(?:\.\d{1,9})?|1(?:\.0{1,9})?)", re.ASCII)
+_LINE = re.compile(
+    r"(?P<name>[A-Za-z][\w-]{0,59} \d{1,6})[\"'*`]{0,4}\s{0,3}[:=\u2013-]\s{0,3}[\"'*`]{0,4}"
+    r"(?P<score>\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(?P<percent>\s?%)?(?![\w.]*\w)"
+)
+
+
+def listing(names: Sequence[str]) -> Role[Mapping[str, float]]:
+    """The role that scores all ``names`` in one reply; a name that it leaves out has no score."""
+    lines = [(f"{chr(10) if at else ''}{name}: ", (name, _TENTHS)) for at, name in enumerate(names)]
+    return Role(ELIMINATOR, partial(_read_scores, names), form=Form(tuple(part for line in lines for part in line)))
+
+
+_TENTHS = Choice(("0", *(f"0.{tenth}" for tenth in range(1, 10)), "1"))
+
+ONE: Role[bool] = Role(ELIMINATOR, _read_verdict, form=_VERDICT)
+"""The role that is asked about a single name."""
+
+
+def _read_scores(names: Sequence[str], text: str) -> Mapping[str, float]:
+    exact = [_EXACT.fullmatch(line) for line in text.splitlines()]
+    scores: dict[str, float] = {line["name"]: float(line["score"]) for line in exact if line}
+    if all(exact) and scores.keys() == set(names):
+        return scores
+    known = {name.lower(): name for name in names}
+    scores = {}
+    for found in _LINE.finditer(text):
+        score = float(found["score"]) / (100 if found["percent"] else 1)
+        if (name := known.get(found["name"].lower())) is not None and score <= 1:
+            scores.setdefault(name, score)
+    if not scores:
+        raise ReplyError("there is no line that has a name with a number between 0 and 1.")
+    return scores
+
 
 T = TypeVar("T")
 
@@ -127,10 +269,10 @@ class Pet:
                 return failure, memory
         elif self.settings.track and turn.transitions and memory.subtask is not None:
             # Track (section 3.3).
-            story = transcript(memory.played[-min(memory.since, roles.CONTEXT) :])
-            text = load_prompt(roles.PACKAGE, roles.TRACKER.name).render("question", story=story, subtask=memory.subtask)
-            if (await self._chance(roles.TRACKER, text, emit, probable=probable) or 0) > 0.5:
-                emit(events.Progressed(role=roles.TRACKER.name, step=memory.step + 1))
+            story = transcript(memory.played[-min(memory.since, CONTEXT) :])
+            text = load_prompt(PACKAGE, TRACKER.name).render("question", story=story, subtask=memory.subtask)
+            if (await self._chance(TRACKER, text, emit, probable=probable) or 0) > 0.5:
+                emit(events.Progressed(role=TRACKER.name, step=memory.step + 1))
                 memory = replace(memory, step=memory.step + 1, since=0)
         if self.settings.eliminate and memory.belief is not None:
             memory = await self._eliminate(memory, memory.belief, emit, probable=probable)
@@ -169,13 +311,13 @@ class Pet:
         examples = await self._examples.choose(memory.goal, memory.belief.kinds if memory.belief else ())
         # The most similar example comes last, right before the question.
         shots = [(example.goal, subtasks(example, self._household)) for example in reversed(examples)]
-        text = roles.plan_question(memory.goal, shots)
+        text = plan_question(memory.goal, shots)
         text += additions(replace(turn, admissible=None), (), memory.grants, first=True)
         emit_rules(turn.rules, (), emit)
-        answer = await self._ask(roles.SUBTASKS, text, emit)
+        answer = await self._ask(SUBTASKS, text, emit)
         if answer.value is None:
-            return ParseFailure(roles.SUBTASKS.name, answer.reason), replace(memory, plan=())
-        emit(events.Planned(role=roles.SUBTASKS.name, steps=answer.value, revision=0, reason="the episode begins"))
+            return ParseFailure(SUBTASKS.name, answer.reason), replace(memory, plan=())
+        emit(events.Planned(role=SUBTASKS.name, steps=answer.value, revision=0, reason="the episode begins"))
         return None, replace(memory, plan=answer.value, since=0)
 
     # Eliminate (section 3.2).
@@ -183,11 +325,11 @@ class Pet:
     def target(self, memory: PetMemory) -> str:
         """What relevance is judged against now."""
         subtask = memory.subtask if self.settings.track and self.settings.judged == "subtask" else None
-        return roles.bare(subtask or memory.goal)
+        return bare(subtask or memory.goal)
 
     async def _eliminate(self, memory: PetMemory, belief: Belief, emit: Emitter, *, probable: bool) -> PetMemory:
         target, least = self.target(memory), self._least(probable=probable)
-        prompt = load_prompt(roles.PACKAGE, roles.ELIMINATOR)
+        prompt = load_prompt(PACKAGE, ELIMINATOR)
         known = {one.name for judged in memory.judged if judged.target == target for one in judged.things}
         found: list[events.Relevance] = []
         for place, everything in ((True, belief.receptacles), (False, belief.items)):
@@ -199,12 +341,12 @@ class Pet:
                 for name in new:
                     # The name stands last in the question, so that all questions share a prefix.
                     text = prompt.render("place" if place else "object", target=target, name=name)
-                    scores[name] = await self._chance(roles.ONE, text, emit, probable=True)
+                    scores[name] = await self._chance(ONE, text, emit, probable=True)
             else:
-                for start in range(0, len(new), roles.MOST_LISTED):
-                    some = new[start : start + roles.MOST_LISTED]
+                for start in range(0, len(new), MOST_LISTED):
+                    some = new[start : start + MOST_LISTED]
                     text = prompt.render("places" if place else "objects", target=target, names="\n".join(some))
-                    answer = await self._ask(roles.listing(some), text, emit)
+                    answer = await self._ask(listing(some), text, emit)
                     scores |= answer.value or {}
             for name in new:
                 score = scores.get(name)
@@ -212,7 +354,7 @@ class Pet:
                 found.append(events.Relevance(name=name, place=place, score=score, masked=below))
         if not found:
             return memory
-        judged = events.Judged(role=roles.ELIMINATOR, target=target, things=tuple(found))
+        judged = events.Judged(role=ELIMINATOR, target=target, things=tuple(found))
         emit(judged)
         return replace(memory, judged=(*memory.judged, judged))
 
@@ -241,8 +383,8 @@ class Pet:
         """The acting agent's memory at the start of its present task, which has no granted type."""
         goal = memory.goal
         if memory.plan and memory.subtask is not None:
-            prompt, steps = load_prompt(roles.PACKAGE, "subtasks"), ", ".join(memory.plan)
-            whole = prompt.render("whole", goal=roles.bare(goal), subtasks=steps)
+            prompt, steps = load_prompt(PACKAGE, "subtasks"), ", ".join(memory.plan)
+            whole = prompt.render("whole", goal=bare(goal), subtasks=steps)
             goal = memory.subtask if self.settings.track else whole
         # The game's opening ends with the task.
         opening = replace(memory.opening, text=memory.opening.text.replace(memory.goal or goal, goal))
@@ -250,13 +392,13 @@ class Pet:
         return self._acting.begin(goal, _without(opening, hidden), grants)
 
     async def _ask(self, role: Role[T], text: str, emit: Emitter, *, alternatives: int = 0, once: bool = False) -> Answer[T]:
-        system = system_message(load_prompt(roles.PACKAGE, role.name), self._world)
+        system = system_message(load_prompt(PACKAGE, role.name), self._world)
         return await ask(role, self._model, (system,), text, emit, self._sampling, alternatives=alternatives, once=once)
 
     async def _chance(self, role: Role[bool], text: str, emit: Emitter, *, probable: bool) -> float | None:
         """p(yes) against p(no); 1 or 0 if only the answer is known, None if it cannot be read."""
         if probable and self._sampling.form != "free":
-            first = await self._ask(_first_word(role), text, emit, alternatives=roles.ALTERNATIVES, once=True)
+            first = await self._ask(_first_word(role), text, emit, alternatives=ALTERNATIVES, once=True)
             chance = _chance_of(first)
             if chance is not None:
                 return chance
@@ -266,12 +408,12 @@ class Pet:
             probable = False
         # Free replies are asked for as they were before there were forms.
         role = replace(role, first_tokens=VERDICT_TOKENS) if probable else role
-        return _chance_of(await self._ask(role, text, emit, alternatives=roles.ALTERNATIVES if probable else 0))
+        return _chance_of(await self._ask(role, text, emit, alternatives=ALTERNATIVES if probable else 0))
 
 
 def _chance_of(answer: Answer[bool] | Answer[bool | None]) -> float | None:
     """p(yes) against p(no) of the first word, else 1 or 0 for an answer that was read."""
-    chance = roles.probability(answer.alternatives)
+    chance = probability(answer.alternatives)
     return chance if chance is not None or answer.value is None else float(answer.value)
 
 
@@ -300,3 +442,36 @@ def _as_thoughts(emit: Emitter) -> Emitter:
 
 def _without(observation: Observation, hidden: frozenset[str]) -> Observation:
     return replace(observation, text=masked(observation.text, hidden))
+
+
+# What an expert replies in these roles.
+
+
+def _subtasks(knows: Demonstrator, request: Request) -> Reply:
+    del request
+    return Reply(", ".join(subtasks_of_goal(knows.goal)))
+
+
+def _tracker(knows: Demonstrator, request: Request) -> Reply:
+    """A part is finished where no more is left of the goal than what comes after it."""
+    work = told(asked(request), "The work: ")
+    parts, rest = subtasks_of_goal(knows.goal), len(knows.left())
+    return Reply("Yes" if any(part == work and rest == len(parts) - at for at, part in enumerate(parts, 1)) else "No")
+
+
+def _eliminator(knows: Demonstrator, request: Request) -> Reply:
+    """What matters for the sub-task, or for the task: a number for each name, or a word for one."""
+    target, (question, *names) = told(asked(request), "What is to be done: "), asked(request).partition("\n\n")[2].splitlines()
+    whole = knows.goal.steps()
+    parts = tuple(one for one in whole if subtask_words(one) == target) or whole
+    verdicts = {name: knows.matters(name, parts, place="going there" in question) for name in names}
+    if question.startswith("How likely"):
+        return Reply("\n".join(f"{name}: {int(matters)}" for name, matters in verdicts.items()))
+    return Reply("Yes" if any(verdicts.values()) else "No")
+
+
+ROLES = (
+    DemonstratedRole(PACKAGE, "subtasks", _subtasks),
+    DemonstratedRole(PACKAGE, "tracker", _tracker),
+    DemonstratedRole(PACKAGE, "eliminator", _eliminator),
+)

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from itertools import count
 from statistics import fmean
 
-from housequest.agent.agents.pet.agent import Pet, PetMemory
-from housequest.agent.agents.pet.roles import SUBTASKS
+from housequest.agent.agents.pet.agent import SUBTASKS, Pet, PetMemory
 from housequest.agent.base import Grants, Turn
 from housequest.agent.episodes.events import Body, Judged, ParseFailed, Planned, Progressed, Started, Stepped, branch
 from housequest.agent.episodes.record import read_episode

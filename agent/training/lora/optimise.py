@@ -25,8 +25,7 @@ from torch.nn import functional
 from housequest.agent.models.processors import processors
 from housequest.agent.training import CHECKPOINT
 from housequest.agent.training.loop import Run, risen
-from housequest.agent.training.lora.recipe import RECORD, Recipe
-from housequest.agent.training.lora.tokens import Sample
+from housequest.agent.training.lora.recipe import RECORD, Recipe, Sample
 from housequest.worlds.errors import ConfigurationError
 
 _SAME = ("llama", "smollm3", "granite", "qwen2", "qwen3", "gemma", "gemma2", "phi3")

@@ -171,7 +171,7 @@ def train_all(
     They differ in their houses alone, and the last has most. Raises ``ConfigurationError``.
     """
     from housequest.agent.training.lora import optimise
-    from housequest.agent.training.lora.tokens import encode
+    from housequest.agent.training.lora.recipe import encode
 
     # What may be refused at once is looked at before the games are played.
     for each in planned:
@@ -216,7 +216,7 @@ def _trained(
 ) -> dict[str, Any]:
     """Make an adapter of ``conversations``, and return what is recorded of it."""
     from housequest.agent.training.lora import optimise
-    from housequest.agent.training.lora.tokens import encoded
+    from housequest.agent.training.lora.recipe import encoded
 
     samples, cut = encoded(conversations, tokenizer, training.recipe.context)
     if not samples:

@@ -15,7 +15,7 @@ from housequest.agent.models.base import Capabilities, Completion, Message, Mode
 from housequest.agent.roles import brief
 from housequest.agent.roles.base import as_chat, load_prompt, plain_text
 from housequest.agent.roles.demonstrations import STUCK, DemonstratedRole, Demonstrator, Lesson, Reply, with_ways
-from housequest.agent.training.demonstrations import step_of, taught
+from housequest.agent.training.corpus import step_of, taught
 from housequest.agent.training.export import Call
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert

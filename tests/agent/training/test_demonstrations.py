@@ -19,14 +19,15 @@ from housequest.agent.training import wordings  # noqa: E402
 from housequest.agent.training.__main__ import main  # noqa: E402
 from housequest.agent.training.corpus import (  # noqa: E402
     CorpusPart,
+    TrainingSample,
     actor_samples,
     encoded,
     made_up_games,
     reasoner_samples,
     spread,
     word_pieces,
+    wrong_goal,
 )
-from housequest.agent.training.demonstrations import TrainingSample, wrong_goal  # noqa: E402
 from housequest.agent.training.evaluate import GOALS, HINTS, LEARNER_HINTS  # noqa: E402
 from housequest.agent.training.wordings import goal_wording, plural  # noqa: E402
 from housequest.knowledge.examples import EVALUATION_SEEDS  # noqa: E402

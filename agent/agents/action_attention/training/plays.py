@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from housequest.agent.agents.action_attention.network import PROBE, Words, scaled
 from housequest.agent.models.embeddings import Embedder, model_alone
 from housequest.agent.roles.messages import opening_text
-from housequest.agent.training.corpus import Arrays, TrainingGame
-from housequest.agent.training.demonstrations import step_of
+from housequest.agent.training.corpus import Arrays, TrainingGame, step_of
 from housequest.knowledge.examples import subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.text import goal_sentences, load_counts

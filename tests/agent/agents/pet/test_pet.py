@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.agents.pet import roles
-from housequest.agent.agents.pet.agent import VERDICT_TOKENS
-from housequest.agent.agents.pet.roles import MOST_SUBTASKS, ONE, SUBTASKS, TRACKER, bare, listing
+from housequest.agent.agents.pet import agent as roles
+from housequest.agent.agents.pet.agent import MOST_SUBTASKS, ONE, SUBTASKS, TRACKER, VERDICT_TOKENS, bare, listing
 from housequest.agent.agents.registry import make_agent
 from housequest.agent.base import RequiresCapabilities
 from housequest.agent.episodes import events

@@ -26,9 +26,8 @@ from housequest.agent.models.llama.model import LlamaModel  # noqa: E402
 from housequest.agent.training.export import Conversation  # noqa: E402
 from housequest.agent.training.lora.games import Lessons  # noqa: E402
 from housequest.agent.training.lora.optimise import Machine, Progress, train, write_adapter  # noqa: E402
-from housequest.agent.training.lora.recipe import AdapterFolder, BaseModel, Recipe, base_model  # noqa: E402
+from housequest.agent.training.lora.recipe import AdapterFolder, BaseModel, Recipe, Sample, base_model, encode, encoded  # noqa: E402
 from housequest.agent.training.lora.run import Listener, Training, of_sizes, train_all  # noqa: E402
-from housequest.agent.training.lora.tokens import Sample, encode, encoded  # noqa: E402
 from housequest.tui.cli import main  # noqa: E402
 from housequest.worlds.errors import ConfigurationError  # noqa: E402
 from tests.agent.models.tiny import Kind, write_tiny  # noqa: E402
