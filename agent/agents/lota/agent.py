@@ -203,8 +203,7 @@ class Lota:
     there are skills (266); for ``list`` 1 an episode. ``exact`` and ``each`` need a model that scores given texts; one that
     scores them singly, as an endpoint does, takes a call for each skill and one for the prompt alone.
 
-    Who carries a skill out is a controller, or the world itself where its commands are skills
-    (`housequest.agent.agents.lota.agent`).
+    Who carries a skill out is a controller, or the world itself where its commands are skills.
 
     The prompt only grows, but where another reading begins. It holds the instruction and the skills before, never an
     observation; with ``replanning`` also why a skill failed, in our own words (section 6.2). The skills are the same in every

@@ -6,7 +6,6 @@ The games are ordinary episodes with the admissible grant. Nothing that it is me
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -53,17 +52,11 @@ def evaluate(
                 yield games.measured(arm, ActionAttention(policy, HOUSEHOLD, ARMS[arm]), ("admissible",), expert)
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A score of Eliminate: of a place or an object, and whether the expert's next command could not have been without it."""
+def judgements(world: AlfworldWorld, task: Task) -> Iterator[tuple[bool, bool, float]]:
+    """What Eliminate makes of a game along the expert's play: each name once a sub-task, and each that a command needs.
 
-    place: bool
-    score: float
-    needed: bool
-
-
-def judgements(world: AlfworldWorld, task: Task) -> Iterator[Judgement]:
-    """What Eliminate makes of a game along the expert's play: each name once a sub-task, and each that a command needs."""
+    Each with whether it is a place, whether the expert's next command could not have been without it, and its score.
+    """
     expert, env = world.expert(), world.open(task)
     opening = env.reset().observation
     memory, belief = expert.begin(task.goal, opening), HOUSEHOLD.begin(opening)
@@ -78,8 +71,8 @@ def judgements(world: AlfworldWorld, task: Task) -> Iterator[Judgement]:
         played = env.step(command)
         # What is held and what is here is never masked.
         needed = scores.keys() & set(names(command)) - {belief.held} - {one.name for one in belief.here()}
-        yield from (Judgement(name in places, scores[name], needed=False) for name in scores.keys() - known)
-        yield from (Judgement(name in places, scores[name], needed=True) for name in needed)
+        yield from ((name in places, False, scores[name]) for name in scores.keys() - known)
+        yield from ((name in places, True, scores[name]) for name in needed)
         known |= scores.keys()
         memory, before = expert.observe(memory, command, played.observation), belief
         belief, done = HOUSEHOLD.update(belief, command, played.observation), played.done
@@ -93,7 +86,6 @@ def curve(world: AlfworldWorld, tasks: Sequence[Task]) -> Iterator[str]:
     for threshold in THRESHOLDS:
         for what, place in (("places", True), ("objects", False)):
             low, lacked = (
-                fmean(one.score < threshold for one in judged if one.place == place and one.needed == needed)
-                for needed in (False, True)
+                fmean(score < threshold for *kind, score in judged if kind == [place, needed]) for needed in (False, True)
             )
             yield f"threshold {threshold}: {low:.1%} of {what} masked, {1 - lacked:.1%} of the needed shown"

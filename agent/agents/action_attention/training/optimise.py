@@ -215,10 +215,7 @@ class Batches:
     def _batch(self, plays: Sequence[tuple[int, int]], random: np.random.Generator) -> Batch:
         recipe = self._recipe
         ids: dict[tuple[int, int], int] = {}
-        task: list[int] = []
-        seen: list[int] = []
-        commands: list[list[int]] = []
-        lengths: list[int] = []
+        task, seen, lengths, commands = list[int](), list[int](), list[int](), list[list[int]]()
         for at, play in plays:
             part = self._parts[at]
             first, last = int(part.steps[play]), int(part.steps[play + 1])

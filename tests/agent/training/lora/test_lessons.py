@@ -23,10 +23,18 @@ from housequest.agent.models.scripted import ReplyRule, ScriptedModel
 from housequest.agent.roles.base import plain_text
 from housequest.agent.roles.reading import read_command
 from housequest.agent.training.export import Call, Conversation, joined, load, save
-from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated, worked_examples
+from housequest.agent.training.lora.games import (
+    LIKE_LLAMA,
+    Demonstrations,
+    Knowing,
+    Lessons,
+    Teacher,
+    demonstrated,
+    watched,
+    worked_examples,
+)
 from housequest.agent.training.lora.recipe import AdapterFolder
 from housequest.agent.training.lora.run import Listener, recorded
-from housequest.agent.training.lora.teacher import LIKE_LLAMA, Knowing, Teacher, watched
 from housequest.knowledge.examples import EVALUATION_SEEDS
 from housequest.tui.cli import main
 from housequest.worlds.alfworld.text import read_goal
