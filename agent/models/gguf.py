@@ -124,9 +124,8 @@ class _Reader:
         if tensors == 0:
             raise self._error("holds a vocabulary and no weights. Take the whole model's file.")
         if not isinstance(vocabulary, range) or not vocabulary:
-            raise self._error(
-                "holds no vocabulary: it is part of a model (an adapter or a projector). Take the whole model's file."
-            )
+            what = "holds no vocabulary: it is part of a model (an adapter or a projector). Take the whole model's file."
+            raise self._error(what)
         context = values.get(f"{architecture}.context_length")
         context = context if type(context) is int and context > 0 else None
         template = text("tokenizer.chat_template") or None

@@ -151,7 +151,7 @@ class BuiltinModel(Model):
             return Completion(text, "stop", Usage(len(tokens), len(known.encode(text))), Timing(cached=0))
         with self._cache(tokens, room=1) as cache:
             cached = cache.length
-            logits = yield from self._prompt_read(tokens, cache)
+            (logits,) = yield Reading(tokens[cached:], cache)
             said: list[int] = []
             choices: list[TokenChoice] = []
             text, finish = "", "length"
@@ -178,7 +178,7 @@ class BuiltinModel(Model):
         each = [known.encode(text) + [known.end] * ended for text in continuations]
         found: list[float] = []
         with self._cache(tokens, room=max((len(one) for one in each), default=0)) as cache:
-            first = yield from self._prompt_read(tokens, cache)
+            (first,) = yield Reading(tokens[cache.length :], cache)
             length = cache.length
             for one in each:
                 cache.length = length
@@ -216,10 +216,6 @@ class BuiltinModel(Model):
         yield cache
         cache.tokens = tokens[:whole]
         self._kept = [*self._kept, cache][-_CACHES:]
-
-    def _prompt_read(self, tokens: list[int], cache: Cache) -> Steps[Floats]:
-        (logits,) = yield Reading(tokens[cache.length :], cache)
-        return logits
 
 
 def _read_next(after: Mapping[_Call, Floats | None]) -> dict[_Call, Reading]:
