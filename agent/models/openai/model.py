@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, PromptToken, Request, Scores
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.openai import EndpointName
 from housequest.agent.models.openai.failures import LONGEST_WAIT, OVERFLOW, Attempts, Failure
 from housequest.agent.models.openai.replies import HEAR, PROMPT_TOKENS, at, read_completion
 from housequest.agent.models.openai.requests import (
@@ -43,6 +42,7 @@ from housequest.worlds.errors import ModelError
 if TYPE_CHECKING:
     from httpx2 import Response
 
+    from housequest.agent.models.openai import EndpointName
     from housequest.agent.models.openai.connection import Clients
 
 _Part = Literal["all", "holding", "continuing"]
