@@ -193,16 +193,13 @@ def _read_weights(thing: str, places: object) -> dict[str, int]:
     """The weight of each place, as the smallest possible integers."""
     said = _entries(places)
     if not said:
-        raise ConfigurationError(
-            f"{shown(thing)} has {shown(places)} instead of places; give each place its weight, for example {{safe: 1}}."
-        )
+        way_out = "give each place its weight, for example {safe: 1}"
+        raise ConfigurationError(f"{shown(thing)} has {shown(places)} instead of places; {way_out}.")
     weights: dict[str, int] = {}
     for place, weight in said:
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not _SMALLEST <= weight <= _LARGEST:
-            raise ConfigurationError(
-                f"{shown(thing)} lies in {shown(place)} with the weight {shown(weight)}; give a number from {_SMALLEST} to "
-                f"{_LARGEST:,}."
-            )
+            said_of = f"{shown(thing)} lies in {shown(place)} with the weight {shown(weight)}"
+            raise ConfigurationError(f"{said_of}; give a number from {_SMALLEST} to {_LARGEST:,}.")
         weights[place] = round(weight / _SMALLEST)
     shared = gcd(*weights.values())
     return {place: weight // shared for place, weight in weights.items()}
@@ -251,14 +248,11 @@ def make_house(seed: int, habits: Habits | None = None) -> House:
     raise ConfigurationError(f"By these habits none of {DRAWS:,} houses drawn for the seed {seed} can be solved.")
 
 
-class _Dice:
-    """Draws from one stream, using only ``Random.random``, which is the same in every version of Python."""
-
-    def __init__(self, seed: str) -> None:
-        self._random = Random(seed)
+class _Dice(Random):
+    """Draws from one stream, using only ``random``, which is the same in every version of Python."""
 
     def below(self, number: int) -> int:
-        return int(self._random.random() * number)
+        return int(self.random() * number)
 
     def pick(self, weights: Mapping[_T, int]) -> _T:
         """One of the keys, by weight."""
