@@ -105,7 +105,8 @@ class Results:
 def editions(*, plain: bool) -> Editions:
     """The versions in this process. Comments and layout of the native engine's code do not count."""
     folder = Path(alfworld.__file__).parent / "engine"
-    code = "".join(ast.dump(ast.parse((folder / name).read_text("utf-8"))) for name in ("pddl.py", "game.py", "native.py"))
+    code = "".join(ast.dump(ast.parse((folder / name).read_text("utf-8"))) for name in ("game.py", "native.py"))
+    code += "".join((folder / name).read_text("utf-8") for name in ("domain.json", "help.txt"))
     return Editions(hashlib.sha256(code.encode()).hexdigest()[:12], versions(), WORKER if plain else QUICK)
 
 
