@@ -13,16 +13,9 @@ from typing import Any, cast
 from textual.binding import Binding
 
 LEAVE = "leave"  # the action by which a screen is left
-KEY_TABLES: Mapping[str, list[Any]] = tomllib.loads(Path(__file__).with_name("keys.toml").read_text("utf-8"))
+_TABLES: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("keys.toml").read_text("utf-8"))
 
 APP = "app"  # the group of the palette that comes last
-EPISODE_GROUPS = {
-    "house": "view true_state house",
-    "panes": "fold pane next_pane large widen",
-    "rules": "teach",
-    APP: "leave",
-}
-"""The groups of keys that screens with an episode share, each with its actions."""
 
 
 def group_of(action: str, node: Any, screen: Any) -> str:
@@ -50,11 +43,22 @@ def screen_keys(screen: str, **others: Iterable[Binding]) -> tuple[Binding, ...]
 
 
 def _listed(table: str, others: Mapping[str, Iterable[Binding]]) -> Iterator[Binding]:
-    for entry in KEY_TABLES[table]:
+    for entry in _TABLES[table]:
         if isinstance(entry, str):
             yield from others[entry] if entry in others else _listed(entry, others)
         else:
             yield Binding(**entry)
+
+
+def episode_groups(screen: str) -> Mapping[str, str]:
+    """The groups of the keys of a ``screen`` with episodes, each with its actions."""
+    return {**_TABLES["groups"][screen], **_TABLES["groups"]["episode"]}
+
+
+def unmet_need(screen: str, action: str, facts: Callable[[], Mapping[str, object]], agent: str) -> str | None:
+    """What is said of the first need of ``action`` that is not among the ``facts``; None where there is none."""
+    needs = [(need, why) for need, actions, why in _TABLES[f"{screen}_needs"] if action in actions.split()]
+    return next((why.format(agent) for need, why in needs if not facts()[need]), None)
 
 
 def name_of(key: Binding, screen: Any) -> str:

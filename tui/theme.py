@@ -17,7 +17,8 @@ from textual.theme import Theme
 DARK = "housequest-dark"
 LIGHT = "housequest-light"
 
-_COLOURS: Mapping[str, tuple[str, str]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_TABLES: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+_COLOURS: Mapping[str, tuple[str, str]] = _TABLES["colours"]
 """Each colour in the dark theme and in the light one."""
 
 
@@ -40,32 +41,8 @@ def register_themes(app: App[Any]) -> None:
     """Make both themes known to ``app``, and choose the dark one."""
     for at, name in enumerate((DARK, LIGHT)):
         colours = {colour: both[at] for colour, both in _COLOURS.items()}
-        theme = Theme(
-            name,
-            dark=name == DARK,
-            background=colours["background"],
-            surface=colours["surface"],
-            panel=colours["panel"],
-            foreground=colours["foreground"],
-            primary=colours["frame"],
-            secondary=colours["quiet"],
-            accent=colours["goal"],
-            success=colours["won"],
-            warning=colours["new"],
-            error=colours["fault"],
-            variables={
-                **colours,
-                "text-disabled": colours["quiet"],  # also what an empty line suggests
-                "scrollbar": colours["frame"],
-                "scrollbar-hover": colours["quiet"],
-                "scrollbar-active": colours["quiet"],
-                "scrollbar-background": colours["background"],
-                "block-cursor-foreground": colours["foreground"],
-                "block-cursor-background": colours["panel"],
-                "block-cursor-blurred-background": colours["panel"],
-                "block-cursor-blurred-text-style": "bold",
-                "block-hover-background": colours["surface"],
-            },
-        )
-        app.register_theme(theme)
+        parts: dict[str, Any] = {part: colours[colour] for part, colour in _TABLES["parts"].items()}
+        variables = {name: colours[colour] for name, colour in _TABLES["variables"].items()}
+        variables |= {**colours, "block-cursor-blurred-text-style": "bold"}
+        app.register_theme(Theme(name, dark=name == DARK, **parts, variables=variables))
     app.theme = DARK

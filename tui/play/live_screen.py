@@ -211,8 +211,8 @@ class LiveGame:
 class LiveScreen(ViewScreen):
     """Plays ``games`` and shows them: the first is the person's, the last has the pace. A key that does nothing says why.
 
-    A screen makes its games of `new_session`, says by ``refusal`` and ``prompt`` what can be done, and updates its own widgets
-    in ``show``, which comes after each update of a game.
+    A screen makes its games of `new_session`, says by ``game_refusal`` and ``prompt`` what can be done, and updates its own
+    widgets in ``show``, which comes after each update of a game.
     """
 
     KEYS: ClassVar[tuple[Binding, ...]]
@@ -239,9 +239,14 @@ class LiveScreen(ViewScreen):
         self._line = CommandLine(hints=hints, patterns=patterns)
         self._bar = KeyBar(self.KEYS)
 
+    def game_refusal(self, action: str) -> str | None:
+        """As `refusal`, apart from what the View says."""
+        raise NotImplementedError
+
     def refusal(self, action: str) -> str | None:
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
-        raise NotImplementedError
+        why = {"view": self.view_refusal, "true_state": self.true_refusal}.get(action)
+        return (why and why()) or self.game_refusal(action)
 
     def prompt(self) -> PromptContent:
         raise NotImplementedError

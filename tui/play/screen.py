@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from housequest.tui.episode.recording import game_branches
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent
-from housequest.tui.keymap import EPISODE_GROUPS
+from housequest.tui.keymap import episode_groups
 from housequest.tui.play.game import GameConfig, next_game
 from housequest.tui.play.guide import STEPS, Guide, remember
 from housequest.tui.play.line import CommandLine
@@ -53,13 +52,7 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     KEYS = KEYS
     GROUP = "play"
-    GROUPS: ClassVar[Mapping[str, str]] = {
-        "agent": "step auto skill pace accept edit other take_over hint model",
-        "turns": "escape back forward branch branches",
-        "commands": "line commands command interact",
-        "games": "retry replay next play_as end_guide",
-        **EPISODE_GROUPS,
-    }
+    GROUPS = episode_groups("play")
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "Story"
 
@@ -96,12 +89,10 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.play_state = GameView(self.new_session(game, self._mode, self._resume))  # the game, and what of it is looked at
         self.games = (self.play_state,)
 
-    def refusal(self, action: str) -> str | None:
-        why = {"view": self.view_refusal, "true_state": self.true_refusal, "end_guide": self._unguided}.get(action)
-        return (why and why()) or self.play_state.refusal(action)
-
-    def _unguided(self) -> str | None:
-        return None if self._guide is not None and self._guide.display else "There is no guide here: / lists every key."
+    def game_refusal(self, action: str) -> str | None:
+        if action == "end_guide" and (self._guide is None or not self._guide.display):
+            return "There is no guide here: / lists every key."
+        return self.play_state.refusal(action)
 
     def prompt(self) -> PromptContent:
         return self.play_state.prompt(typing=self._line.has_focus_within)

@@ -12,7 +12,7 @@ from textual.binding import Binding
 from housequest.agent.agents.registry import agent_spec
 from housequest.agent.episodes.events import Ended
 from housequest.tui.episode.state import EpisodeMoment, ViewState
-from housequest.tui.keymap import KEY_TABLES, screen_keys
+from housequest.tui.keymap import screen_keys, unmet_need
 from housequest.tui.play.game import HUMAN
 from housequest.tui.play.live_screen import THEN, LiveGame, PromptContent, PromptKind, action_name, end_of, hints
 from housequest.tui.play.session import Session
@@ -89,11 +89,9 @@ class GameView(LiveGame):
         """Why ``action`` does nothing now, and what to do instead; None where it does something."""
         if self.status.waiting == "opening" and action not in WHILE_OPENING:
             return "The world is still being opened."
-        needs = [(need, why) for need, actions, why in KEY_TABLES["play_needs"] if action in actions.split()]
-        facts = self._facts() if needs else {}
-        return next((why.format(self.game.agent) for need, why in needs if not facts[need]), None)
+        return unmet_need("play", action, self.facts, self.game.agent)
 
-    def _facts(self) -> dict[str, object]:
+    def facts(self) -> dict[str, object]:
         """What holds now, as the needs in ``keys.toml`` name it."""
         status, past, agent = self.status, self.cursor is not None, self.game.agent != HUMAN
         over, watching = status.waiting == "over", status.mode == "watch"

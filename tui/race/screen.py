@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -20,7 +19,7 @@ from housequest.tui.episode.stage import GameHeader
 from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
-from housequest.tui.keymap import EPISODE_GROUPS, screen_keys
+from housequest.tui.keymap import episode_groups, screen_keys, unmet_need
 from housequest.tui.play.game import HUMAN, GameConfig
 from housequest.tui.play.live_screen import THEN, LiveScreen, PromptContent, PromptKind, hints, with_explanations
 from housequest.tui.play.session import PACES, Session
@@ -107,12 +106,7 @@ class RaceScreen(LiveScreen):
 
     KEYS = KEYS
     GROUP = "race"
-    GROUPS: ClassVar[Mapping[str, str]] = {
-        "commands": "line commands command",
-        "agent": "lockstep pace",
-        "games": "retry replay",
-        **EPISODE_GROUPS,
-    }
+    GROUPS = episode_groups("race")
     BINDINGS: ClassVar[list[BindingType]] = [*with_explanations(KEYS)]
     AUTO_FOCUS = "CommandLine"
     DEFAULT_CSS = style_sheet(__file__)
@@ -230,32 +224,23 @@ class RaceScreen(LiveScreen):
     def _over(self) -> bool:
         return self._you.over and self._rival.over
 
-    def refusal(self, action: str) -> str | None:
+    def game_refusal(self, action: str) -> str | None:
+        return unmet_need("race", action, self.facts, self._rival.name)
+
+    def facts(self) -> dict[str, object]:
+        """What holds now, as the needs in ``keys.toml`` name it."""
         you, rival = self._you, self._rival
-        match action:
-            case "line":
-                return self._not_yours()
-            case "commands":
-                unlisted = "This world cannot list its commands; its manual says their forms."
-                return self._not_yours() or (None if you.status.possible is not None else unlisted)
-            case "lockstep":
-                done = f"You are done, so {rival.name} runs to its end; + and - set its pace."
-                return self._not_theirs() or (done if you.over else None)
-            case "pace":
-                return self._not_theirs() or (None if self._free else f"{rival.name} plays turn for turn; l lets it run.")
-            case "house":
-                return "The house stands beside both stories already." if self.has_class("-wide") else None
-            case "view":
-                return self.view_refusal()
-            case "true_state":
-                racing = "It would show you what is hidden: it is shown once the race is over."
-                return self.true_refusal() or (None if self._over else racing)
-            case "retry":
-                return None if rival.status.waiting == "failed" else "Nothing failed."
-            case "replay":
-                return None if self._over else "The race is still on; q leaves it."
-            case _:
-                return None
+        return {
+            "opened": you.status.waiting != "opening",
+            "mine": not you.over,
+            "listed": you.status.possible is not None,
+            "theirs opened": rival.status.waiting != "opening",
+            "theirs": not rival.over,
+            "free": self._free,
+            "folded": not self.has_class("-wide"),
+            "over": self._over,
+            "failed": rival.status.waiting == "failed",
+        }
 
     def prompt(self) -> PromptContent:
         kind, text, words = self._asked()
@@ -283,13 +268,3 @@ class RaceScreen(LiveScreen):
         keys = {**(THEN if self._line.has_focus_within else {":": "type"}), **keys}
         done = f"{name} is done; play on" if rival.over else f"turn {you.state.moment.turn + 1}"
         return "yours", trouble or done, keys
-
-    def _not_yours(self) -> str | None:
-        if self._you.status.waiting == "opening":
-            return "The world is still being opened."
-        return "Your game is over; p shows it again when the race is, q leaves." if self._you.over else None
-
-    def _not_theirs(self) -> str | None:
-        if self._rival.status.waiting == "opening":
-            return "The world is still being opened."
-        return f"The game of {self._rival.name} is over." if self._rival.over else None

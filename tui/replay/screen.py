@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from housequest.tui.episode.recording import Recording, ReplayStop, read_recordi
 from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
-from housequest.tui.keymap import EPISODE_GROUPS, screen_keys
+from housequest.tui.keymap import episode_groups, screen_keys
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
 from housequest.tui.play.viewing import PaneScreen
 from housequest.tui.text import cut, plural, printable
@@ -132,10 +132,7 @@ class ReplayScreen(PaneScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("replay")]
     GROUP = "replay"
-    GROUPS: ClassVar[Mapping[str, str]] = {
-        "turns": "play pace move go jump skill why branch branches read",
-        **EPISODE_GROUPS,
-    }
+    GROUPS = episode_groups("replay")
     AUTO_FOCUS = "Story"
 
     DEFAULT_CSS = """
