@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 from typing import ClassVar
 
 from textual import events
@@ -84,7 +84,10 @@ class _Layout:
         # A note that repeats the command which a person gave is left out.
         given = f"\u201c{entry.command}\u201d" if entry.by == "person" else None
         notes = [note for note in entry.notes if note.kind != "person" or given is None or given not in note.text]
-        return (*self.gap, *self.notes(notes, after), *self._command(entry), *self._observation(entry))
+        seen = [_wrapped(self._observed(line, quiet=not entry.accepted), self._width) for line in _lines(entry.observation)]
+        answer = chain(*seen, self._wrapped(entry.explanation or "", "italic"))
+        below = (_Line(_INDENT, line, turn=True) for line in answer)
+        return (*self.gap, *self.notes(notes, after), *self._command(entry), *below)
 
     def words(self, text: str) -> list[_Line]:
         """Text of the screen's own."""
@@ -131,11 +134,6 @@ class _Layout:
         for line in _wrapped(text, self._width):
             yield _Line(margin, line, turn=True)
             margin = _INDENT
-
-    def _observation(self, entry: TurnEntry) -> Iterator[_Line]:
-        seen = [_wrapped(self._observed(line, quiet=not entry.accepted), self._width) for line in _lines(entry.observation)]
-        for line in chain(*seen, self._wrapped(entry.explanation or "", "italic")):
-            yield _Line(_INDENT, line, turn=True)
 
     def _wrapped(self, text: str, style: str, hang: int = 0) -> list[Content]:
         return [line for part in _lines(text) for line in _wrapped(Content(part).stylize(style), self._width - hang)]
@@ -208,7 +206,8 @@ class Story(FramedPane):
             self._lay_out()
         elif moment.story is not was.story or moment.notes != was.notes:
             self._moment = moment
-            self._append(1 + _common(was.story, moment.story))
+            alike = takewhile(lambda turns: turns[0] is turns[1], zip(was.story, moment.story, strict=False))
+            self._append(1 + sum(1 for _ in alike))
 
     def teach(self, teaching: str) -> None:
         """Show ``teaching`` until the first turn."""
@@ -364,11 +363,6 @@ class Story(FramedPane):
             self.scroll_to(y=max(0, top - _CONTEXT), immediate=True, force=True)
         elif bottom > self.scroll_offset.y + height - _CONTEXT:
             self.scroll_to(y=min(top, bottom + _CONTEXT - height), immediate=True, force=True)
-
-
-def _common(was: Sequence[TurnEntry], now: Sequence[TurnEntry]) -> int:
-    """The number of turns at the front that are the same objects."""
-    return next((n for n, (old, new) in enumerate(zip(was, now, strict=False)) if old is not new), min(len(was), len(now)))
 
 
 def _wrapped(text: Content, width: int) -> list[Content]:

@@ -42,6 +42,11 @@ _THEIRS = "{name} plays one turn whenever you have played one; l lets it run at 
 KEYS = screen_keys("race")
 
 
+_BUSY = dict[str, str].fromkeys(("opening", "deciding", "acting"), "thinking")
+_DOING = {**_BUSY, "verdict": "waiting", "paused": "waiting", "failed": "its model failed"}
+"""What the agent is doing, by what its game waits for."""
+
+
 class RaceGame(LiveGame):
     """One of the two games; ``name`` is ``you`` for the person's."""
 
@@ -84,17 +89,9 @@ class RaceGame(LiveGame):
             return ""
         if heard and (words := end_of(flat(self.session.heard), LONGEST_HEARD)):
             return words
-        match self.status.waiting:
-            case "opening" | "deciding" | "acting":
-                return "thinking"
-            case "verdict" | "paused":
-                return "waiting"
-            case "pace" if self.status.pace < PACES[-1]:
-                return f"{self.status.pace:g} turns a second"
-            case "failed":
-                return "its model failed"
-            case _:
-                return ""
+        if self.status.waiting == "pace" and self.status.pace < PACES[-1]:
+            return f"{self.status.pace:g} turns a second"
+        return _DOING.get(self.status.waiting, "")
 
 
 class RaceScreen(LiveScreen):
