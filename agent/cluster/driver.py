@@ -86,7 +86,6 @@ class RemoteHandle(Protocol):
 
     async def tell(self, messages: Sequence[ToPlayer]) -> None:
         """Send ``messages``, in their order."""
-        ...
 
     async def hear(self) -> Sequence[FromPlayer]:
         """What it has to say, in its order; waits until it says anything."""
@@ -94,7 +93,6 @@ class RemoteHandle(Protocol):
 
     def end(self) -> None:
         """End its process; it may be gone already."""
-        ...
 
 
 @dataclass(slots=True, eq=False)

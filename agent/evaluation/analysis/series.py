@@ -58,6 +58,7 @@ _PASSES = (1, 2, 4, 8, 16, 32, 64)
 _UNBOUNDED = {"steps", "cost"}
 """Figures that are not shares."""
 OWN_TASKS = "Each seed drew tasks of its own: the spread is that of the tasks as well as of the agent."
+_USED = ("calls", "plain", "unreadable", "prompt_tokens", "completion_tokens")
 UNEQUAL = "Spread, best run and pass@k are left out until every run is finished."
 
 
@@ -310,7 +311,9 @@ def in_the_end(folder: RunFolder, attempts: Sequence[Run]) -> RetriedRun:
     for task in manifest.tasks:
         tries = [(run, found) for run in attempts if (found := _result(run, task.id)) is not None]
         if tries:
-            results.append(_joined([found for _, found in tries]))
+            # The last of the tries, with what all of them used.
+            used = {name: total(getattr(found, name) for _, found in tries) for name in _USED}
+            results.append(tries[-1][1].model_copy(update=used))
             clocks[task.id] = _clock([run.extras.clocks.get(task.id, EpisodeTiming()) for run, _ in tries])
     whole = Extras(extras.paths, clocks, extras.prices, extras.ceiling)
     return RetriedRun(folder, manifest, tuple(results), whole, tuple(attempts))
@@ -318,12 +321,6 @@ def in_the_end(folder: RunFolder, attempts: Sequence[Run]) -> RetriedRun:
 
 def _result(run: Run, task: str) -> Result | None:
     return next((result for result in run.results if result.task == task), None)
-
-
-def _joined(tries: Sequence[Result]) -> Result:
-    """The last of ``tries`` at a task, with what all of them used."""
-    counted = ("calls", "plain", "unreadable", "prompt_tokens", "completion_tokens")
-    return tries[-1].model_copy(update={name: total(getattr(one, name) for one in tries) for name in counted})
 
 
 def _clock(clocks: Sequence[EpisodeTiming]) -> EpisodeTiming:

@@ -292,7 +292,7 @@ class ComparisonReport(Report):
 
     def data(self) -> dict[str, object]:
         comparison, steps, ceilings = self.comparison, self.comparison.steps, self.comparison.ceilings
-        measured = ("first", "second", "difference", "interval")
+        measured, ended = ("first", "second", "difference", "interval"), ("outcome", "reason", "turns", "steps")
         return {
             "first": _run(comparison.first, [pair.first for pair in comparison.pairs], ceilings[0]),
             "second": _run(comparison.second, [pair.second for pair in comparison.pairs], ceilings[1]),
@@ -305,7 +305,15 @@ class ComparisonReport(Report):
             "figures": {figure.key: plain_data(figure, *measured, "tasks", "missing") for figure in comparison.figures},
             "failures": {kind: {"first": ours, "second": theirs} for kind, (ours, theirs) in comparison.failures.items()},
             "by_type": {kind: _counts(of_type) for kind, of_type in comparison.by_type.items()},
-            "flipped": [_flipped(pair) for pair in comparison.flipped],
+            "flipped": [
+                {
+                    **plain_data(pair.first, "number", "task", "type"),
+                    "won_by": pair.winner,
+                    "first": plain_data(pair.first, *ended),
+                    "second": plain_data(pair.second, *ended),
+                }
+                for pair in comparison.flipped
+            ],
             "left_out": [{"cause": cause, "tasks": tasks} for cause, tasks in comparison.left_out],
         }
 
@@ -336,20 +344,13 @@ def _counts(counts: PairedCounts) -> dict[str, object]:
     return {"pairs": counts.total, **numbers, "interval": ends(paired_interval(counts))}
 
 
-def _flipped(pair: TaskPair) -> dict[str, object]:
-    sides = {"first": pair.first, "second": pair.second}
-    return {
-        **plain_data(pair.first, "number", "task", "type"),
-        "won_by": pair.winner,
-        **{side: plain_data(result, "outcome", "reason", "turns", "steps") for side, result in sides.items()},
-    }
-
-
 def heading_lines(names: Sequence[str], cards: Sequence[Mapping[str, str]], pairs: str) -> Iterator[str]:
     """Who is compared, what is unlike and alike in the two cards, and which ``pairs`` there are, in words."""
     for place, name in zip(("first", "second"), names, strict=True):
         yield from wrapped(name, f"{place:<8}")
-    yield from _unlike_lines(card_differences(*cards))
+    unlike = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in card_differences(*cards).items())
+    lines = textwrap.wrap(f"Not measured alike: {printable(unlike)}.", WIDTH - 2) if unlike else []
+    yield from (Warned(f"! {line}" if not place else f"  {line}") for place, line in enumerate(lines))
     yield from wrapped("; ".join(f"{name} {line}" for name, line in shared_card(cards).items()), f"{'alike':<8}")
     yield from wrapped(pairs, f"{'pairs':<8}")
 
@@ -361,13 +362,6 @@ def _heading(comparison: Comparison) -> Iterator[str]:
     for key, both in comparison.changes.items():
         first, second = ("not set" if value is None else shown(value, 40) for value in both)
         yield from wrapped(f"{key}: {first} and {second}", f"{'differs':<8}")
-
-
-def _unlike_lines(found: Mapping[str, tuple[str, str]]) -> Iterator[str]:
-    """The warning of what differs between the cards; nothing where they are alike."""
-    told = "; ".join(f"{name} ({first} and {second})" for name, (first, second) in found.items())
-    lines = textwrap.wrap(f"Not measured alike: {printable(told)}.", WIDTH - 2) if found else []
-    yield from (Warned(f"! {line}" if not place else f"  {line}") for place, line in enumerate(lines))
 
 
 def _table(comparison: Comparison) -> Iterator[str]:

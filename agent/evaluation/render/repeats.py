@@ -100,7 +100,10 @@ class RepeatsComparison(Report):
     def data(self) -> dict[str, object]:
         measured = ("first", "second", "difference", "interval", "tasks", "missing")
         return {
-            **{key: _side(side) for key, side in (("first", self.first), ("second", self.second))},
+            **{
+                key: {"name": side.name, "label": side.label, "runs": [run.name for run in side.runs], "card": dict(side.card)}
+                for key, side in (("first", self.first), ("second", self.second))
+            },
             "card": shared_card([self.first.card, self.second.card]),
             "unlike": {name: list(lines) for name, lines in self.unlike.items()},
             "tasks": len(self.tasks),
@@ -111,7 +114,10 @@ class RepeatsComparison(Report):
 
     def sections(self) -> Iterator[Section]:
         """The sides and what is unlike, the figures, and what they mean."""
-        yield self._heading()
+        sides = (self.first, self.second)
+        often = " and ".join(many(len(side.runs), "time") for side in sides)
+        played = f"{many(len(self.tasks), 'task')} played by both, {often}"
+        yield heading_lines([f"{side.name}: {side.label}" for side in sides], [side.card for side in sides], played)
         rows = tuple((figure.label, *figure_cells(figure)) for figure in self.figures)
         yield Table(("over all tasks", "first", "second", "difference", "95 % interval"), rows)
         types = tuple(
@@ -119,29 +125,17 @@ class RepeatsComparison(Report):
             for kind, (one, other) in self.by_type.items()
         )
         yield Table(("success", "first", "second", "difference"), types)
-        yield self._conclusions()
+        success = self.figures[0]
+        difference = f"{success.difference * 100:+.1f} points, 95 % interval {points(success.interval)}"
+        yield [
+            *wrapped(
+                f"Difference in success (second less first): {difference} (bootstrap over tasks, of which each counts once, "
+                "with its mean over the runs)."
+            ),
+            *(["The interval has 0 in it: it may be chance."] if success.interval.low <= 0 <= success.interval.high else []),
+        ]
         if left := self.left_out:
             yield [
                 *wrapped(f"not finished by all runs of both ({len(left)}):", "Left out, "),
                 *first_lines([one_line(task) for task in left], "  "),
             ]
-
-    def _heading(self) -> Iterator[str]:
-        sides = (self.first, self.second)
-        often = " and ".join(many(len(side.runs), "time") for side in sides)
-        played = f"{many(len(self.tasks), 'task')} played by both, {often}"
-        yield from heading_lines([f"{side.name}: {side.label}" for side in sides], [side.card for side in sides], played)
-
-    def _conclusions(self) -> Iterator[str]:
-        success = self.figures[0]
-        within = points(success.interval)
-        yield from wrapped(
-            f"Difference in success (second less first): {success.difference * 100:+.1f} points, 95 % interval {within} "
-            "(bootstrap over tasks, of which each counts once, with its mean over the runs)."
-        )
-        if success.interval.low <= 0 <= success.interval.high:
-            yield from wrapped("The interval has 0 in it: it may be chance.")
-
-
-def _side(side: Side) -> dict[str, object]:
-    return {"name": side.name, "label": side.label, "runs": [run.name for run in side.runs], "card": dict(side.card)}

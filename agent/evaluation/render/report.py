@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from housequest.agent.evaluation.analysis.experts import CeilingFigures, Watcher, named_by_model, prior_of
-from housequest.agent.evaluation.analysis.failures import FailureKind, of_games, told
+from housequest.agent.evaluation.analysis.failures import of_games, told
 from housequest.agent.evaluation.analysis.metrics import Figures, Sample, Summary
 from housequest.agent.evaluation.analysis.run import PriceList, card, counted_prior, read_for_comparison
 from housequest.agent.evaluation.render.table import (
@@ -133,7 +133,15 @@ def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
         **({"paths": asdict(summary.overall.paths)} if whole else {}),
         "ceiling": ceiling_data(summary.ceiling),
         "prices": summary.prices.model_dump() if summary.prices else None,
-        "failures": [_failures(kind, lost) for kind, lost in summary.failures.items()],
+        "failures": [
+            {
+                "class": kind,
+                "label": kind.label,
+                "count": len(lost),
+                "tasks": [plain_data(each, "number", "task") | plain_data(each.failure, "turn", "words") for each in lost],
+            }
+            for kind, lost in summary.failures.items()
+        ],
         "lota_classes": of_games(summary.failures),
         "errored": [_named(result) for result in summary.errored],
         "lost_tasks": [_named(result) for result in summary.lost],
@@ -171,11 +179,6 @@ def _figures(summary: Summary | None, count: Figures, *, bootstrap: bool = False
         "cost": count.cost.total,
         **({"metrics": metrics} if metrics else {}),
     }
-
-
-def _failures(kind: FailureKind, lost: Sequence[Result]) -> dict[str, object]:
-    tasks = [{**plain_data(result, "number", "task"), **plain_data(result.failure, "turn", "words")} for result in lost]
-    return {"class": kind, "label": kind.label, "count": len(lost), "tasks": tasks}
 
 
 def _named(result: Result) -> dict[str, object]:

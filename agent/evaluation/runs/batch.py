@@ -24,7 +24,7 @@ from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.evaluation.analysis.metrics import Summary, summarise
 from housequest.agent.evaluation.parts import Cluster, ClusterJob
 from housequest.agent.evaluation.runs.budget import BudgetTracker, Caller, MeteredModel, RunHalted, Stopped
-from housequest.agent.evaluation.runs.files import Fault, SelectedTask
+from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, episode_name, result_of
 from housequest.agent.evaluation.runs.shard import Shard, begin_shard
 from housequest.agent.evaluation.runs.spec import RunSpec
@@ -110,7 +110,8 @@ async def run_batch(
             run.begin(spec.manifest)
             finished, faults = run.mend(tasks)
             if faults and options.say is not None:
-                options.say(_mended(faults))
+                more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
+                options.say(f"Not whole: {faults[0]}.{more} Damaged episodes are kept as *.unfit-N and played again.")
             tracker.used += used_before(run, tasks, finished, spec.setup.prices)
             results = [result for result in finished if not (options.retry_errors and result.outcome == "error")]
             await _Batch(run, spec, every, agent, metered, options, tracker).play(results)
@@ -143,11 +144,6 @@ async def _checked(setup: Setup, agent: Agent, model: Model | None, tracker: Bud
             await setup.check_model(model)
     except RunHalted:
         raise tracker.ended() from None
-
-
-def _mended(faults: Sequence[Fault]) -> str:
-    more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
-    return f"Not whole: {faults[0]}.{more} Damaged episodes are kept as *.unfit-N and played again."
 
 
 async def run_workers(workers: Iterable[Coroutine[None, None, T]], *others: Coroutine[None, None, None]) -> list[T]:

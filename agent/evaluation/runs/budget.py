@@ -109,11 +109,9 @@ class Caller(Protocol):
     @property
     def limit(self) -> int | None:
         """How many calls the endpoint takes at once; None while it has stated no limit."""
-        ...
 
     def close(self) -> None:
         """Let calls that are in flight be answered, and none that waits for the endpoint begin."""
-        ...
 
 
 class BudgetTracker:

@@ -114,9 +114,8 @@ def merge(shards: Sequence[Path], out: Path) -> int:
         raise ConfigurationError(f"{out} is one of the shards; give another folder with --out.")
     sweeps = [SweepFolder(path) for path in shards]
     if not any(sweep.begun for sweep in sweeps):
-        plan = _plan([RunFolder(path) for path in shards], RunFolder(out))
-        plan.carry_out()
-        return len(plan.results)
+        runs = [RunFolder(path) for path in shards]
+        return _write(runs, RunFolder(out), _found(runs))
     manifests = [sweep.contents() for sweep in sweeps]
     for sweep, manifest in zip(sweeps, manifests, strict=True):
         if manifest != manifests[0]:
@@ -124,50 +123,37 @@ def merge(shards: Sequence[Path], out: Path) -> int:
     target = SweepFolder(out)
     if target.begun and target.contents() != manifests[0]:
         raise ConfigurationError(f"{out} holds other runs than these shards; give --out a new folder.")
-    folders = [run.folder for run in manifests[0].runs]
-    plans = [_plan([sweep.run(each) for sweep in sweeps], target.run(each)) for each in folders]
+    parts = [([sweep.run(each.folder) for sweep in sweeps], target.run(each.folder)) for each in manifests[0].runs]
+    found = [_found(runs) for runs, _ in parts]
     target.copy(sweeps[0])
-    for plan in plans:
-        plan.carry_out()
-    return sum(len(plan.results) for plan in plans)
+    return sum(_write(runs, merged, episodes) for (runs, merged), episodes in zip(parts, found, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Where the episode of each task is, in the order of the tasks, with its result."""
-
-    shards: Sequence[RunFolder]
-    out: RunFolder
-    results: Sequence[tuple[RunFolder, Result]]
-
-    def carry_out(self) -> None:
-        """Write the merged run. Raises ``ConfigurationError``, also where ``out`` holds something else."""
-        out = self.out
-        with out.locked():
-            begin_shard(out, None)
-            out.begin(self.shards[0].manifest())
-            atomic_write(out.manifest_file, read_bytes(self.shards[0].manifest_file, LARGEST_MANIFEST))
-            out.episodes.mkdir(exist_ok=True)
-            for run, result in self.results:
-                content, file = read_file(run.episode(result.selected)), out.episode(result.selected)
-                if file.exists() and read_file(file) != content:
-                    raise ConfigurationError(
-                        f"{file} is there already, and is not that of {run.path}; give --out a new folder."
-                    )
-                atomic_write(file, content, sync=False)
-            for name in ("timing.jsonl", "walls.jsonl"):
-                files = [run.path / name for run in self.shards]
-                atomic_write(out.path / name, b"".join(_whole_lines(file) for file in files if file.exists()))
-            out.rewrite(())
-            out.append(*(result for _, result in self.results))
+def _write(shards: Sequence[RunFolder], out: RunFolder, episodes: _Episodes) -> int:
+    """Write the merged run; returns how many episodes it has. Raises ``ConfigurationError`` where ``out`` holds another."""
+    with out.locked():
+        begin_shard(out, None)
+        out.begin(shards[0].manifest())
+        atomic_write(out.manifest_file, read_bytes(shards[0].manifest_file, LARGEST_MANIFEST))
+        out.episodes.mkdir(exist_ok=True)
+        for run, result in episodes:
+            content, file = read_file(run.episode(result.selected)), out.episode(result.selected)
+            if file.exists() and read_file(file) != content:
+                raise ConfigurationError(f"{file} is there already, and is not that of {run.path}; give --out a new folder.")
+            atomic_write(file, content, sync=False)
+        for name in ("timing.jsonl", "walls.jsonl"):
+            contents = [read_file(file) for run in shards if (file := run.path / name).exists()]
+            atomic_write(out.path / name, b"".join(content[: content.rfind(b"\n") + 1] for content in contents))
+        out.rewrite(())
+        out.append(*(result for _, result in episodes))
+    return len(episodes)
 
 
-def _whole_lines(file: Path) -> bytes:
-    content = read_file(file)
-    return content[: content.rfind(b"\n") + 1]
+_Episodes = Sequence[tuple[RunFolder, Result]]
+"""Where the episode of each task is, in the order of the tasks, with its result."""
 
 
-def _plan(shards: Sequence[RunFolder], out: RunFolder) -> _Plan:
+def _found(shards: Sequence[RunFolder]) -> _Episodes:
     """Find the episode of each task in ``shards``. Raises ``ConfigurationError``, which says what does not fit and where."""
     manifests = [shard.manifest() for shard in shards]
     first = manifests[0]
@@ -186,7 +172,7 @@ def _plan(shards: Sequence[RunFolder], out: RunFolder) -> _Plan:
             found[result.task] = shard, result
     if missing := [task for task in first.tasks if task.id not in found]:
         raise ConfigurationError(_missing(shards, first.tasks, missing))
-    return _Plan(shards, out, [found[task.id] for task in first.tasks])
+    return [found[task.id] for task in first.tasks]
 
 
 def _missing(shards: Sequence[RunFolder], tasks: Sequence[SelectedTask], missing: Sequence[SelectedTask]) -> str:

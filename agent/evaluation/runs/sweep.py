@@ -43,7 +43,7 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.analysis.run import PriceList, read_for_comparison
 from housequest.agent.evaluation.render.comparison import Comparison, compare
 from housequest.agent.evaluation.runs.files import Frozen, SelectedTask, file_of, parsed, read_bytes
-from housequest.agent.evaluation.runs.folder import Result, RunFolder
+from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.spec import FIRST, Place, RunSpec, make_run_spec, slug
 from housequest.agent.setup import frozen_rules
 from housequest.knowledge.rulebook import library
@@ -411,12 +411,8 @@ def _begin(folder: SweepFolder, runs: Sequence[ArmRun]) -> None:
 
 def _run(configuration: Configuration, place: Place) -> ArmRun:
     spec = make_run_spec(configuration, place=place)
-    name = _attempt(place.attempt) if configuration.settings.retries else f"run-{place.repeat}"
+    name = f"attempt-{place.attempt}" if configuration.settings.retries else f"run-{place.repeat}"
     return ArmRun(spec.config.agent, spec.config.seed, name, configuration, spec)
-
-
-def _attempt(number: int) -> str:
-    return f"attempt-{number}"
 
 
 def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place | None:
@@ -428,7 +424,7 @@ def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place |
     results = [run.results(tasks) for run, tasks in played]
     lost = [result for result in results[-1] if not result.won and result.outcome != "error"]
     errors = any(result.outcome == "error" for result in results[-1])
-    begun = folder.run(_attempt(len(runs) + 1))
+    begun = folder.run(f"attempt-{len(runs) + 1}")
     if begun.manifest_file.exists():
         # What was left out when it began, since it errored, stays left out.
         known = {task.id for task in begun.manifest().tasks}
@@ -437,18 +433,12 @@ def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place |
         return None
     if len(results[-1]) < len(played[-1][1]) or not lost:
         return None
+    selected = [(run, {task.id for task in tasks}) for run, tasks in played]
     attempts = {
-        result.task: tuple(
-            attempt_of(run, result.selected) for (run, tasks), _ in zip(played, results, strict=True) if _has(tasks, result)
-        )
-        for result in lost
+        result.task: tuple(attempt_of(run, result.selected) for run, ids in selected if result.task in ids) for result in lost
     }
     digest = sha256("\n".join(f"{result.task} {result.episode_sha256}" for result in lost).encode("utf-8", "surrogatepass"))
     return Place(attempt=len(runs) + 1, tasks=frozenset(attempts), attempts=attempts, earlier=digest.hexdigest())
-
-
-def _has(tasks: Sequence[SelectedTask], result: Result) -> bool:
-    return any(task.id == result.task for task in tasks)
 
 
 def attempt_of(run: RunFolder, task: SelectedTask) -> Attempt:

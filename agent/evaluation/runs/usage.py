@@ -107,20 +107,15 @@ def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable
     for part in sorted(run.episodes.glob("*.jsonl.*")):
         task = by_name.get(part.name.partition(".jsonl.")[0])
         if task is not None:
-            calls = list(_calls(part))
+            calls: list[ModelCall] = []
+            with suppress(ConfigurationError):  # a damaged record, which is set aside when its task is played
+                calls += (event.body for event in read_episode(part) if isinstance(event.body, ModelCall))
             cached = clocks[task.id].cached if part.suffix == ".part" and task.id in clocks else None
             tokens = Tokens(
                 sum(call.prompt_tokens or 0 for call in calls), sum(call.completion_tokens or 0 for call in calls), cached
             )
             used += Spending.priced(sum(call.calls or 1 for call in calls), tokens, prices)
     return used
-
-
-def _calls(part: Path) -> Iterator[ModelCall]:
-    with suppress(ConfigurationError):  # a damaged record, which is set aside when its task is played
-        for event in read_episode(part):
-            if isinstance(event.body, ModelCall):
-                yield event.body
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,7 +245,9 @@ class EpisodeDrawings:
 def draw_path(path: Sequence[Event]) -> DrawnEpisode | None:
     """The drawings of an episode's branch; None where there is nothing to draw."""
     try:
-        turns = [(_turn(event), scene) for event, scene in scenes(path)]
+        turns = [
+            (event.body.turn if isinstance(event.body, Stepped | TurnSpent) else 0, scene) for event, scene in scenes(path)
+        ]
     except Unsupported:
         return None
     if not turns:
@@ -322,10 +324,6 @@ def _changes(turns: Iterable[tuple[int, Scene]]) -> Iterator[tuple[int, Scene]]:
         before = scene
 
 
-def _turn(event: Event) -> int:
-    return event.body.turn if isinstance(event.body, Stepped | TurnSpent) else 0
-
-
 def _data_url(picture: bytes) -> str:
     return f"data:image/png;base64,{base64.b64encode(picture).decode()}"
 
@@ -384,12 +382,14 @@ def _names(scene: Scene, spots: Spots, size: Size) -> Iterator[Name]:
         corners = ((x + 5, y - 6), (x - 5 - wide, y - 6), (x - wide // 2, y - 16), (x - wide // 2, y + 5))
         for left, top in corners:
             box = (left, top, left + wide, top + _LINE)
-            if left < 0 or top < 0 or box[2] > width or box[3] > height or any(_meet(box, other) for other in taken):
+            if (
+                left < 0
+                or top < 0
+                or box[2] > width
+                or box[3] > height
+                or any(box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken)
+            ):
                 continue
             taken.append(box)
             yield Name(left, top + _LINE - 2, text, "goal" if wanted else "new" if new else "")
             break
-
-
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

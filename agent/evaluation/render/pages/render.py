@@ -18,7 +18,7 @@ from typing import Any, cast
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from housequest.agent.evaluation.analysis.metrics import Figures, Summary
+from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.analysis.run import Run
 from housequest.agent.evaluation.analysis.series import SeriesReport
 from housequest.agent.evaluation.analysis.statistics import Interval, PairedCounts, paired_interval, wilson
@@ -41,7 +41,6 @@ _LONGEST_WORDS = 8_000
 _REACHES = (0.04, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Ranges of a difference chart: each and its half are round numbers."""
 _LIMITS = Limits()
-_COUNTS = ("tasks", "won", "lost", "errors", "unfinished")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,8 @@ def _rows(runs: Sequence[tuple[str, Run]], episodes: Episodes) -> list[Row]:
 
 
 def _figures_page(episodes: Episodes, title: str, rows: Sequence[Row], summary: Summary, **values: object) -> bytes:
-    columns = _of_group(summary)
+    counts = ("tasks", "won", "lost", "errors", "unfinished", "success", "95 % interval")
+    columns = [*pick(*counts), *shares(summary), *pick("steps", "steps, won")]
     by_group = [(name, [column.cell(count) for column in columns]) for name, count in groups(summary)]
     return _page(
         "run.html",
@@ -271,15 +271,6 @@ def ticks(most: float) -> list[int]:
     return list(range(0, math.floor(most) + 1, step))
 
 
-def _whole(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
-
-
-def _of_group(summary: Summary) -> list[Column[Figures]]:
-    """The columns of the table of types."""
-    return [*pick(*_COUNTS, "success", "95 % interval"), *shares(summary), *pick("steps", "steps, won")]
-
-
 OF_TASK: tuple[Column[Result], ...] = (
     Column("outcome", lambda result: result.outcome, number=False),
     Column("why", lambda result: f"{result.failure.label}: {result.failure.words}" if result.failure else "", number=False),
@@ -289,14 +280,16 @@ OF_TASK: tuple[Column[Result], ...] = (
     Column("refused", lambda result: result.refused),
     Column("repeated", lambda result: result.repeated),
     Column("calls", lambda result: result.calls),
-    Column("tokens", lambda result: result.tokens, _whole),
+    Column("tokens", lambda result: result.tokens, lambda value: "-" if value is None else f"{value:,}"),
 )
 
 
 def _run_charts(summary: Summary) -> list[tuple[Markup, str]]:
     played = summary.overall.results
     bins = step_bins(played, max((result.steps for result in played), default=1))
-    by_type = rates_chart("Success by type", rates(summary))
+    groups = [*summary.by_type.items(), ("all", summary.overall)]
+    bars = [(name, RateBar(of.success, of.interval, f"{percent(of.success)} ({of.won}/{of.episodes})")) for name, of in groups]
+    by_type = rates_chart("Success by type", [(name, (bar,)) for name, bar in bars])
     steps = histogram_chart("Steps", bins, ("won", "not won"), "executed commands an episode")
     ended = counts_chart("How the episodes ended", endings(summary))
     return [
@@ -353,15 +346,6 @@ def rate_bar(won: int, total: int) -> RateBar:
     """The success of ``won`` of ``total`` tasks for a chart."""
     share = won / total if total else 0.0
     return RateBar(share, wilson(won, total), f"{percent(share)} ({won}/{total})")
-
-
-def rates(summary: Summary) -> list[RateGroup]:
-    """Success by task type, then overall."""
-    groups = [*summary.by_type.items(), ("all", summary.overall)]
-    return [
-        (name, (RateBar(count.success, count.interval, f"{percent(count.success)} ({count.won}/{count.episodes})"),))
-        for name, count in groups
-    ]
 
 
 def endings(summary: Summary) -> list[tuple[str, int]]:
