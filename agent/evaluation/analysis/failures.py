@@ -38,6 +38,7 @@ from housequest.worlds.errors import unquoted
 from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.goals import TYPES, Goal, Treatment
 from housequest.worlds.registry import household, shows_pictures
+from housequest.worlds.text import with_article
 
 REPLANNING = "replanning"
 """The error mode of a plan that was made again (`housequest.agent.alfred.seeing.state.ErrorMode`)."""
@@ -178,7 +179,13 @@ def _failures(case: EpisodeCase) -> Iterator[Failure]:
     often = f" {refused} of its {len(case.steps)} commands were refused." if 2 * refused > len(case.steps) else ""
     unclear = "what was missing cannot be told, for the goal could not be read"
     seen = "all kinds of thing that the goal names were seen" if case.missing is not None else ""
-    far = _so_far(case) or ", and ".join(filter(None, (seen, _held(case), _to_bring(case)))) or unclear
+    # How much of the goal held at the end, as the world counts it, and what was not brought where it belongs.
+    end = case.steps[-1] if case.steps else None
+    known = end is not None and end.met is not None
+    held = f"{end.met} of {many(end.conditions, 'goal condition')} held" if end and known and end.conditions else ""
+    left = [many(one.count - one.there, thing) for thing, one in case.errands.items() if one.there < one.count]
+    to_bring = f"still to come: {', '.join(left)}" if left else ""
+    far = _so_far(case) or ", and ".join(filter(None, (seen, held, to_bring))) or unclear
     yield _failure(case, FailureKind.OUT_OF_TURNS, last, f"the {many(last, 'turn')} were over: {far}.{often}")
 
 
@@ -378,10 +385,6 @@ class EpisodeCase:
         leads = (pattern.format(thing=held, place="") for pattern in patterns)
         return next((command[len(lead) :] for lead in leads if command.startswith(lead)), "")
 
-    def tried(self, verb: str) -> int:
-        """How many commands with this verb were refused."""
-        return sum(step.command.split(" ")[0] == verb and not step.accepted for step in self.steps)
-
 
 _MODES = {
     "not found": FailureKind.NOT_FOUND,
@@ -400,7 +403,8 @@ def _wrong_object(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
         wrong = [thing for thing in case.things.values() if thing.taken and kind(thing.name) != goal.object]
         for thing in sorted(wrong, key=lambda one: one.taken or 0):
             if then := _misused(case, goal, thing):
-                words = f"{thing.name} was taken in turn {thing.taken} and {then}; the task is about {_a(goal.object)}."
+                task = f"the task is about {with_article(goal.object)}"
+                words = f"{thing.name} was taken in turn {thing.taken} and {then}; {task}."
                 yield _failure(case, FailureKind.WRONG_OBJECT, thing.taken or 0, words)
         return
     # One object was treated, and another of its kind delivered.
@@ -448,7 +452,8 @@ def _wrong_place(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
     astray = [thing for thing in put if kind(thing.where or "") != goal.receptacle]
     if astray:
         thing = max(astray, key=lambda one: one.put)
-        wanted = f"it was to be held under the {goal.lamp}" if goal.lamp else f"it belongs in {_a(goal.receptacle or '')}"
+        belongs = f"belongs in {with_article(goal.receptacle or '')}"
+        wanted = f"it was to be held under the {goal.lamp}" if goal.lamp else f"it {belongs}"
         words = f"{thing.name} was put in {thing.where} in turn {thing.put}; {wanted}."
         yield _failure(case, FailureKind.WRONG_PLACE, thing.put, words)
     elif put and goal.count > 1 and sum(map(len, case.settled(goal))) >= goal.count:
@@ -463,7 +468,7 @@ def _refused_place(case: EpisodeCase, goal: Goal, held: str) -> Iterator[Failure
     right = any(kind(place) == goal.receptacle for _, place in tries)
     if tries and not right and not goal.lamp and case.ready(case.things[held]):
         turn, place = tries[0]
-        named, belongs = unquoted(place, 60), _a(goal.receptacle or "")
+        named, belongs = unquoted(place, 60), with_article(goal.receptacle or "")
         words = f"{held} was to be put in {named} in turn {turn}, which was refused; it belongs in {belongs}."
         yield _failure(case, FailureKind.WRONG_PLACE, turn, words)
 
@@ -475,13 +480,13 @@ def _astray(case: EpisodeCase) -> Iterator[Failure]:
     for thing in put:
         errand = short.get(kind(thing.name))
         if errand and kind(thing.where or "") != errand.place:
-            words = f"{thing.name} was put in {thing.where} in turn {thing.put}; it belongs in {_a(errand.place)}."
+            words = f"{thing.name} was put in {thing.where} in turn {thing.put}; it belongs in {with_article(errand.place)}."
             yield _failure(case, FailureKind.WRONG_PLACE, thing.put, words)
     taken = {kind(thing.name) for thing in case.things.values() if thing.taken}
     never = [name for name in short if name not in taken]
     for thing in put:
         if never and kind(thing.name) not in case.errands and kind(thing.where or "") in {short[name].place for name in never}:
-            words = f"{thing.name} was put in {thing.where} in turn {thing.put}; the task is about {_a(never[0])}."
+            words = f"{thing.name} was put in {thing.where} in turn {thing.put}; the task is about {with_article(never[0])}."
             yield _failure(case, FailureKind.WRONG_OBJECT, thing.put, words)
 
 
@@ -529,7 +534,8 @@ def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
     held = case.things.get(case.belief.held or "")
     patient = held is None or case.last - held.since < PATIENCE
     if held and not patient and kind(held.name) != goal.object:
-        words = f"{held.name} was taken in turn {held.since} and kept to the end; the task is about {_a(goal.object)}."
+        task = f"the task is about {with_article(goal.object)}"
+        words = f"{held.name} was taken in turn {held.since} and kept to the end; {task}."
         yield _failure(case, FailureKind.WRONG_OBJECT, held.since, words)
     if missing := _missing(case, goal):
         yield _not_found(case, missing)
@@ -540,20 +546,6 @@ def _left_undone(case: EpisodeCase, goal: Goal) -> Iterator[Failure]:
             yield _failure(case, FailureKind(f"forgot_{treatment}"), held.taken, words)
         elif goal.lamp and not any(lamp.lit for lamp in case.lamps(goal)):
             yield _failure(case, FailureKind.FORGOT_LIGHT, held.taken, f"{words} no {goal.lamp} was turned on.")
-
-
-def _held(case: EpisodeCase) -> str:
-    """How much of the goal held at the end, as the world counts it; empty where it does not."""
-    last = case.steps[-1] if case.steps else None
-    if last is None or last.met is None or not last.conditions:
-        return ""
-    return f"{last.met} of {many(last.conditions, 'goal condition')} held"
-
-
-def _to_bring(case: EpisodeCase) -> str:
-    """What of several things was not brought where it belongs; empty where there is none."""
-    left = [many(one.count - one.there, thing) for thing, one in case.errands.items() if one.there < one.count]
-    return f"still to come: {', '.join(left)}" if left else ""
 
 
 def _so_far(case: EpisodeCase) -> str:
@@ -582,12 +574,8 @@ def _failure(case: EpisodeCase, kind: FailureKind, turn: int, words: str) -> Fai
 
 
 def _in_vain(case: EpisodeCase, treatment: Treatment) -> str:
-    tried = case.tried(treatment)
+    tried = sum(step.command.split(" ")[0] == treatment and not step.accepted for step in case.steps)
     return f" (tried in vain {many(tried, 'time')})" if tried else ""
-
-
-def _a(name: str) -> str:
-    return f"{'an' if name[:1] in 'aeiou' else 'a'} {name}"
 
 
 def _sentence(text: str) -> str:

@@ -490,12 +490,12 @@ def arms_card(cards: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
     """The cards of a sweep by arm as one: first what all arms share, then each line in which they differ."""
     shared = shared_card(list(cards.values()))
     others = dict.fromkeys(name for each in cards.values() for name in each if name not in shared)
-    differ = [(name, _differing({arm: each.get(name, "-") for arm, each in cards.items()})) for name in others]
-    return [*shared.items(), *differ]
-
-
-def _differing(lines: Mapping[str, str]) -> str:
-    by_value = {value: ", ".join(arm for arm, line in lines.items() if line == value) for value in lines.values()}
-    if len(by_value) > _MOST_VALUES:
-        return f"differs in {len(by_value)} ways; --json has each arm's card"
-    return f"differs: {'; '.join(f'{value} ({arms})' for value, arms in by_value.items())}"
+    lines = [*shared.items()]
+    for name in others:
+        arms: dict[str, list[str]] = {}
+        for arm, each in cards.items():
+            arms.setdefault(each.get(name, "-"), []).append(arm)
+        listed = "; ".join(f"{value} ({', '.join(having)})" for value, having in arms.items())
+        many_ways = f"differs in {len(arms)} ways; --json has each arm's card"
+        lines.append((name, many_ways if len(arms) > _MOST_VALUES else f"differs: {listed}"))
+    return lines

@@ -330,9 +330,12 @@ class LocalPlayer(Player):
                 if isinstance(event, Event):
                     events.append(event)
 
+            def make_agent(model: Model | None, question: AskPerson | None) -> Agent:
+                return _Stopping(self.setup.make_agent(model, question), self.tracker)
+
             try:
                 if recorded:
-                    await resume_episode(env, self._make_agent, episode, recorded, listen, model=self.model, world=world)
+                    await resume_episode(env, make_agent, episode, recorded, listen, model=self.model, world=world)
                 else:
                     await run_episode(env, _Stopping(self.agent, self.tracker), episode, listen, world=world)
             finally:
@@ -341,9 +344,6 @@ class LocalPlayer(Player):
         result = result_of(selected, events)
         assert result is not None, "an episode ends with an event that says so"
         return result
-
-    def _make_agent(self, model: Model | None, question: AskPerson | None) -> Agent:
-        return _Stopping(self.setup.make_agent(model, question), self.tracker)
 
 
 @dataclass(frozen=True, slots=True)
