@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from housequest.agent.evaluation.runs.files import LARGEST_MANIFEST, read_bytes
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.registry import is_out, load_plugin, plugins
 
@@ -59,6 +58,8 @@ def family_of(folder: Path) -> RunFamily | None:
 
     Raises ``ConfigurationError``.
     """
+    from housequest.agent.evaluation.runs.files import LARGEST_MANIFEST, read_bytes
+
     file = folder / "run.json"
     found = _FAMILY.search(read_bytes(file, LARGEST_MANIFEST)) if file.is_file() else None
     return family_named(found[1].decode()) if found else None

@@ -22,7 +22,6 @@ from typing import Any
 
 from housequest.agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
 from housequest.agent.episodes.record import read_episode, whole_prompts
-from housequest.agent.evaluation.parts import ReportFormat
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, episode_name
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, call_seconds, timings_of
@@ -300,6 +299,3 @@ def _content(said: Message, model: Any) -> Any:
 
 def _written(path: Path) -> datetime:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-
-
-LOG = ReportFormat("Also write a log of inspect_ai: FILE.eval or FILE.json.", write_inspect_log)
