@@ -33,9 +33,7 @@ class Emitter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An earlier episode of the same task that was not won: what was ``played``, in order, and the agent's ``reflection`` on
-    it.
-    """
+    """An earlier episode of the same task that was not won: what was ``played``, and the agent's ``reflection`` on it."""
 
     played: tuple[Transition | Thought | ParseFailed, ...]
     reflection: str = ""

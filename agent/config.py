@@ -77,9 +77,7 @@ Price = Annotated[float, BeforeValidator(_not_bool), Field(ge=0, le=1_000_000, a
 
 
 class Prices(BaseModel):
-    """The price of a model per million tokens, in any currency: of uncached prompt tokens, of cached ones (default: the
-    same), and of completion tokens.
-    """
+    """The price of a model per million tokens, in any currency: uncached, of the reply, and cached (default: as uncached)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -219,12 +217,10 @@ def configure(
 
 def _merged(sources: Sequence[SettingsSource]) -> tuple[dict[str, object], dict[str, SettingsSource]]:
     merged: dict[str, object] = {}
-    said: dict[str, SettingsSource] = {}
     for source in sources:
         for key, value in source.values.items():
             merged[key] = _joined(merged.get(key), value) if key in _TABLES else value
-            said[key] = source
-    return merged, said
+    return merged, {key: source for source in sources for key in source.values}
 
 
 def _validated(merged: Mapping[str, object], said: Mapping[str, SettingsSource]) -> Settings:
@@ -241,9 +237,7 @@ def _under_protocol(
     merged: Mapping[str, object],
     said: dict[str, SettingsSource],
 ) -> Settings:
-    """``settings`` with all that the protocol sets: it wins over what was set before it was named, and refuses what comes with
-    it or after it and contradicts it.
-    """
+    """``settings`` with all that the protocol sets, which wins over what was set before, and refuses later contradictions."""
     from housequest.agent.agents.registry import resolve_settings
 
     protocol = find_protocol(name, said["protocol"].place("protocol"))
@@ -286,9 +280,7 @@ def _demands(source: SettingsSource, later: Sequence[Mapping[str, object]] = ())
 
 
 def folder_file(folder: Path | None = None) -> FolderFile | None:
-    """The file of ``folder`` itself, or else the nearest of the working folder or above, with its demands; None if it is the
-    user's.
-    """
+    """The file of ``folder``, or else the nearest, with its demands; None if that is the user's own."""
     for source in map(_with_whole_paths, _files(folder)):
         if source.sha256 is not None and folder in (None, source.folder):
             return FolderFile(Path(source.origin), source.sha256, _demands(source))

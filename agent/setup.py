@@ -73,9 +73,7 @@ class FrozenRules(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """Who plays ``world`` and how, with every choice made. ``model`` is its full name, if one is needed; ``timeout`` limits
-    one attempt at a call, in seconds.
-    """
+    """Who plays ``world`` and how, with every choice made. ``timeout`` limits one attempt at a call, in seconds."""
 
     world: World
     agent: str
@@ -86,9 +84,7 @@ class Setup:
     prices: Prices | None = None
 
     def destinations(self) -> Iterator[str]:
-        """What goes to another machine, and where, or how much this one computes, in sentences. Raises
-        ``ConfigurationError``.
-        """
+        """What goes to another machine, or how much this one computes, in sentences. Raises ``ConfigurationError``."""
         if self.model is not None and (how := computes(self.model)) is not None:
             yield how
         if self.model is not None and (where := destination(self.model)) is not None:

@@ -63,9 +63,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A statement that is true, false or unknown, about ``subject`` and perhaps ``other``; ``text`` is a state or an answer's
-    pattern.
-    """
+    """A statement that is true, false or unknown. ``text`` is a state, or the pattern of an answer."""
 
     relation: Relation
     subject: Term | None = None

@@ -78,9 +78,7 @@ class Rulebook:
         return found
 
     def put(self, rules: Iterable[Rule], date: datetime.date | None = None) -> Rulebook:
-        """The book with ``rules`` in place of those with the same ids, or at its end, edited on ``date``. Raises
-        ``KnowledgeError``.
-        """
+        """The book with ``rules`` in place of those with their ids, or added, on this ``date``. Raises ``KnowledgeError``."""
         places = {rule.id: place for place, rule in enumerate(self.rules)}
         changed: dict[int, Rule] = {}
         added: dict[str, Rule] = {}
@@ -157,9 +155,7 @@ def save(book: Rulebook) -> Rulebook:
 
 
 def _target(path: Path) -> Path:
-    """The file that a book at ``path`` is saved to; a link stays one, and leads out of its folder only from the user's
-    library.
-    """
+    """The file that a book at ``path`` is saved to: only in the user's library may a link lead out of its folder."""
     folder, target = path.parent.resolve(), path.resolve()
     if not target.is_relative_to(folder) and folder != own_rulebooks().resolve():
         raise KnowledgeError(
@@ -291,9 +287,7 @@ _SEAL = re.compile(r"@[0-9a-f]{8}$", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """A book with counted rules added, not yet saved, and their ids by what happened to them; ``left``: to a person's
-    decision.
-    """
+    """A book with counted rules added, not yet saved, and their ids by what happened to them; ``left``: a person decided."""
 
     book: Rulebook
     added: tuple[str, ...] = ()
@@ -304,9 +298,7 @@ class Renewal:
 
 
 def renew(book: Rulebook, counted: Iterable[Rule], *, accept: bool) -> Renewal:
-    """Put the ``counted`` candidates into ``book``; with ``accept``, accept those that the data supports. Raises
-    ``KnowledgeError``.
-    """
+    """Put ``counted`` candidates into ``book``; ``accept`` those that the data supports. Raises ``KnowledgeError``."""
     present = {rule.id: rule for rule in book.rules}
     checks = {rule.check: rule.id for rule in reversed(book.rules) if rule.check}
     became: dict[str, list[str]] = {}

@@ -24,9 +24,7 @@ from housequest.worlds.registry import load_plugin
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What is known, in words for prompts, and the kinds of receptacle (``places``), of all ``seen`` in order, and of what is
-    held.
-    """
+    """What is known, in words for prompts, and the kinds of receptacle, of all things ``seen`` in order, and what is held."""
 
     found: str
     here: str

@@ -7,6 +7,7 @@ import asyncio
 import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
@@ -111,13 +112,10 @@ def _make(spec: AgentSpec, world: World, model: Model | None, settings: Mapping[
 
 
 def _settings(spec: AgentSpec) -> str:
-    if spec.settings is None:
-        return ""
-    try:
+    with suppress(ConfigurationError):
         spec.read_settings({"no such setting": 1})
-        return "an unknown one is taken"
-    except ConfigurationError:
-        return ""
+        return "an unknown one is taken" if spec.settings is not None else ""
+    return ""
 
 
 def _without_model(spec: AgentSpec, world: World, settings: Mapping[str, Any]) -> str:

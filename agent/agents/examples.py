@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 from housequest.agent.agents.spec import Strategy
 from housequest.agent.episodes.events import Started, Stepped, branch
@@ -32,19 +32,6 @@ from housequest.worlds.registry import DEFAULT_WORLD
 MADE_UP, TRAIN = "made-up", "train"
 _from_world = lru_cache(maxsize=4)(examples.from_world)
 """Every resumed episode makes its agent again."""
-
-
-class ExampleSource(Protocol):
-    """The settings of an agent that shows examples; ``pool`` limits the choice to so many, stratified by task type."""
-
-    @property
-    def examples(self) -> str: ...
-    @property
-    def choose(self) -> Strategy: ...
-    @property
-    def shots(self) -> int: ...
-    @property
-    def embedder(self) -> str: ...
 
 
 @dataclass(slots=True)
@@ -95,7 +82,7 @@ class ExampleSelector:
 
 
 def make_example_selector(
-    world: World, settings: ExampleSource, seed: int = 0, *, store: Sequence[Example] | None = None
+    world: World, settings: Any, seed: int = 0, *, store: Sequence[Example] | None = None
 ) -> ExampleSelector:
     """Make the example selector of an agent's ``settings``.
 

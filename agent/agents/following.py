@@ -67,9 +67,7 @@ M = TypeVar("M", bound=PlannerMemory)
 
 
 class PlanFollower(BodyPlayer, ABC, Generic[M]):
-    """An agent that plans, and plans again, unless told not to, when a subgoal fails or took ``patience`` commands (0: no
-    limit).
-    """
+    """An agent that plans, and, with re-planning, again when a subgoal fails or took ``patience`` commands (0: no limit)."""
 
     words: ClassVar[Callable[[Subgoal], str]]
     """A subgoal as the planner writes it."""

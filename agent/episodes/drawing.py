@@ -81,9 +81,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeDrawing:
-    """The room of an episode, and its scenes. ``states`` has the true states; None where the game is not here, as ``missing``
-    says.
-    """
+    """The room of an episode, and its scenes. ``states`` has the true ones, unless something is ``missing`` for that."""
 
     room: Room
     kinds: frozenset[str]
@@ -297,9 +295,7 @@ def scenes(path: Sequence[Event]) -> Iterator[tuple[Event, Scene]]:
 
 
 def recorded_game(started: Started, options: Mapping[str, Scalar] | None = None) -> tuple[World, Task]:
-    """The game of a record among the listed ones of its world with these ``options``: an id may be a path, and a record
-    somebody else's, so none is opened.
-    """
+    """The game of a record, among the listed ones of its world: none is opened by its id, which somebody else wrote."""
     world = make_world(started.world, **{**world_class(started.world).options_of(started.engine), **(options or {})})
     if started.split in world.endless_splits:
         return world, world.task(f"{started.split}:{started.number}")

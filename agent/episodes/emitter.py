@@ -223,9 +223,7 @@ class Checkpoints:
         return copy(self._saved[to][0])
 
     async def env(self, to: int, env: Env, *, inline: bool) -> Env:
-        """The env as it was at ``to``: a copy, which the caller closes, or ``env``, replayed in a thread. Raises
-        ``WorldError``.
-        """
+        """The env as it was at ``to``: a copy, to be closed, or ``env``, replayed in a thread. Raises ``WorldError``."""
         state, copied = self._saved[to]
         if copied is None:
             await asyncio.to_thread(_replay, env, state.played)

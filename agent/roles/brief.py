@@ -90,9 +90,7 @@ class BriefState:
         return replace(self, belief=belief, seen=seen, turns=self.turns + len(seen) - len(self.seen))
 
     def alternatives(self, commands: Commands, barred: Collection[str] = ()) -> tuple[str, ...]:
-        """Commands in place of one that was tried or is ``barred``: open something here or search elsewhere, else go anywhere
-        or look round.
-        """
+        """Commands in place of one that was tried or ``barred``: open something here, search elsewhere, go or look anywhere."""
         away = [one for one in self.belief.receptacles if not self.belief.is_here(one.name)]
         shut = [f"open {one.name}" for one in self.belief.here() if one.openness == "closed"]
         unseen = [commands.go.format(place=one.name) for one in away if one.contents is None]
@@ -196,9 +194,7 @@ def relevant_rules(goal: str, belief: Belief, rules: Iterable[Rule]) -> list[Rul
 
 
 def _as_trained(rule: Rule) -> str:
-    """``rule`` in words that small models learned, which were of shares: where no place has most things, what is near comes
-    first.
-    """
+    """``rule`` in words that small models learned: of shares, where no place has most things, what is near comes first."""
     location = read_sentence(rule.statement)
     return f"{with_article(location.thing).capitalize()} is most often in {location}." if location else rule.statement
 

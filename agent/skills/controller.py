@@ -133,9 +133,7 @@ class Controller:
         )
 
     def sought(self, state: ControllerState) -> tuple[str, tuple[str, ...]] | None:
-        """What the skill looks for, and the places that are left, where ``search`` is ``llm`` and no guide says where to
-        look.
-        """
+        """What the skill looks for, and the places left, where ``search`` is ``llm`` and no guide says where to look."""
         if self._search != "llm" or state.skill is None or state.problem or state.given >= self._most:
             return None
         attempt = self._attempt(state, state.skill)
@@ -272,9 +270,7 @@ def _accomplished(skill: Skill, command: str, before: Belief, after: Belief) -> 
 
 
 def _brought(state: ControllerState, put: Item, *, treating: bool) -> bool:
-    """Whether what was put down is one of two that the task wants there; what is put in an appliance may be put there to be
-    treated.
-    """
+    """Whether what was put down is one of two that the task wants there, and not put there to be treated."""
     if not state.two or put.where is None:
         return False
     if state.goal is not None:

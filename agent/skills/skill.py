@@ -79,9 +79,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The skill cannot be carried out, for the ``reason``. ``unknown``: it names what was never heard of, which may yet be
-    seen.
-    """
+    """The skill cannot be carried out, for the ``reason``. ``unknown``: it names what may yet be seen for the first time."""
 
     reason: str
     unknown: bool = False
@@ -390,9 +388,7 @@ class Attempt:
         return self._spots_of(self.skill.receptacle or appliance)
 
     def _spots_of(self, wanted: str) -> list[Receptacle]:
-        """The receptacles of a name or kind, best first: where its like was put (two must lie together), then here, then
-        near.
-        """
+        """The receptacles of a name or kind, best first: beside its like (two must lie together), then here, then near."""
         found = self._nearest(one for one in self.belief.receptacles if matches(one.name, wanted))
         found = [one for one in found if self._here(one) or self._going(one) not in self.state.vain]
         held = self.held

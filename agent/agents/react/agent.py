@@ -369,10 +369,7 @@ def _marked_form(command: Value | None) -> Form | None:
 
 @dataclass(frozen=True, slots=True)
 class WindowMemory:
-    """The goal and opening, the steps with what was seen before each, and what is seen now.
-
-    ``known`` is all that was seen, whose names a held command may have.
-    """
+    """The goal and opening, the steps with what was ``seen`` before each and now, and all that is ``known``."""
 
     goal: str
     opening: str

@@ -142,9 +142,7 @@ class PlanMemory:
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompting:
-    """Two conversations that only grow. ``reviews``: the reasoner sees what happened; ``stuck``: the actor may say that it
-    is.
-    """
+    """Two conversations that only grow. The reasoner ``reviews`` what happened; the actor may say that it is ``stuck``."""
 
     model: Model
     sampling: Sampling
