@@ -13,9 +13,9 @@ from typing import Any, Protocol
 from housequest.agent.agents.spec import AgentParts, CameraSettings
 from housequest.agent.base import Emitter, Impression, Memory, Turn
 from housequest.agent.roles.messages import found_items, held_text, here_text, transcript
-from housequest.agent.skills.controller import ControllerState, Outcome, PlannerSearch, SearchingController
+from housequest.agent.skills.controller import SearchingController
 from housequest.agent.skills.naming import resolve
-from housequest.agent.skills.skill import Skill
+from housequest.agent.skills.skill import ControllerState, Outcome, PlannerSearch, Skill
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.household.belief import Belief, kind

@@ -1,8 +1,7 @@
 """Episodes on disk: one JSON line for each event, written as it happens; timings in a file beside them.
 
-A record holds only what each call added to the prompt before it, and ``whole_prompts`` rebuilds them. Other files of a run are
-JSON that carries its own SHA-256, so that damage is noticed wherever it is. That is no signature: whoever can change a file can
-also give it a new digest.
+Other files of a run are JSON that carries its own SHA-256, so that damage is noticed wherever it is. That is no signature:
+whoever can change a file can also give it a new digest.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from io import BufferedReader
 from itertools import count
 from mmap import ACCESS_READ, mmap
@@ -20,8 +19,7 @@ from typing import BinaryIO, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, PromptMessage
-from housequest.agent.roles.base import spoken
+from housequest.agent.episodes.events import CallTiming, Ended, Event
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.paths import open_file, other_format
 
@@ -145,20 +143,6 @@ def _continued(part: Path) -> bool:
         last = line
     cut_off_end(part)
     return bool(last) and isinstance(_parsed(Event, last, str(part), "no record", "Give an episode's .jsonl file.").body, Ended)
-
-
-def whole_prompts(events: Iterable[Event]) -> dict[int, tuple[PromptMessage, ...]]:
-    """The prompt of each call in ``events``, on all branches, by the call's id: the messages that were sent."""
-    found: dict[int, tuple[PromptMessage, ...]] = {}
-    # What each role's conversation is after an event; branches share what they began with.
-    after: dict[int | None, Mapping[str, tuple[PromptMessage, ...]]] = {None: {}}
-    for event in events:
-        before = after[event.parent] if event.parent in after else after[None]
-        if isinstance(called := event.body, ModelCall):
-            found[event.id] = prompt = (*before.get(called.role, ())[: called.kept], *called.added)
-            before = {**before, called.role: (*prompt, PromptMessage.of(spoken(called)))}
-        after[event.id] = before
-    return found
 
 
 _LAYOUTS = ((',\n  "sha256": "', '"\n}\n'), (',"sha256":"', '"}'))

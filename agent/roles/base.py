@@ -200,6 +200,20 @@ def call_event(
     )
 
 
+def whole_prompts(recorded: Iterable[events.Event]) -> dict[int, tuple[events.PromptMessage, ...]]:
+    """The prompt of each call in ``recorded``, on all branches, by the call's id: the messages that were sent."""
+    found: dict[int, tuple[events.PromptMessage, ...]] = {}
+    # What each role's conversation is after an event; branches share what they began with.
+    after: dict[int | None, Mapping[str, tuple[events.PromptMessage, ...]]] = {None: {}}
+    for event in recorded:
+        before = after[event.parent] if event.parent in after else after[None]
+        if isinstance(called := event.body, events.ModelCall):
+            found[event.id] = prompt = (*before.get(called.role, ())[: called.kept], *called.added)
+            before = {**before, called.role: (*prompt, events.PromptMessage.of(spoken(called)))}
+        after[event.id] = before
+    return found
+
+
 def _with_image(text: str, image: Image | None, before: Conversation) -> Message:
     """The next message: ``text``, with ``image`` if it is another than the last one in the messages ``before``."""
     shown = [message.image for message in before if message.image is not None]

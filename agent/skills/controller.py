@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal, cast
+from typing import cast
 
 from housequest.agent.base import Emitter
 from housequest.agent.models.base import Message, Model, Request
@@ -26,7 +26,18 @@ from housequest.agent.roles.demonstrations import DemonstratedRole, Demonstrator
 from housequest.agent.roles.messages import emit_rules, emit_thought, seen_in
 from housequest.agent.roles.reading import found_json
 from housequest.agent.skills.naming import ALIKE, kinds_ending, matches, named_places, resolve
-from housequest.agent.skills.skill import ALONE, AT_RECEPTACLE, Attempt, ControllerState, Done, Execute, Failed, Outcome, Skill
+from housequest.agent.skills.skill import (
+    ALONE,
+    AT_RECEPTACLE,
+    Attempt,
+    ControllerState,
+    Done,
+    Execute,
+    Failed,
+    Outcome,
+    PlannerSearch,
+    Skill,
+)
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Observation, Transition
 from housequest.worlds.errors import nearest, shown
@@ -35,8 +46,6 @@ from housequest.worlds.household.belief import Belief, Item, kind
 from housequest.worlds.household.counts import Counts, drawn, salt_of
 from housequest.worlds.household.goals import APPLIANCES
 
-PlannerSearch = Literal["llm", "counts", "random", "name"]
-"""By what places are searched: by the word of the agent's own model, or by a prior (`SearchPrior`)."""
 MOST_COMMANDS = 100
 MOST_WORDS = 200
 MOST_PLACED = 200

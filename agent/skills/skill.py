@@ -27,6 +27,9 @@ Verb = Literal[
 VERBS: tuple[Verb, ...] = get_args(Verb)
 ALONE: frozenset[Verb] = frozenset({"look", "explore"})
 AT_RECEPTACLE: frozenset[Verb] = frozenset({"go", "open", "close"})
+PlannerSearch = Literal["llm", "counts", "random", "name"]
+"""By what places are searched: by the word of the agent's own model, or by a prior (`SearchPrior`)."""
+
 _WORDS: dict[Verb, str] = {
     "go": "go to {receptacle}",
     "pick": "pick up {object}",

@@ -19,9 +19,9 @@ from typing import Any
 
 from housequest.agent.episodes.events import Event, Intervened, ModelCall, ParseFailed, PromptMessage, Started, Stepped, branch
 from housequest.agent.episodes.moments import EpisodeFile, episode_files, started
-from housequest.agent.episodes.record import read_episode, whole_prompts
+from housequest.agent.episodes.record import read_episode
 from housequest.agent.models.base import Message
-from housequest.agent.roles.base import STUB, plain_text, reply_message
+from housequest.agent.roles.base import STUB, plain_text, reply_message, whole_prompts
 from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM, may_be_learned
 from housequest.worlds.errors import KnowledgeError, shown
 from housequest.worlds.options import Scalar

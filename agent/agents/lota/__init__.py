@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from housequest.agent.agents.spec import AgentParts, ModelSettings, Strategy, declare_agent
-from housequest.agent.skills.controller import PlannerSearch
+from housequest.agent.skills.skill import PlannerSearch
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.options import option
 

@@ -21,12 +21,12 @@ from secrets import token_hex
 from typing import Any
 
 from housequest.agent.episodes.events import Event, ModelCall, Proposed, Started, Stepped, Thought, branch
-from housequest.agent.episodes.record import read_episode, whole_prompts
+from housequest.agent.episodes.record import read_episode
 from housequest.agent.evaluation.runs.files import SelectedTask
 from housequest.agent.evaluation.runs.folder import Result, RunFolder, episode_name
 from housequest.agent.evaluation.runs.usage import EpisodeTiming, call_seconds, timings_of
 from housequest.agent.models.base import Message
-from housequest.agent.roles.base import reply_message
+from housequest.agent.roles.base import reply_message, whole_prompts
 from housequest.worlds.errors import ConfigurationError, shown
 
 FORMATS = (".eval", ".json")

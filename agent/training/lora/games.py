@@ -23,17 +23,17 @@ from threading import Lock
 from housequest.agent.agents.registry import agent_names, agent_spec, make_agent, resolve_settings
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.record import whole_prompts
 from housequest.agent.evaluation.runs.batch import rare_collections
 from housequest.agent.evaluation.runs.shard import Shard
 from housequest.agent.evaluation.runs.spec import installed_version
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores, TokenChoice
 from housequest.agent.processes import Pool, in_processes
 from housequest.agent.roles import brief
-from housequest.agent.roles.base import Exchange, as_chat, load_prompt, plain_text
+from housequest.agent.roles.base import Exchange, as_chat, load_prompt, plain_text, whole_prompts
 from housequest.agent.roles.demonstrations import STUCK, DemonstratedRole, Demonstrator, Lesson, Reply, with_ways
 from housequest.agent.training.corpus import step_of, taught
 from housequest.agent.training.export import Call, Conversation, ExportedEpisode, PlayedStep, joined
+from housequest.agent.training.lora.teacher import MOST_STEPS, Knowing, Teacher, can_teach, check_taught, watched
 from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM, subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.games import EXAMPLE, GENERATED, TRAJECTORY_FILE, sentences_of

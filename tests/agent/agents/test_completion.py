@@ -13,11 +13,10 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.config import Settings
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed, Stepped, Thought
 from housequest.agent.episodes.loop import EpisodeConfig
-from housequest.agent.episodes.record import whole_prompts
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Message
 from housequest.agent.models.registry import make_model
-from housequest.agent.roles.base import FORM, MESSAGE, REPLY, as_continued, plain_text
+from housequest.agent.roles.base import FORM, MESSAGE, REPLY, as_continued, plain_text, whole_prompts
 from housequest.agent.setup import set_up, worked
 from housequest.worlds.errors import Unsupported
 from housequest.worlds.registry import make_world

@@ -14,9 +14,10 @@ from housequest.agent.agents.registry import make_agent
 from housequest.agent.episodes.events import Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.overseer import Again, Another, Proceed, Replace
-from housequest.agent.episodes.record import EpisodeRecorder, whole_prompts
+from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel
+from housequest.agent.roles.base import whole_prompts
 from housequest.agent.training.export import FORMATS, Call, ExportedEpisode, PlayedStep, RecordedEpisodes, exported, joined
 from housequest.agent.training.lora.games import Demonstrations, Lessons, demonstrated
 from housequest.knowledge.examples import EVALUATION_SEEDS
