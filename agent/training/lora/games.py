@@ -33,7 +33,6 @@ from housequest.agent.roles.base import Exchange, as_chat, load_prompt, plain_te
 from housequest.agent.roles.demonstrations import STUCK, DemonstratedRole, Demonstrator, Lesson, Reply, with_ways
 from housequest.agent.training.corpus import step_of, taught
 from housequest.agent.training.export import Call, Conversation, ExportedEpisode, PlayedStep, joined
-from housequest.agent.training.lora.teacher import MOST_STEPS, Knowing, Teacher, can_teach, check_taught, watched
 from housequest.knowledge.examples import EVALUATION_SEEDS, LEARNT_FROM, subtasks_of_goal
 from housequest.worlds.alfworld.expert import make_expert
 from housequest.worlds.alfworld.games import EXAMPLE, GENERATED, TRAJECTORY_FILE, sentences_of
