@@ -148,8 +148,7 @@ class AlfredEnv:
 
     def __init__(self, task: Task, episode: Episode, simulate: Callable[[], base.Simulator], failures: int) -> None:
         """``failures`` is after how many failed actions the episode ends, 0 for no limit."""
-        self.task = task
-        self.episode = episode
+        self.task, self.episode = task, episode
         self._simulate, self._limit = simulate, failures
         self._simulator: base.Simulator | None = None
         self._event: base.Event | None = None

@@ -111,8 +111,7 @@ class Player:
 
     def __init__(self, world: World, tasks: Mapping[str, Task], size: tuple[int, int] = (300, 300)) -> None:
         self._world, self._tasks = world, tasks
-        self._size = size
-        self._field = FIELD_OF_VIEW
+        self._size, self._field = size, FIELD_OF_VIEW
         self._images: tuple[int, ...] = (RGB,)
         self._boxes = Boxes(look=LOOK)
         self._begin(next(iter(tasks)))

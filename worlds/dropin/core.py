@@ -196,8 +196,7 @@ class Limit(Wrapper):
 
     def __init__(self, env: Any, max_episode_steps: int) -> None:
         super().__init__(env)
-        self.max_episode_steps = max_episode_steps
-        self.nb_steps = 0
+        self.max_episode_steps, self.nb_steps = max_episode_steps, 0
 
     def reset(self) -> Any:
         self.nb_steps = 0

@@ -132,8 +132,7 @@ class AlfredExpert(Wrapper):
         super().__init__(env)
         if expert_type not in (AlfredExpertType.HANDCODED, AlfredExpertType.PLANNER):
             raise UnknownExpert(f"There is no expert {shown(expert_type)}; known: handcoded, planner.")
-        self.expert_type = expert_type
-        self.prev_command = ""
+        self.expert_type, self.prev_command = expert_type, ""
         self._expert = make_expert()
         self._plan: ExpertPlan | None = None
 
@@ -174,8 +173,7 @@ class AlfredTWEnv:
         if train_eval not in _FOLDERS:
             hint = nearest(str(train_eval), tuple(_FOLDERS))
             raise ConfigurationError(f"There is no train_eval {shown(train_eval)}; known: {', '.join(_FOLDERS)}.{hint}")
-        self.config = config
-        self.train_eval = train_eval
+        self.config, self.train_eval = config, train_eval
         self.game_files: list[str] = []
         self.num_games = 0
         self.game_logic: dict[str, str] = {}

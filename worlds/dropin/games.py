@@ -78,7 +78,9 @@ class PddlEnv(core.Environment):
             raise OrderError("No game was loaded; call load(path) first.")
         if not self._demangled:
             file = _given(self._source) if isinstance(self._source, Mapping) else read_game(Path(self._source))
-            self._game, self._demangled = _mangled(self._game, file.problem), True
+            # The ids of its problem are its names.
+            objects, receptacles, _ = numbered(parse_problem(file.problem, self._game.origin))
+            self._game, self._demangled = _named(self._game, tuple(objects), tuple(receptacles)), True
         self._play = NativeEnv(Task(self._game.origin, "alfworld", FILE, 0, "", self._game.sentence), self._game)
         self._moves = 0
         self.state = self._told(self._play, self._play.reset())
@@ -184,12 +186,6 @@ def _given(data: Mapping[str, Any]) -> GameFile:
     return read_published(json.dumps(dict(data)).encode(), "the given game")
 
 
-def _mangled(game: Game, problem: str) -> Game:
-    """The same game with the ids of its problem for names."""
-    objects, receptacles, _ = numbered(parse_problem(problem, game.origin))
-    return _named(game, tuple(objects), tuple(receptacles))
-
-
 def _named(game: Game, objects: tuple[str, ...], receptacles: tuple[str, ...]) -> Game:
     """The same game with other names. The walkthrough, which uses the old ones, is dropped."""
 
@@ -282,8 +278,7 @@ class BatchEnv:
             raise UselessNumber(f"The batch size is {shown(batch_size)}, which is not a whole number.")
         if batch_size < 1:
             raise UselessNumber(f"A batch of {batch_size} games plays nothing; give at least 1.")
-        self.gamefiles = gamefiles
-        self.batch_size = batch_size
+        self.gamefiles, self.batch_size = gamefiles, batch_size
         self.request_infos = request_infos or core.EnvInfos()
         self.last_commands: Sequence[str | None] = [None] * batch_size
         self.obs: tuple[str, ...] = ()

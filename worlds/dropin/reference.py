@@ -147,8 +147,7 @@ class GameWorker(workers.Worker):
 
     def __init__(self, module: str, timeouts: Timeouts) -> None:
         super().__init__(module)
-        self._timeouts = timeouts
-        self._games = 0
+        self._timeouts, self._games = timeouts, 0
 
     @property
     def fit(self) -> bool:

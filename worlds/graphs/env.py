@@ -47,9 +47,7 @@ class GraphEnv(StateEnv[Moment]):
     """One running task. The robot is told what is in its room and not behind a closed door, and can name what it has seen."""
 
     def __init__(self, task: Task, graph: Graph, goal: GraphGoal) -> None:
-        self.task = task
-        self.goal = goal
-        self._start = graph
+        self.task, self.goal, self._start = task, goal, graph
 
     def reset(self) -> Step:
         self._state = begun(self._start)

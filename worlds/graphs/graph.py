@@ -336,7 +336,13 @@ def after(graph: Graph, action: Action) -> Graph:
             return _grabbed(graph, id)
         case "put in" | "put on":
             assert where is not None
-            return _put(graph, id, where, "INSIDE" if verb == "put in" else "ON")
+            changes, there = Changes(graph), ("INSIDE" if verb == "put in" else "ON", where)
+            right, left = graph.hands
+            changes.hands = (None if right == id else right, None if left == id else left)
+            changes.place(id, graph.placed[id] | {there})
+            changes.join(graph.robot, (where,))
+            changes.join(id, (where,))
+            return changes.graph()
         case _:
             wanted = _STATE[verb]
             return replace(graph, states={**graph.states, id: graph.state(id) - {_OPPOSITE[wanted]} | {wanted}})
@@ -375,15 +381,4 @@ def _grabbed(graph: Graph, id: int) -> Graph:
         changes.carry_into(one, room)
     changes.join(robot, (id, *left[:1]))
     changes.hands = (id, graph.hands[1]) if right_is_free else (graph.hands[0], id)
-    return changes.graph()
-
-
-def _put(graph: Graph, id: int, where: int, how: Placing) -> Graph:
-    robot, changes = graph.robot, Changes(graph)
-    right, left = graph.hands
-    changes.hands = (None if right == id else right, None if left == id else left)
-    there: Placed = frozenset({(how, where)})
-    changes.place(id, graph.placed[id] | there)
-    changes.join(robot, (where,))
-    changes.join(id, (where,))
     return changes.graph()

@@ -78,21 +78,21 @@ class _Reading(Reading):
             at = item.where if item and item.where in self.places else self._room or self.before.at
         for name in filter(None, (at, self._room)):
             self.change(name, visited=True)
-        self.at = at if at is not None else self._room
+        self.at, apart = at if at is not None else self._room, self.before.apart
+        if self._walked and self.at is not None:
+            # Elsewhere are all receptacles but what this is in or on, and furniture that is in or on this.
+            there = self.places.get(self.at)
+            inside = there.contents or () if there and self.at not in self._rooms else ()
+            holders = (one.name for one in self.places.values() if self.at in (one.contents or ()))
+            near = {self.at, *inside, *holders}
+            apart = frozenset((name, self.at) for name in self.places if name not in near)
         return self.whole(
-            apart=self._apart(self.at) if self._walked and self.at is not None else self.before.apart,
+            apart=apart,
             held=self._carried[0] if self._carried else None,
             also=tuple(self._carried[1:]),
             beside=self.before.beside if self._shown is None else tuple(self._shown),
             rooms=tuple(self._rooms),
         )
-
-    def _apart(self, at: str) -> frozenset[tuple[str, str]]:
-        """The receptacles that are elsewhere: all but what ``at`` is in or on, and furniture that is in or on that."""
-        there = self.places.get(at)
-        inside = there.contents or () if there and at not in self._rooms else ()
-        near = {at, *inside, *(one.name for one in self.places.values() if at in (one.contents or ()))}
-        return frozenset((name, at) for name in self.places if name not in near)
 
     def _take(self, word: str, found: re.Match[str]) -> None:
         said = found.groupdict()

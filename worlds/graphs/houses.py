@@ -208,17 +208,16 @@ class _Builder:
             weights = {id: habits[one] for id, one in free.items() if one in habits} or dict.fromkeys(free, 1)
             for _ in range(number):
                 if weights:
-                    self._lay(kind, self.dice.choices(list(weights), list(weights.values()))[0])
+                    where = self.dice.choices(list(weights), list(weights.values()))[0]
+                    holds = self.nodes[where].properties
+                    inside = "CONTAINERS" in holds and ("SURFACES" not in holds or self.dice.random() < 0.5)
+                    at: Placing = "INSIDE" if inside else "ON"
+                    id = self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", self.holding[where]), (at, where))
+                    self.close[id] = frozenset({where})
+                    self.close[where] = self.close.get(where, frozenset()) | {id}
                 else:
                     rooms = [node.id for node in self.nodes.values() if node.room]
                     self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", self.dice.choice(rooms)))
-
-    def _lay(self, kind: str, where: int) -> None:
-        properties, room = self.nodes[where].properties, self.holding[where]
-        inside = "CONTAINERS" in properties and ("SURFACES" not in properties or self.dice.random() < 0.5)
-        id = self.add(kind, "Props", ("GRABBABLE",), ("INSIDE", room), ("INSIDE" if inside else "ON", where))
-        self.close[id] = frozenset({where})
-        self.close[where] = self.close.get(where, frozenset()) | {id}
 
     def graph(self) -> Graph:
         """The apartment."""

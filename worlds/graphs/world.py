@@ -30,13 +30,7 @@ from housequest.worlds.tasks import EndlessTasks, is_made_up, parse_goal_source,
 
 if TYPE_CHECKING:
     from housequest.worlds.rooms.room import Room, Situation
-from housequest.worlds.base import Metric, Played
-
-
-def _subgoals(played: Played) -> tuple[float, float]:
-    """The share of a task's subgoals; of a task whose goal is not known, because it was not played, none is reached."""
-    return (played.met / played.conditions if played.conditions else float(played.won)), 1.0
-
+from housequest.worlds.base import Metric
 
 METRICS = (
     Metric("sr", "SR", "SR: the share of tasks in which all subgoals are reached.", lambda played: (float(played.won), 1.0)),
@@ -45,7 +39,8 @@ METRICS = (
         "Subgoal SR",
         "Subgoal SR: the share of a task's wanted things that are where they should be, at the one place where most are, "
         "averaged over tasks, as LoTa-Bench computes it for WAH-NL.",
-        _subgoals,
+        # Of a task whose goal is not known, because it was not played, none is reached.
+        lambda one: ((one.met / one.conditions if one.conditions else float(one.won)), 1.0),
     ),
 )
 _NAME = "household-graph"

@@ -291,7 +291,12 @@ def played(state: SeeingState, name: str, kind: str, targets: Targets, *, accept
         return replace(state, bumped=state.bumped | {state.ahead}) if name == "MoveAhead" else state
     if not kind:
         return state
-    action = LowLevelAction(name, spot=_meant(state, kind))
+    dx, dz = AHEAD[state.pose.quarter]
+    ahead = Spot(kind, state.pose.x + _BEFORE * dx, state.pose.z + _BEFORE * dz, EYE - _BEFORE)
+    claims = (Spot(kind, *row) for row in state.map.points(kind, voted=False).tolist())
+    near = [one for one in claims if hypot(one.x - state.pose.x, one.z - state.pose.z) <= VISIBLE]
+    # The thing of this kind on the map that is nearest to what is ahead is meant, else that place itself.
+    action = LowLevelAction(name, spot=min(near, key=lambda one: apart(one, ahead), default=ahead))
     # Somebody else did a step of it, if only preparations for that come before.
     for number, step in enumerate(state.steps):
         if step.primitive != "peek" and ACTIONS.get(step.primitive) == name and step.kind == kind:
@@ -310,15 +315,6 @@ def before(pose: Pose, name: str) -> Pose:
     dx, dz = AHEAD[pose.quarter] if name == "MoveAhead" else (0, 0)
     yaw, pitch = (pose.yaw - _TURNS.get(name, 0)) % 360, pose.pitch - _TILTS.get(name, 0)
     return replace(pose, x=pose.x - GRID * dx, z=pose.z - GRID * dz, yaw=yaw, pitch=pitch)
-
-
-def _meant(state: SeeingState, kind: str) -> Spot:
-    """The thing of this kind on the map that is nearest to what is ahead, else that place itself."""
-    dx, dz = AHEAD[state.pose.quarter]
-    ahead = Spot(kind, state.pose.x + _BEFORE * dx, state.pose.z + _BEFORE * dz, EYE - _BEFORE)
-    claims = (Spot(kind, *row) for row in state.map.points(kind, voted=False).tolist())
-    near = [one for one in claims if hypot(one.x - state.pose.x, one.z - state.pose.z) <= VISIBLE]
-    return min(near, key=lambda one: apart(one, ahead), default=ahead)
 
 
 def _done(state: SeeingState, action: LowLevelAction, targets: Targets) -> SeeingState:
