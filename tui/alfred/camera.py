@@ -99,7 +99,13 @@ def camera_picture(shown: CameraScene, wish: ViewWish) -> list[Strip]:
             plan, drawn = painted(shown.scene, "plan", part.size, wish)
             canvas[2 * part.y : 2 * part.bottom, 2 * part.x : 2 * part.right] = plan
             overlays += (replace(one, x=one.x + part.x, y=one.y + part.y) for one in drawn)
-    overlays += _written(shown, parts.words, styles)
+    lines = [line for said in _words(shown) for line in _lines(said, parts.words.width)]
+    for row, (kind, lead, text) in enumerate(lines[: parts.words.height], start=parts.words.y):
+        plain = Style(color=styles[kind].color, bold=styles[kind].bold)
+        if lead.strip():
+            quiet = plain if len(lead) < 4 else Style(color=styles["quiet"].color)
+            overlays.append(Overlay(parts.words.x, row, lead.rstrip(), quiet))
+        overlays.append(Overlay(parts.words.x + len(lead), row, text, plain))
     return block_lines(canvas, wish.depth, overlays, wish.paper)
 
 
@@ -228,15 +234,6 @@ def _landmarks(scene: Scene, seen: GroundMap, frame: _Floor, part: Region) -> tu
 
 
 # In words.
-
-
-def _written(shown: CameraScene, part: Region, styles: Mapping[LabelKind, Style]) -> Iterator[Overlay]:
-    lines = [line for said in _words(shown) for line in _lines(said, part.width)]
-    for row, (kind, lead, text) in enumerate(lines[: part.height]):
-        plain = Style(color=styles[kind].color, bold=styles[kind].bold)
-        if lead.strip():
-            yield Overlay(part.x, part.y + row, lead.rstrip(), plain if len(lead) < 4 else Style(color=styles["quiet"].color))
-        yield Overlay(part.x + len(lead), part.y + row, text, plain)
 
 
 def _lines(said: tuple[LabelKind, str, str], width: int) -> Iterator[tuple[LabelKind, str, str]]:

@@ -109,7 +109,11 @@ class _Hand:
                 self._within(at, thing)
             case "clean":
                 self._act("PutObject", at)
-                if (faucet := self._faucet(at)) is not None:
+                room, ids = self.scene.room, self.scene.ids
+                middle = next((one.box.centre for one in room.fixtures if ids[one.name] == at), None)
+                taps = {ids[one.name]: one.box.centre for one in room.scenery if one.name.startswith("faucet ")}
+                if middle is not None and taps:
+                    faucet = min(taps, key=lambda id: (taps[id].x - middle.x) ** 2 + (taps[id].z - middle.z) ** 2)
                     self._act("ToggleObjectOn", faucet)
                     self._act("ToggleObjectOff", faucet)
                 self._act("PickupObject", thing)
@@ -135,14 +139,6 @@ class _Hand:
         if id in layout.thing or not id:
             return id
         return next((one for one in (layout.held, *layout.thing) if one is not None and one.startswith(f"{id}|")), id)
-
-    def _faucet(self, basin: str) -> str | None:
-        room, ids = self.scene.room, self.scene.ids
-        middle = next((one.box.centre for one in room.fixtures if ids[one.name] == basin), None)
-        taps = {ids[one.name]: one.box.centre for one in room.scenery if one.name.startswith("faucet ")}
-        if middle is None:
-            return None
-        return min(taps, key=lambda id: (taps[id].x - middle.x) ** 2 + (taps[id].z - middle.z) ** 2, default=None)
 
     def _act(self, action: str, id: str) -> None:
         """Act on an object, from where it can be seen; what is refused is forced."""

@@ -197,9 +197,16 @@ class AlfredEnv:
 
     def reach(self) -> Reach:
         """What can be done with what is near the middle of the picture: what is carried off before what it lies on."""
+        import numpy as np
+
         frame, seen, held = self.frame(_GLANCE), self._now.visible(), self._now.held
         objects = {one.name: one for one in self._now.objects}
-        apart = _from_the_middle(frame)
+        rows, columns = frame.ids.shape
+        down, across = np.mgrid[:rows, :columns]
+        away = np.hypot(down + 0.5 - rows / 2, across + 0.5 - columns / 2) / rows
+        numbers = map(int, np.unique(frame.ids[(away <= _NEAR) & (frame.ids >= 0)]))
+        # How far from the middle of the picture the nearest pixel of each thing is that is near it, as a share of the height.
+        apart = {frame.names[number]: float(away[frame.ids == number].min()) for number in numbers}
 
         def order(name: str) -> tuple[float, str]:
             one = objects[name]
@@ -273,17 +280,6 @@ class AlfredEnv:
     def _name(self, id: str | None) -> str | None:
         one = None if id is None else self._now.object(id)
         return one and one.name
-
-
-def _from_the_middle(frame: Frame) -> dict[str, float]:
-    """How far from the middle of a picture the nearest pixel of each thing is that is near it, as a share of the height."""
-    import numpy as np
-
-    rows, columns = frame.ids.shape
-    down, across = np.mgrid[:rows, :columns]
-    away = np.hypot(down + 0.5 - rows / 2, across + 0.5 - columns / 2) / rows
-    near = (away <= _NEAR) & (frame.ids >= 0)
-    return {frame.names[number]: float(away[frame.ids == number].min()) for number in map(int, np.unique(frame.ids[near]))}
 
 
 TRIES = 20  # Places from which a thing is looked at.

@@ -120,13 +120,19 @@ def read_demonstration(path: Path, content: Any) -> Demonstration:
     steps = cast("list[Any]", content["plan"]["high_pddl"])
     if len(steps) > model.LONGEST_PLAN:
         raise model.PlanError(f"{len(steps)} subgoals are too many")
-    goal = goal_of(content)
+    goal, plan = goal_of(content), list[model.PlanStep]()
+    for action in (step["discrete_action"] for step in steps):
+        names: list[Any] = action["args"]
+        if action["action"] != model.NOTHING:
+            # Some treatments name nothing; they treat what was picked up last.
+            held = next((one.thing for one in reversed(plan) if one.action == "PickupObject"), "")
+            plan.append(model.plan_step(_word(action["action"]), [_kind(name or held) for name in names]))
     return Demonstration(
         id="/".join(path.parts[-4:-1]),
         split=path.parts[-4],
         type=goal.type,
         goal=goal,
-        plan=_plan([step["discrete_action"] for step in steps]),
+        plan=tuple(plan),
         scene=_scene(content["scene"], [step["planner_action"] for step in steps], goal),
         instructions=instructions_of(content),
     )
@@ -156,17 +162,6 @@ def instructions_of(content: Any, *, steps: bool = True) -> tuple[Instruction, .
         )
         for annotator, one in enumerate(content["turk_annotations"]["anns"][:_MOST_ANNOTATIONS], start=1)
     )
-
-
-def _plan(actions: list[Any]) -> model.Plan:
-    plan: list[model.PlanStep] = []
-    for action in actions:
-        names: list[Any] = action["args"]
-        if action["action"] != model.NOTHING:
-            # Some treatments name nothing; they treat what was picked up last.
-            held = next((one.thing for one in reversed(plan) if one.action == "PickupObject"), "")
-            plan.append(model.plan_step(_word(action["action"]), [_kind(name or held) for name in names]))
-    return tuple(plan)
 
 
 def _scene(scene: Any, actions: list[Any], goal: AlfredGoal) -> model.Scene:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from importlib import metadata
@@ -14,7 +14,7 @@ from housequest.worlds.alfred.env import MANUAL, AlfredEnv, Episode, SkillEnv, d
 from housequest.worlds.alfred.env import TURNS as TURNS_OF_SKILLS
 from housequest.worlds.alfred.scenes import games_on, scene_at, scene_of
 from housequest.worlds.alfred.scoring import MEAN_CONDITIONS, METRICS, UNWEIGHTED, AlfredGoal
-from housequest.worlds.alfred.tasks import ListedTrajectory, listed, read_demonstration, read_trajectory, splits
+from housequest.worlds.alfred.tasks import listed, read_demonstration, read_trajectory, splits
 from housequest.worlds.alfworld import games
 from housequest.worlds.alfworld.engine.game import parse_game
 from housequest.worlds.alfworld.houses.house import GeneratedTasks
@@ -152,8 +152,17 @@ class AlfredWorld(World):
                 hint = "" if split in PUBLISHED else nearest(split, (*self.splits(), *PUBLISHED, games.GENERATED))
                 raise TaskNotFound(f"There is no split {shown(split)}; there are: {there}.{hint} {games.GET_DATA}")
             there = listed(self._data / games.LAYOUT / split, steps=self._goals.steps)
-            found = (task for trajectory in there for task in self._tasks_of(split, trajectory))
-            self._listed[split] = tuple(replace(task, number=number) for number, task in enumerate(found, start=1))
+            found: list[Task] = []
+            for one in there:
+                told = [(annotator, sentence) for annotator, sentence in enumerate(one.sentences, start=1) if sentence]
+                trial = f"{split}/{one.trial}"
+                # Where the wanted annotator was not asked about a trajectory, the first one's goal is taken.
+                chosen = self._goals.choose(trial, one.sentences)
+                for annotator, sentence in told if self._every else [chosen] if chosen else told[:1]:
+                    id, wording = f"{trial}/{annotator}" if self._every else trial, self._goals.wording(annotator)
+                    source = self._data / games.LAYOUT / trial / games.TRAJECTORY_FILE
+                    found.append(Task(id, _NAME, split, len(found) + 1, one.type, sentence, wording, source))
+            self._listed[split] = tuple(found)
         return self._listed[split]
 
     def task(self, reference: str) -> Task:
@@ -234,18 +243,6 @@ class AlfredWorld(World):
         from housequest.worlds.alfworld.world import AlfworldWorld
 
         return AlfworldWorld()
-
-    def _tasks_of(self, split: str, trajectory: ListedTrajectory) -> Iterator[Task]:
-        """The task of a trajectory, or one for each of its annotators, not yet numbered."""
-        told = [(annotator, sentence) for annotator, sentence in enumerate(trajectory.sentences, start=1) if sentence]
-        trial = f"{split}/{trajectory.trial}"
-        # Not everybody was asked about every trajectory: where the wanted annotator was not, the first one's is taken.
-        chosen = self._goals.choose(trial, trajectory.sentences)
-        wanted = told if self._every else [chosen] if chosen else told[:1]
-        for annotator, sentence in wanted:
-            id = f"{trial}/{annotator}" if self._every else trial
-            source = self._data / games.LAYOUT / trial / games.TRAJECTORY_FILE
-            yield Task(id, _NAME, split, 0, trajectory.type, sentence, self._goals.wording(annotator), source)
 
     def _episode(self, task: Task) -> Episode:
         if task.split not in (games.EXAMPLE, games.GENERATED):

@@ -26,7 +26,14 @@ def load_config(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     given = parser.parse_args(arguments)
     config = read_config(given.config_file)
     for param in cast("list[str]", given.params):
-        _set(config, param)
+        key, equals, value = param.partition("=")
+        if not equals:
+            raise ConfigurationError(f"{shown(param)} sets nothing; write key.subkey=value.")
+        *outer, last = key.split(".")
+        place = config
+        for name in outer:
+            place = _known(place, name, key)[name]
+        _known(place, last, key)[last] = parse_yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")
     return config
 
 
@@ -60,17 +67,6 @@ def setting(config: Mapping[str, Any], key: str, kind: type[_T], default: _T | N
     if misread or not isinstance(value, kind):
         raise ConfigurationError(f"{key} is {shown(value)}; give {_WORDS[kind]}.")
     return cast("_T", value)
-
-
-def _set(config: dict[str, Any], param: str) -> None:
-    key, equals, value = param.partition("=")
-    if not equals:
-        raise ConfigurationError(f"{shown(param)} sets nothing; write key.subkey=value.")
-    *outer, last = key.split(".")
-    place = config
-    for name in outer:
-        place = _known(place, name, key)[name]
-    _known(place, last, key)[last] = parse_yaml(value.encode("utf-8", "surrogatepass"), f"The value of {shown(key)}")
 
 
 def _known(place: object, name: str, key: str) -> dict[str, Any]:

@@ -190,7 +190,14 @@ class AlfredTWEnv:
         def refuse(error: OSError) -> None:
             raise WorldError(f"{shown(error.filename, 400)} cannot be listed: {error.strerror}.") from error
 
-        types, key = self._task_types(), _FOLDERS[self.train_eval]
+        numbers = cast("Sequence[Any]", setting(self.config, "env.task_types", Sequence))
+        if not numbers:
+            raise ConfigurationError(f"env.task_types is {shown(numbers)}; give a list of numbers from 1 to {len(TASK_TYPES)}.")
+        if unknown := [number for number in numbers if number not in NUMBERED_TYPES]:
+            ignored = f"env.task_types has {shown(unknown[0])}, which is ignored, as in alfworld"
+            warnings.warn(f"{ignored}: types go from 1 to {len(TASK_TYPES)}.", stacklevel=2)
+        types = [NUMBERED_TYPES[number] for number in numbers if number in NUMBERED_TYPES]
+        key = _FOLDERS[self.train_eval]
         limit = setting(self.config, f"dataset.num_{'train' if self.train_eval == 'train' else 'eval'}_games", int, -1)
         folder = self._path(key)
         if "\0" in folder or not Path(folder).is_dir():
@@ -232,15 +239,6 @@ class AlfredTWEnv:
             except (OSError, ValueError) as error:
                 raise ConfigurationError(f"{key} is {shown(path, 400)}, which cannot be read: {error}.") from error
         self.game_logic = texts
-
-    def _task_types(self) -> list[str]:
-        numbers = cast("Sequence[Any]", setting(self.config, "env.task_types", Sequence))
-        if not numbers:
-            raise ConfigurationError(f"env.task_types is {shown(numbers)}; give a list of numbers from 1 to {len(TASK_TYPES)}.")
-        if unknown := [number for number in numbers if number not in NUMBERED_TYPES]:
-            ignored = f"env.task_types has {shown(unknown[0])}, which is ignored, as in alfworld"
-            warnings.warn(f"{ignored}: types go from 1 to {len(TASK_TYPES)}.", stacklevel=2)
-        return [NUMBERED_TYPES[number] for number in numbers if number in NUMBERED_TYPES]
 
     def _path(self, key: str) -> str:
         # alfworld sets this variable if it is unset; here the environment stays as it is.

@@ -41,7 +41,7 @@ from housequest.agent.models.registry import file_digest, make_model, portable_n
 from housequest.agent.roles.base import template_hashes
 from housequest.worlds.alfred import PLANS
 from housequest.worlds.alfred.model import Cause, Plan
-from housequest.worlds.alfred.scoring import TASK_TYPES, AlfredGoal, Level, PlanScore, level, score
+from housequest.worlds.alfred.scoring import TASK_TYPES, Level, PlanScore, level, score
 from housequest.worlds.alfred.tasks import Demonstration, read_split
 from housequest.worlds.errors import ConfigurationError, ModelError, nearest, shown
 from housequest.worlds.household.goals import KNIVES, SYNONYMS
@@ -352,7 +352,16 @@ def plan_failure(plan: Plan, task: planners.PlanTask, worth: PlanScore) -> LotaC
     if worth.reaches:
         return None
     words = _WORD.findall(task.instruction.text(stepwise=True).lower())
-    for wanted, instead in _mistaken(plan, task.demonstration.goal):
+    goal = task.demonstration.goal
+    taken = [step.thing for step in plan if step.action == "PickupObject"]
+    places = [step.receptacle for step in plan if step.action == "PutObject" and step.receptacle]
+    lit = [step.thing for step in plan if step.action == "ToggleObject"]
+    own = {goal.object, goal.receptacle, goal.movable, goal.lamp, *(KNIVES if goal.sliced else ())}
+    # What the goal is about and the plan leaves out, with what it used in its place.
+    for wanted, used in ((goal.object, taken), (goal.movable, [*taken, *places]), (goal.lamp, lit), (goal.receptacle, places)):
+        instead = next((name for name in used if name not in own), None)
+        if not wanted or not instead or wanted in used:
+            continue
         if _named(wanted, words):
             return LotaClass.SELECTION
         part = _part(wanted, words)
@@ -360,21 +369,6 @@ def plan_failure(plan: Plan, task: planners.PlanTask, worth: PlanScore) -> LotaC
             return LotaClass.AMBIGUOUS
         return LotaClass.MISUNDERSTOOD if part & _part(instead, words) else LotaClass.SELECTION
     return _CAUSES[worth.refusal.cause] if worth.refusal else LotaClass.PLANNING
-
-
-def _mistaken(plan: Plan, goal: AlfredGoal) -> list[tuple[str, str]]:
-    """What the goal is about and the plan leaves out, each with what it used in its place."""
-    taken = [step.thing for step in plan if step.action == "PickupObject"]
-    places = [step.receptacle for step in plan if step.action == "PutObject" and step.receptacle]
-    lit = [step.thing for step in plan if step.action == "ToggleObject"]
-    own = {goal.object, goal.receptacle, goal.movable, goal.lamp, *(KNIVES if goal.sliced else ())}
-    used = ((goal.object, taken), (goal.movable, [*taken, *places]), (goal.lamp, lit), (goal.receptacle, places))
-    pairs: list[tuple[str, str]] = []
-    for wanted, there in used:
-        instead = next((name for name in there if name not in own), None)
-        if wanted and instead and wanted not in there:
-            pairs.append((wanted, instead))
-    return pairs
 
 
 def _named(kind: str, words: list[str]) -> bool:

@@ -155,14 +155,11 @@ def _move(quarters: int, asked: _Asked) -> _Done:
         cell = x + dx * step, z + dz * step
         if cell not in asked.scene.room.floor:
             by = f"({dx * size:.4f}, 0.0000, {dz * size:.4f})"
-            raise _Refused(f"{_barring(asked.scene, cell)} is blocking Agent 0 from moving by {by}.")
+            room, at = asked.scene.room, (cell[0] * GRID, cell[1] * GRID)
+            there = (one.name for one in room.fixtures if any(box.grown(0.01).over(*at) for box in one.boxes))
+            barring = asked.scene.ids.get(next(there, ""), "StructureObject")
+            raise _Refused(f"{barring} is blocking Agent 0 from moving by {by}.")
     return replace(asked.state, pose=replace(pose, x=(x + dx * steps) * GRID, z=(z + dz * steps) * GRID))
-
-
-def _barring(scene: base.Scene, cell: tuple[int, int]) -> str:
-    x, z = cell[0] * GRID, cell[1] * GRID
-    there = (scene.ids[one.name] for one in scene.room.fixtures if any(box.grown(0.01).over(x, z) for box in one.boxes))
-    return next(there, "StructureObject")
 
 
 def _turn(by: float, asked: _Asked) -> _Done:

@@ -194,25 +194,24 @@ _PILES = ("cupboard", "drawer", "basin")
 
 def holder(scene: base.Scene, kind: str, point: Point) -> str:
     """The id of the receptacle that holds what lies at ``point``: the nearest that takes its kind, else that of the floor."""
+    x, y, z = point
 
-    def cost(one: Fixture) -> float:
+    def away(one: Fixture, box: Box) -> float:
+        """How far the point is from where things lie in a box of a receptacle; infinite if it is not in or on it."""
+        if not box.grown(_BESIDE).over(x, z) or not box.y0 - _BELOW < y < box.y1 + _ABOVE:
+            return float("inf")
+        top = box.y0 + one.kind.surface * (box.y1 - box.y0)
+        low, high = (box.y0, box.y1) if one.kind.form in _PILES else (top, top)
+        beside = max(0.0, box.x0 - x, x - box.x1) + max(0.0, box.z0 - z, z - box.z1)
+        # Of two that hold it, the smaller one does.
+        return max(0.0, low - y, y - high) + 2 * beside + 0.02 * min(3.0, (box.x1 - box.x0) * (box.z1 - box.z0))
+
+    costs: dict[str, float] = {}
+    for one in scene.room.fixtures:
         takes = kind in scene.accepts.get(base.kind_in(scene.ids[one.name]), frozenset[str]())
-        return min(_away(one, box, point) for box in one.boxes) + (0.0 if takes else 0.3)
-
-    best = min(scene.room.fixtures, key=cost, default=None)
-    return base.FLOOR if best is None or cost(best) == float("inf") else scene.ids[best.name]
-
-
-def _away(one: Fixture, box: Box, point: Point) -> float:
-    """How far a point is from where things lie in a box of a receptacle; infinite if it is not in or on it."""
-    if not box.grown(_BESIDE).over(point.x, point.z) or not box.y0 - _BELOW < point.y < box.y1 + _ABOVE:
-        return float("inf")
-    top = box.y0 + one.kind.surface * (box.y1 - box.y0)
-    low, high = (box.y0, box.y1) if one.kind.form in _PILES else (top, top)
-    upright = max(0.0, low - point.y, point.y - high)
-    beside = max(0.0, box.x0 - point.x, point.x - box.x1) + max(0.0, box.z0 - point.z, point.z - box.z1)
-    # Of two that hold it, the smaller one does.
-    return upright + 2 * beside + 0.02 * min(3.0, (box.x1 - box.x0) * (box.z1 - box.z0))
+        costs[scene.ids[one.name]] = min(away(one, box) for box in one.boxes) + (0.0 if takes else 0.3)
+    best = min(costs, key=lambda id: costs[id], default=base.FLOOR)
+    return best if costs.get(best, 0.0) < float("inf") else base.FLOOR
 
 
 def settled(scene: base.Scene, one: base.Lying, point: Point) -> base.Lying:

@@ -130,7 +130,13 @@ class Thor:
         }
         event = self._ask({"action": action, **meant}, action)
         if event.ok and isinstance(id := meant.get("objectId"), str):
-            event = self._last = replace(event, treated=base.grown(before.treated, action, id, _inside(event, action, id)))
+            holder = event.object(id)
+            if holder and action == "ToggleObjectOn" and base.kind_in(id) == "Faucet":
+                # What is treated lies in the nearest sink.
+                sinks = {one.id: one.position for one in event.objects if one.kind == "SinkBasin"}
+                holder = event.object(base.nearest(holder.position, sinks) or "")
+            treated = base.grown(before.treated, action, id, holder.contents if holder else ())
+            event = self._last = replace(event, treated=treated)
         return event
 
     def copy(self) -> Self:
@@ -236,16 +242,6 @@ def _restored(now: base.Event, scene: base.Scene) -> list[tuple[str, dict[str, o
         pose = {"position": at, "rotation": {"x": 0.0, "y": start.yaw, "z": 0.0}, "horizon": start.pitch}
         actions.append(("TeleportFull", {**pose, "standing": True, "forceAction": True}))
     return actions
-
-
-def _inside(event: base.Event, action: str, id: str) -> tuple[str, ...]:
-    """What the appliance holds that an action treats: a faucet's is the nearest sink's."""
-    holder: str | None = id
-    if action == "ToggleObjectOn" and base.kind_in(id) == "Faucet":
-        tap = event.object(id)
-        holder = tap and base.nearest(tap.position, {one.id: one.position for one in event.objects if one.kind == "SinkBasin"})
-    found = holder and event.object(holder)
-    return found.contents if found else ()
 
 
 _POLL = 0.2
