@@ -12,15 +12,7 @@ from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 
-from housequest.agent.episodes.events import (
-    CallTiming,
-    Ended,
-    Event,
-    ModelCall,
-    Outcome,
-    Started,
-    branches,
-)
+from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Outcome, Started, branches
 from housequest.agent.episodes.record import read_clocks, read_episode
 from housequest.agent.evaluation.analysis.failures import Failure, failure_of
 from housequest.agent.evaluation.runs.folder import RunFolder
