@@ -16,10 +16,10 @@ may still fail.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, Literal, cast, get_args
+from functools import cache, wraps
+from typing import Any, Literal, get_args
 
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import nearest, shown
@@ -79,35 +79,45 @@ def plan_text(plan: Plan) -> str:
     return "\n".join(map(str, plan))
 
 
-def read_plan(text: str) -> Plan:
+def _whole(steps: Callable[[str], Iterator[PlanStep]]) -> Callable[[str], Plan]:
+    """What reads a whole plan from a text, step by step."""
+
+    @wraps(steps)
+    def read(text: str) -> Plan:
+        if len(text) > LONGEST_TEXT:
+            raise PlanError(f"{len(text):,} characters are no plan; at most {LONGEST_TEXT:,} are read.")
+        plan = tuple(steps(text))
+        if not plan:
+            raise PlanError("There is no subgoal in it.")
+        if len(plan) > LONGEST_PLAN:
+            raise PlanError(f"A plan of {len(plan):,} subgoals does not end; at most {LONGEST_PLAN} are read.")
+        return plan
+
+    return read
+
+
+@_whole
+def read_plan(text: str) -> Iterator[PlanStep]:
     """Read a plan, one step a line, numbered or not. Raises ``PlanError`` naming the first bad line."""
-    plan: list[PlanStep] = []
-    for line in _bounded(text).splitlines():
-        if not line.strip():
-            continue
+    for line in filter(str.strip, text.splitlines()):
         match = _LINE.fullmatch(line)
         if match is None:
             raise PlanError(f"{shown(line)} is no subgoal; write one a line, as in 'PutObject apple fridge'.")
-        action, names = cast("str", match[1]), cast("str", match[2]).split()
-        if action != NOTHING:
-            plan.append(plan_step(action, names))
-    return _checked(plan)
+        if match[1] != NOTHING:
+            yield plan_step(match[1], match[2].split())
 
 
-def read_loosely(text: str) -> Plan:
+@_whole
+def read_loosely(text: str) -> Iterator[PlanStep]:
     """Read the plan among the words of ``text``, ignoring punctuation, numbers and prose; short action names are accepted.
     Raises ``PlanError`` if no step is found, or too many."""
-    words: list[str] = [word.casefold() for word in _WORD.findall(_bounded(text))]
+    words: list[str] = [word.casefold() for word in _WORD.findall(text)]
     no_name = {*_ACTIONS, *_LITTLE, "\n"}
-    plan: list[PlanStep] = []
-    for place, word in enumerate(words, start=1):
-        action = _ACTIONS.get(word)
-        if action is None:
-            continue
-        names = words[place : place + ARGUMENTS[action]]
-        if len(names) == ARGUMENTS[action] and all(len(name) <= _LONGEST_NAME for name in names) and no_name.isdisjoint(names):
-            plan.append(PlanStep(action, *names))
-    return _checked(plan)
+    for place, action in enumerate(map(_ACTIONS.get, words), start=1):
+        names = words[place : place + ARGUMENTS[action]] if action else []
+        whole = action is not None and len(names) == ARGUMENTS[action]
+        if action and whole and all(len(name) <= _LONGEST_NAME for name in names) and no_name.isdisjoint(names):
+            yield PlanStep(action, *names)
 
 
 def plan_step(action: str, names: list[str]) -> PlanStep:
@@ -120,20 +130,6 @@ def plan_step(action: str, names: list[str]) -> PlanStep:
     if len(names) != ARGUMENTS[known]:
         raise PlanError(f"{known} takes {ARGUMENTS[known]} name(s), and {shown(' '.join(names))} has {len(names)}.")
     return PlanStep(known, *(name.casefold() for name in names))
-
-
-def _bounded(text: str) -> str:
-    if len(text) > LONGEST_TEXT:
-        raise PlanError(f"{len(text):,} characters are no plan; at most {LONGEST_TEXT:,} are read.")
-    return text
-
-
-def _checked(plan: list[PlanStep]) -> Plan:
-    if not plan:
-        raise PlanError("There is no subgoal in it.")
-    if len(plan) > LONGEST_PLAN:
-        raise PlanError(f"A plan of {len(plan):,} subgoals does not end; at most {LONGEST_PLAN} are read.")
-    return tuple(plan)
 
 
 Property = Literal["sliced", "clean", "hot", "cold", "on"]

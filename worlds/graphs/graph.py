@@ -336,10 +336,11 @@ def after(graph: Graph, action: Action) -> Graph:
             return _grabbed(graph, id)
         case "put in" | "put on":
             assert where is not None
-            changes, there = Changes(graph), ("INSIDE" if verb == "put in" else "ON", where)
+            there: Placed = frozenset({("INSIDE" if verb == "put in" else "ON", where)})
+            changes = Changes(graph)
             right, left = graph.hands
             changes.hands = (None if right == id else right, None if left == id else left)
-            changes.place(id, graph.placed[id] | {there})
+            changes.place(id, graph.placed[id] | there)
             changes.join(graph.robot, (where,))
             changes.join(id, (where,))
             return changes.graph()
