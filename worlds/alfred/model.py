@@ -113,11 +113,12 @@ def read_loosely(text: str) -> Iterator[PlanStep]:
     Raises ``PlanError`` if no step is found, or too many."""
     words: list[str] = [word.casefold() for word in _WORD.findall(text)]
     no_name = {*_ACTIONS, *_LITTLE, "\n"}
-    for place, action in enumerate(map(_ACTIONS.get, words), start=1):
-        names = words[place : place + ARGUMENTS[action]] if action else []
-        whole = action is not None and len(names) == ARGUMENTS[action]
-        if action and whole and all(len(name) <= _LONGEST_NAME for name in names) and no_name.isdisjoint(names):
-            yield PlanStep(action, *names)
+    for place, word in enumerate(words, start=1):
+        if (action := _ACTIONS.get(word)) is not None:
+            names = words[place : place + ARGUMENTS[action]]
+            fit = len(names) == ARGUMENTS[action] and all(len(name) <= _LONGEST_NAME for name in names)
+            if fit and no_name.isdisjoint(names):
+                yield PlanStep(action, *names)
 
 
 def plan_step(action: str, names: list[str]) -> PlanStep:
