@@ -110,9 +110,8 @@ class _Job:
 
 @dataclass(slots=True, eq=False)
 class Remote:
-    """A player as the driver knows it: what it plays, what it is still to be told, and its calls.
-
-    The methods from `ready` on are what the player says. Those that it asks have the number of the question.
+    """A player as the driver knows it: what it plays, what it is still to be told, and its calls. The methods from `ready` on
+    are what the player says. Those that it asks have the number of the question.
     """
 
     driver: ClusterPlayer

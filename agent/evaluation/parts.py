@@ -54,9 +54,8 @@ def family_named(name: str) -> RunFamily | None:
 
 
 def family_of(folder: Path) -> RunFamily | None:
-    """The family of the run in ``folder``, also of one that is damaged; None for a run of episodes, and for no run.
-
-    Raises ``ConfigurationError``.
+    """The family of the run in ``folder``, also of one that is damaged; None for a run of episodes, and for no run. Raises
+    ``ConfigurationError``.
     """
     from housequest.agent.evaluation.runs.files import LARGEST_MANIFEST, read_bytes
 
@@ -128,9 +127,8 @@ def read_cluster(text: str) -> Cluster:
 
 @dataclass(frozen=True, slots=True)
 class ReportFormat:
-    """A format, whose name is an option of ``housequest report`` that takes a file; ``help`` is that option's.
-
-    ``write`` writes the file and returns how many episodes are in it. It raises ``ConfigurationError``.
+    """A format, whose name is an option of ``housequest report`` that takes a file; ``help`` is that option's. ``write`` writes
+    the file and returns how many episodes are in it. It raises ``ConfigurationError``.
     """
 
     help: str

@@ -73,9 +73,8 @@ class PathLine(Frozen):
 
 
 class CeilingLine(Frozen):
-    """A line of ``ceilings.jsonl``: in how many turns the expert wins ``task``; none where it does not.
-
-    ``prior`` is by what it searches, if that is not the prior of the run.
+    """A line of ``ceilings.jsonl``: in how many turns the expert wins ``task``; none where it does not. ``prior`` is by what it
+    searches, if that is not the prior of the run.
     """
 
     task: str
@@ -85,9 +84,8 @@ class CeilingLine(Frozen):
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """What the expert reaches with the location ``prior`` of a run: its turns by task, None where it does not win.
-
-    ``counted`` is the same with the counts, where the run's model names the places.
+    """What the expert reaches with the location ``prior`` of a run: its turns by task, None where it does not win. ``counted``
+    is the same with the counts, where the run's model names the places.
     """
 
     prior: str
@@ -152,9 +150,8 @@ def named_by_model(config: RunConfig) -> bool:
 def paths_of(
     run: RunFolder, manifest: Manifest, tasks: Sequence[SelectedTask], watcher: Watcher | None = None
 ) -> dict[str, PathLengths]:
-    """The path lengths of ``tasks`` by id: those kept, and those that can be computed here, which are then kept.
-
-    Tasks without the world's data stay unknown and are tried again the next time. Blocks for about 10 ms per task.
+    """The path lengths of ``tasks`` by id: those kept, and those that can be computed here, which are then kept. Tasks without
+    the world's data stay unknown and are tried again the next time. Blocks for about 10 ms per task.
     """
     known = read_paths(run)
 
@@ -175,9 +172,8 @@ def read_paths(run: RunFolder) -> dict[str, PathLengths]:
 def ceiling_of(
     run: RunFolder, manifest: Manifest, tasks: Sequence[SelectedTask], watcher: Watcher | None = None
 ) -> Ceiling | None:
-    """The ceiling over ``tasks``: what was kept, and what can be computed here, which is then kept.
-
-    None where the agent does not search. Blocks for a few milliseconds per task.
+    """The ceiling over ``tasks``: what was kept, and what can be computed here, which is then kept. None where the agent does
+    not search. Blocks for a few milliseconds per task.
     """
     config, prior = manifest.configuration, prior_of(manifest.configuration)
     if prior is None:

@@ -50,9 +50,8 @@ class Extras:
 
 @dataclass(frozen=True, slots=True)
 class PlayedTask:
-    """A task that counts; ``result`` is None until it is finished. Equality ignores timing and other extras.
-
-    ``ceiling`` are the turns in which the expert wins it by the prior of the run; None if it does not, or if it is not known.
+    """A task that counts; ``result`` is None until it is finished. Equality ignores timing and other extras. ``ceiling`` are
+    the turns in which the expert wins it by the prior of the run; None if it does not, or if it is not known.
     """
 
     task: SelectedTask
@@ -348,7 +347,6 @@ def _by(played: Sequence[PlayedTask], name: Callable[[PlayedTask], str]) -> dict
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A figure of ours to set beside published ones: ``success`` with its interval, and what ``trials`` it is of, in words.
-
     ``single``: a figure of one trial is of the same kind.
     """
 

@@ -80,9 +80,8 @@ class Run:
 
 
 def read_for_comparison(run: RunFolder, prices: PriceList | None = None, watcher: Watcher | None = None) -> Run:
-    """Read the run in a folder, with timings, costs, and path lengths where the world's data is here.
-
-    ``watcher`` gets how many paths are found and how many are missing. Raises ``ConfigurationError``.
+    """Read the run in a folder, with timings, costs, and path lengths where the world's data is here. ``watcher`` gets how many
+    paths are found and how many are missing. Raises ``ConfigurationError``.
     """
     manifest = run.manifest()
     results, model = run.results(manifest.tasks), manifest.configuration.model

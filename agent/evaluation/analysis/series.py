@@ -63,9 +63,8 @@ UNEQUAL = "Spread, best run and pass@k are left out until every run is finished.
 
 
 class SeriesReport(Report):
-    """Several runs as one: ``parts`` in their order, whose episodes ``every`` counts, under one ``card``.
-
-    ``measured`` is what can stand beside published figures.
+    """Several runs as one: ``parts`` in their order, whose episodes ``every`` counts, under one ``card``. ``measured`` is what
+    can stand beside published figures.
     """
 
     def __init__(self, parts: Sequence[Run], every: Summary, card: Mapping[str, str], *measured: Measured) -> None:

@@ -173,7 +173,6 @@ class Mean:
 
 def mean_over_seeds(values: Sequence[float], *, share: bool = False) -> Mean:
     """The mean of a figure over runs that differ only in their seed, with Student's 95 % interval, in [0, 1] for a ``share``.
-
     Source: Student, "The probable error of a mean", Biometrika 6 (1908), 1-25. Raises ``ValueError`` for no values.
     """
     if not values:

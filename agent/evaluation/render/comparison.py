@@ -164,7 +164,6 @@ class Comparison:
     @cached_property
     def figures(self) -> tuple[PairedMean, ...]:
         """The other figures over all pairs that any has in both runs; calls, tokens and cost only where a model was called.
-
         What the world's benchmark computes stands in place of means of conditions and of path weights.
         """
         own, called = self.first.extras.metrics, any(pair.first.calls or pair.second.calls for pair in self.pairs)
@@ -223,7 +222,6 @@ class TaskPair:
 @dataclass(frozen=True, slots=True)
 class PairedMean:
     """The means of a figure (or ratios of sums) over paired tasks, and second less first with its 95 % bootstrap interval.
-
     ``share``: it lies in [0, 1]. ``tasks`` have the figure in both runs; ``missing`` lack it in one and are left out.
     """
 
@@ -276,9 +274,8 @@ KINDS = (
 
 
 def kinds_of(called: bool, own: Collection[Metric]) -> list[Kind]:
-    """The figures to compare: calls, tokens and cost only where a model was ``called``.
-
-    What the world's benchmark computes, its ``own``, stands in place of means of conditions and of path weights.
+    """The figures to compare: calls, tokens and cost only where a model was ``called``. What the world's benchmark computes,
+    its ``own``, stands in place of means of conditions and of path weights.
     """
     left_out = {*(() if called else ("calls", "tokens", "cost")), *(("goal", "success_by_path", "goal_by_path") if own else ())}
     return [kind for kind in KINDS if kind.key not in left_out]

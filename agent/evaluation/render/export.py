@@ -140,9 +140,8 @@ def published_markdown(report: PublishedReport) -> str:
 
 
 class PublishedFigure(Frozen):
-    """One published figure: ``success`` in per cent, ``split`` None where not stated, ``trials`` in words.
-
-    ``protocol`` is the one of `housequest.agent.protocols` under which it was measured, None where there is none of it.
+    """One published figure: ``success`` in per cent, ``split`` None where not stated, ``trials`` in words. ``protocol`` is the
+    one of `housequest.agent.protocols` under which it was measured, None where there is none of it.
     """
 
     method: str

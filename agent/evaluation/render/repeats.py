@@ -54,9 +54,8 @@ class Side:
 
 
 class RepeatsComparison(Report):
-    """``second`` against ``first``: a task counts once on each side, with its mean over the runs.
-
-    Raises ``ConfigurationError`` where they share a run, or have no task that all their runs finished.
+    """``second`` against ``first``: a task counts once on each side, with its mean over the runs. Raises ``ConfigurationError``
+    where they share a run, or have no task that all their runs finished.
     """
 
     def __init__(self, first: Side, second: Side) -> None:

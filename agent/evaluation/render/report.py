@@ -46,9 +46,8 @@ def read_summary(run: RunFolder, prices: PriceList | None = None, watcher: Watch
 
 @dataclass(frozen=True, slots=True)
 class RunReport(Report):
-    """One run: rates and shares in [0, 1]; ``steps`` are executed commands, their means per episode.
-
-    Bootstrap intervals are computed for the whole run only; for its parts they are null.
+    """One run: rates and shares in [0, 1]; ``steps`` are executed commands, their means per episode. Bootstrap intervals are
+    computed for the whole run only; for its parts they are null.
     """
 
     manifest: Manifest
@@ -118,9 +117,8 @@ def shares(summary: Summary) -> list[Column[Figures]]:
 
 
 def details(summary: Summary, *, whole: bool = False) -> dict[str, object]:
-    """The figures as plain data: all of them, by type and by wording, and why tasks were not won.
-
-    ``whole``: of one run, with bootstrap intervals and the expert's ceilings by type; of several runs they are left out.
+    """The figures as plain data: all of them, by type and by wording, and why tasks were not won. ``whole``: of one run, with
+    bootstrap intervals and the expert's ceilings by type; of several runs they are left out.
     """
     ceilings = summary.ceilings if whole else dict[str, CeilingFigures]()
     return {
@@ -298,9 +296,8 @@ def notes(manifest: Manifest, summary: Summary) -> Iterator[str]:
 
 
 def ceiling_data(ceiling: CeilingFigures | None) -> dict[str, object] | None:
-    """A ceiling for JSON: the expert's ``prior``, tasks, wins, share and mean turns of a win.
-
-    ``missing`` are the tasks of which it is not known; ``counted`` is the same by counts, where the run's model names places.
+    """A ceiling for JSON: the expert's ``prior``, tasks, wins, share and mean turns of a win. ``missing`` are the tasks of
+    which it is not known; ``counted`` is the same by counts, where the run's model names places.
     """
     if ceiling is None:
         return None

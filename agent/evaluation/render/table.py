@@ -129,9 +129,8 @@ class Report(ABC):
 
 
 def csv_text(rows: Sequence[Mapping[str, Cell]], columns: Iterable[str]) -> str:
-    """``rows`` as CSV under the names of their ``columns``; unknown values are empty.
-
-    Text is made printable, and gets a leading apostrophe where a spreadsheet would read a formula.
+    """``rows`` as CSV under the names of their ``columns``; unknown values are empty. Text is made printable, and gets a
+    leading apostrophe where a spreadsheet would read a formula.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")

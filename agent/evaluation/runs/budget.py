@@ -115,9 +115,8 @@ class Caller(Protocol):
 
 
 class BudgetTracker:
-    """What was used of a budget by everyone who shares it; belongs to one event loop.
-
-    The limit on calls is strict. Tokens and money are known only once a call is answered, so calls in flight may exceed them.
+    """What was used of a budget by everyone who shares it; belongs to one event loop. The limit on calls is strict. Tokens and
+    money are known only once a call is answered, so calls in flight may exceed them.
     """
 
     def __init__(self, budget: Budget | None = None) -> None:

@@ -24,9 +24,8 @@ EVAL_REWRITES = " Delete the file: `housequest eval` makes it anew."
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is not whole in a run's folder: ``what`` is wrong at ``where``, a file and perhaps its line.
-
-    ``miscounts``: figures would be wrong with it. Otherwise an episode counts as unfinished, or nothing changes.
+    """What is not whole in a run's folder: ``what`` is wrong at ``where``, a file and perhaps its line. ``miscounts``: figures
+    would be wrong with it. Otherwise an episode counts as unfinished, or nothing changes.
     """
 
     where: str
@@ -38,9 +37,8 @@ class Fault:
 
 
 def begin_run(file: Path, manifest: BaseModel, changed: Callable[[], list[str]]) -> None:
-    """Write ``manifest`` to ``file``, or raise ``ConfigurationError`` listing what has ``changed`` since it was written.
-
-    A damaged file is written again where what is left of it shows that it was this manifest.
+    """Write ``manifest`` to ``file``, or raise ``ConfigurationError`` listing what has ``changed`` since it was written. A
+    damaged file is written again where what is left of it shows that it was this manifest.
     """
     content = file_of(manifest)
     if not file.exists() or _was(content, read_bytes(file, LARGEST_MANIFEST)):
@@ -103,7 +101,6 @@ def lines_of(records: Iterable[BaseModel]) -> bytes:
 
 def read_bytes(path: Path, largest: int, missing: str | None = None, way_out: str = "") -> bytes:
     """The content of ``path``. Raises ``ConfigurationError``, with the message ``missing`` where the file does not exist.
-
     ``way_out`` is said where it is too large.
     """
     try:

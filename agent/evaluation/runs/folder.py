@@ -66,7 +66,6 @@ _NAMED = 3
 @dataclass(frozen=True, slots=True)
 class Examination:
     """What a look at the finished episodes found: the ``results`` of those that are whole, in the order of the index.
-
     ``damaged`` are the tasks whose episode is not whole.
     """
 
@@ -117,9 +116,8 @@ class RunFolder:
         return parsed(Manifest, content, str(self.manifest_file), MANIFEST_WAY_OUT)
 
     def results(self, tasks: Sequence[SelectedTask], sha256: Callable[[Path], str] = sha256_of) -> list[Result]:
-        """The finished episodes of ``tasks`` in the index, in its order, without those whose file is gone.
-
-        Raises ``ConfigurationError`` where anything is damaged that would make figures wrong.
+        """The finished episodes of ``tasks`` in the index, in its order, without those whose file is gone. Raises
+        ``ConfigurationError`` where anything is damaged that would make figures wrong.
         """
         found = self.examine(tasks, sha256)
         if wrong := [fault for fault in found.faults if fault.miscounts]:
@@ -200,9 +198,8 @@ class RunFolder:
             raise ConfigurationError(f"{path} is damaged: {words_of(error)}.") from None
 
     def mend(self, tasks: Sequence[SelectedTask]) -> tuple[list[Result], list[Fault]]:
-        """The finished episodes that are whole, in the index or not, and what was wrong with others, which are set aside.
-
-        Their tasks can be played again. The index is to be written anew.
+        """The finished episodes that are whole, in the index or not, and what was wrong with others, which are set aside. Their
+        tasks can be played again. The index is to be written anew.
         """
         found = self.examine(tasks)
         results, faults = list(found.results), [fault for fault in found.faults if fault.miscounts]
@@ -238,9 +235,8 @@ class RunFolder:
         atomic_write(self.index_file, lines_of(results))
 
     def append(self, *results: Result) -> list[Result]:
-        """Add finished episodes to the index; returns their results with the digests of their files.
-
-        The episodes are synced first, so that no line in the index outlives one when the machine fails. Waits for the disk.
+        """Add finished episodes to the index; returns their results with the digests of their files. The episodes are synced
+        first, so that no line in the index outlives one when the machine fails. Waits for the disk.
         """
         kept = [
             result.model_copy(update={"episode_sha256": sha256_of(self.episode(result.selected), sync=True)})

@@ -77,9 +77,8 @@ def shard_of(run: RunFolder) -> Shard | None:
 
 
 def begin_shard(run: RunFolder, shard: Shard | None) -> None:
-    """Note in the locked folder of ``run`` which shard it holds, before its manifest is written.
-
-    Raises ``ConfigurationError`` where it holds another, or a run that is no shard.
+    """Note in the locked folder of ``run`` which shard it holds, before its manifest is written. Raises ``ConfigurationError``
+    where it holds another, or a run that is no shard.
     """
     found = shard_of(run)
     if found == shard:
@@ -194,9 +193,8 @@ def _missing(shards: Sequence[RunFolder], tasks: Sequence[SelectedTask], missing
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was found in the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole.
-
-    There are no ``tasks`` where the manifest cannot be read.
+    """What was found in the folder ``path``: of ``tasks``, how many are ``finished`` and whole, and what is not whole. There
+    are no ``tasks`` where the manifest cannot be read.
     """
 
     path: Path

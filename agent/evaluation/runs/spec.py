@@ -115,7 +115,6 @@ class Manifest(Frozen):
 @dataclass(frozen=True, slots=True)
 class RunRequest:
     """What a run's setup is made of, on whatever machine: resolved settings, and the rules themselves in place of a book.
-
     ``attempts`` are those before, in a series.
     """
 

@@ -339,7 +339,6 @@ def plan_measurement(configuration: Configuration, name: str, ids: Sequence[str]
 
 def measured(measurement: Measurement, folder: SweepFolder, prices: PriceList | None = None) -> tuple[Comparison, int]:
     """The two runs of the measurement in ``folder`` compared, and in how many of their paired episodes the rules were told.
-
     Raises ``ConfigurationError``.
     """
     first, second = (read_for_comparison(folder.run(trial.folder), prices) for trial in measurement.trials)
@@ -416,9 +415,8 @@ def _run(configuration: Configuration, place: Place) -> ArmRun:
 
 
 def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place | None:
-    """The place of the attempt after ``runs``, at what the last of them lost.
-
-    None where nothing was, or errors are left that were not ``retried``.
+    """The place of the attempt after ``runs``, at what the last of them lost. None where nothing was, or errors are left that
+    were not ``retried``.
     """
     played = [(folder.run(run.folder), run.spec.manifest.tasks) for run in runs]
     results = [run.results(tasks) for run, tasks in played]
@@ -442,9 +440,8 @@ def _next(folder: SweepFolder, runs: Sequence[ArmRun], retried: bool) -> Place |
 
 
 def attempt_of(run: RunFolder, task: SelectedTask) -> Attempt:
-    """What happened in a run's episode of ``task``, and what the agent said of the attempt before.
-
-    Raises ``ConfigurationError``.
+    """What happened in a run's episode of ``task``, and what the agent said of the attempt before. Raises
+    ``ConfigurationError``.
     """
     played: list[Transition | Thought | ParseFailed] = []
     reflection = ""

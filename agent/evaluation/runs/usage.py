@@ -91,9 +91,8 @@ class Spending:
 
 
 def used_before(run: RunFolder, tasks: Sequence[SelectedTask], results: Iterable[Result], prices: Prices | None) -> Spending:
-    """What earlier sessions of a run used, read from finished and unfinished episode records.
-
-    The first attempt at an episode that was replayed after an error is no longer on record.
+    """What earlier sessions of a run used, read from finished and unfinished episode records. The first attempt at an episode
+    that was replayed after an error is no longer on record.
     """
     clocks = timings_of(run, tasks)
     finished = {result.task: result for result in results}
@@ -167,9 +166,8 @@ def timings_of(run: RunFolder, tasks: Sequence[SelectedTask]) -> dict[str, Episo
 
 
 def call_seconds(run: RunFolder) -> dict[str, dict[int, float]]:
-    """The seconds of each timed model call, by the names of episodes and the ids of the calls' events.
-
-    Raises ``ConfigurationError`` for a file that cannot be read.
+    """The seconds of each timed model call, by the names of episodes and the ids of the calls' events. Raises
+    ``ConfigurationError`` for a file that cannot be read.
     """
     return {name: {call.of: call.seconds for call in calls} for name, calls in _timed_calls(run).items()}
 

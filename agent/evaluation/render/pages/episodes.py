@@ -52,9 +52,8 @@ _ROLES = ("reasoner", "actor", "react", "expert", "person")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most characters on a page of each part; with its tables, a page stays near 25 MB.
-
-    Prompts and replies are far longer than the rest of a transcript. A drawing is some 2,000 characters, and takes 15 ms.
+    """The most characters on a page of each part; with its tables, a page stays near 25 MB. Prompts and replies are far longer
+    than the rest of a transcript. A drawing is some 2,000 characters, and takes 15 ms.
     """
 
     transcripts: int = 12 << 20
