@@ -18,8 +18,8 @@ from housequest.knowledge.rulebook import save as save_book
 from housequest.knowledge.rules import Rule, RuleVerdict
 from housequest.tui import terminal
 from housequest.tui.commands import options
-from housequest.tui.commands.eval import measure
 from housequest.tui.commands.output import print_result, show_screen
+from housequest.tui.commands.runs import measure
 from housequest.tui.desk.rule_text import Draft, finding_lines, rule_json, rule_lines, rule_table, taken_back
 from housequest.tui.text import table
 from housequest.worlds.errors import ConfigurationError, Unsupported

@@ -43,7 +43,7 @@ from housequest.agent.processes import Pool
 from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
 from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result
-from housequest.tui.commands.report import show
+from housequest.tui.commands.runs import show
 from housequest.tui.text import percentage, plural
 from housequest.worlds.errors import ConfigurationError, shown
 

@@ -19,9 +19,8 @@ from housequest.tui.desk.records import FIRST, BookSummary, explores, list_books
 from housequest.tui.keymap import APP, LAST_KEYS, named
 from housequest.tui.text import plural
 from housequest.tui.theme import style_sheet
-from housequest.tui.widgets.choice import FramedList
 from housequest.tui.widgets.keybar import KeyBar
-from housequest.tui.widgets.lines import flat
+from housequest.tui.widgets.lines import FramedList, flat
 from housequest.worlds.errors import HousequestError
 
 TEACHING = (

@@ -33,8 +33,7 @@ from housequest.tui.keymap import APP
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import cut, printable
 from housequest.tui.theme import style_sheet
-from housequest.tui.widgets.choice import ChoiceBar
-from housequest.tui.widgets.lines import flat, hung
+from housequest.tui.widgets.lines import ChoiceBar, flat, hung
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.registry import DEFAULT_WORLD, household
 

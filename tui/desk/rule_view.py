@@ -24,8 +24,7 @@ from housequest.tui.desk.state import CountedHere, RuleFilter
 from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable
 from housequest.tui.theme import style_sheet
-from housequest.tui.widgets.choice import FramedList
-from housequest.tui.widgets.lines import flat, hung
+from housequest.tui.widgets.lines import FramedList, flat, hung
 from housequest.worlds.errors import HousequestError
 
 GLYPHS: dict[RuleStatus, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}

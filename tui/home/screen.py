@@ -31,8 +31,7 @@ from housequest.tui.home.catalogue import (
     load_recent,
     save_recent,
 )
-from housequest.tui.home.games import GameBrowser, GameList, SourceList
-from housequest.tui.home.who import PlayerPanel
+from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.keymap import APP, named
 from housequest.tui.screens import game_modes, screen_for
 from housequest.tui.text import printable

@@ -18,7 +18,7 @@ from housequest.agent.evaluation.runs.spec import MANY
 from housequest.tui.runs.data import RunSnapshot, UnreadableRun, short_type
 from housequest.tui.text import cut, percentage, printable
 from housequest.tui.theme import style_sheet
-from housequest.tui.widgets.choice import FramedList
+from housequest.tui.widgets.lines import FramedList
 
 RunEntry = RunSnapshot | UnreadableRun | Path
 """What a line shows: a run, a folder that cannot be read as one, or a folder that has not been read yet."""

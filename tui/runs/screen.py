@@ -38,8 +38,8 @@ from housequest.tui.runs.run_list import NAME, RunCard, RunEntry, RunList, bar, 
 from housequest.tui.runs.run_view import Chart, Matrix, RunView, StepsChart, SuccessChart
 from housequest.tui.text import printable
 from housequest.tui.theme import style_sheet
-from housequest.tui.widgets.choice import FramedList
 from housequest.tui.widgets.keybar import KeyBar
+from housequest.tui.widgets.lines import FramedList
 from housequest.worlds.errors import ConfigurationError
 
 POLL = 1.0

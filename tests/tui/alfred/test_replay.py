@@ -9,7 +9,7 @@ import pytest
 
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.tui.cast import make_cast
-from housequest.tui.commands.replay import replay
+from housequest.tui.commands.play import replay
 from housequest.tui.episode.recording import read_recording
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.errors import ConfigurationError

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 
 from housequest.agent.episodes.events import Event
 from housequest.agent.evaluation.analysis.transcript import transcribe
-from housequest.tui.commands.report import side_by_side
+from housequest.tui.commands.runs import side_by_side
 from housequest.tui.text import TextLayout
 from tests.agent.evaluation.recorded import Lived, bodies, run
 from tests.tui.conftest import Run

@@ -16,9 +16,8 @@ from housequest.agent.config import Settings
 from housequest.tui import theme
 from housequest.tui.base_screen import OpenScreen
 from housequest.tui.home.catalogue import RecentChoices, load_recent, record_files, save_recent
-from housequest.tui.home.games import GameBrowser, GameList, SourceList
+from housequest.tui.home.games import GameBrowser, GameList, PlayerPanel, SourceList
 from housequest.tui.home.screen import HomeScreen
-from housequest.tui.home.who import PlayerPanel
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.plain import play_game
 from housequest.worlds.paths import state_folder

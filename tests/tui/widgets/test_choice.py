@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from housequest.tui.widgets.choice import ChoiceBar
+from housequest.tui.widgets.lines import ChoiceBar
 from tests.tui.episode.pane import Alone, text
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from textual.app import App, ComposeResult
 
-from housequest.tui.widgets.choice import PagedList
+from housequest.tui.widgets.lines import PagedList
 
 pytestmark = pytest.mark.anyio
 
