@@ -150,10 +150,7 @@ async def _kill(process: Process) -> None:
 
 
 class BrowserServer:
-    """Runs ``command`` in each window, in ``most`` at once.
-
-    ``url`` is where browsers find it; without one, wherever they say they have found it. ``host`` is what it listens at.
-    """
+    """Runs ``command`` in each window, in ``most`` at once; ``url`` is where browsers find it, if not where they say."""
 
     def __init__(self, command: Sequence[str], host: str, port: int, *, most: int, url: str | None = None) -> None:
         self.token = secrets.token_urlsafe(24)

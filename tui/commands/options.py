@@ -42,10 +42,7 @@ PLAYER = ("agent", "set", "model", "timeout", "rules", "rules_budget", "grant", 
 
 
 def takes(*names: str, **helps: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the flags of these settings; it gets their values as its first argument, of type `Flags`.
-
-    ``helps`` names settings that mean something else here, with their help.
-    """
+    """Give a command these settings as flags, in its first argument, `Flags`; ``helps`` tells what one means here."""
     types: dict[str, Any] = {}
     for name, flag in SETTINGS.items():
         if name in names or name in helps:

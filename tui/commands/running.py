@@ -22,7 +22,7 @@ from housequest.agent.evaluation.render.comparison import ComparisonReport, side
 from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Interrupted, Stopped, read_budget
 from housequest.agent.evaluation.runs.folder import RunFolder
-from housequest.agent.evaluation.runs.shard import Shard, read_shard
+from housequest.agent.evaluation.runs.shard import read_shard
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.evaluation.runs.sweep import (
     ArmRun,
@@ -119,7 +119,7 @@ def evaluate_run(call: EvalCall) -> None:
     if line.left == 0:
         terminal.note("All of them were played before; nothing was left to play.")
     if call.how.shard is not None:
-        _show_shards([folder], call.how.shard, as_json=call.as_json)
+        _show_all([folder], folder, call)
         return
     errors = show(folder, as_json=call.as_json)
     if call.as_json and errors:
@@ -151,7 +151,7 @@ def evaluate_sweep(file: Path, call: EvalCall) -> None:
     def opening(number: int, trial: ArmRun) -> str:
         return f"{number} of {len(trials)}: {trial.arm}, seed {trial.seed}: {trial.spec.selection}{call.of_shard}"
 
-    _show_all(_play_all(trials, opening, folder, call), folder, call)
+    _show_all(_play_all(trials, opening, folder, call), folder.path, call)
 
 
 def _evaluate_series(kind: SeriesKind, configuration: Configuration, call: EvalCall) -> None:
@@ -175,7 +175,7 @@ def _evaluate_series(kind: SeriesKind, configuration: Configuration, call: EvalC
         return f"{number} of up to {most}: {trial.spec.selection}{call.of_shard}, seed {trial.seed}"
 
     runs = series(configuration, folder, retry_errors=call.how.retry_errors)
-    _show_all(_play_all(runs, opening, folder, call), folder, call)
+    _show_all(_play_all(runs, opening, folder, call), folder.path, call)
 
 
 def measure_rules(name: str, ids: Sequence[str], call: EvalCall, *, alone: bool) -> None:
@@ -232,24 +232,21 @@ def _play_all(
     return places
 
 
-def _show_all(places: Sequence[Path], folder: SweepFolder, call: EvalCall) -> None:
-    if call.how.shard is not None:
-        _show_shards(places, call.how.shard, as_json=call.as_json)
-    else:
-        finish(1 if show(folder.path, as_json=call.as_json) else 0)
-
-
-def _show_shards(folders: Sequence[Path], shard: Shard, *, as_json: bool) -> None:
-    """Say what a shard holds, in place of a report: figures are those of the whole run."""
+def _show_all(places: Sequence[Path], whole: Path, call: EvalCall) -> None:
+    """Print the figures of all runs; of a shard only what it holds, for figures are those of the whole run."""
+    if (shard := call.how.shard) is None:
+        finish(1 if show(whole, as_json=call.as_json) else 0)
+        return
     lines: list[str] = []
     played: list[dict[str, object]] = []
-    for folder in folders:
+    for folder in places:
         run = RunFolder(folder)
         results = run.results(run.manifest().tasks)
         won, errors = sum(each.won for each in results), sum(each.outcome == "error" for each in results)
         played.append({"run": str(folder), "shard": str(shard), "episodes": len(results), "won": won, "errors": errors})
         lines.append(f"Shard {shard} in {folder}: {len(results)} episodes, {won} won, {errors} errors")
-    print_result(played, [*lines, "`housequest merge` makes the run of all its shards, and reports it."], as_json=as_json)
+    lines.append("`housequest merge` makes the run of all its shards, and reports it.")
+    print_result(played, lines, as_json=call.as_json)
     finish(1 if any(each["errors"] for each in played) else 0)
 
 
@@ -295,10 +292,7 @@ def about_cost(spec: RunSpec, folder: Path) -> str:
 
 
 def announce(specs: Sequence[RunSpec], budget: Budget, rules: str | None = None) -> None:
-    """Print what a reader of the figures must know of the runs' tasks, where prompts go, and that an agent takes no ``rules``.
-
-    Raises ``ConfigurationError`` if ``budget`` limits money and the price of a model is not known.
-    """
+    """Print what a reader of the figures must know, where prompts go, and that no ``rules`` are taken; check the price."""
     for spec in specs:
         check_price(budget, spec.config.model, spec.setup.prices)
     for remark in dict.fromkeys(remark for spec in specs for remark in (*_remarks(spec), *spec.setup.destinations())):
@@ -379,10 +373,7 @@ async def _until_interrupted(work: Coroutine[Any, Any, T], tracker: BudgetTracke
 
 
 class ProgressLine(terminal.StatusLine):
-    """Shows a run's progress; where there is no terminal, a line for every tenth of the way.
-
-    ``opening`` is printed once the run has begun: one that is refused is not announced.
-    """
+    """Shows a run's progress (without a terminal, every tenth of it) after ``opening``, once the run has begun."""
 
     done = 0
     left: int | None = None

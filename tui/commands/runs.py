@@ -1,4 +1,7 @@
-"""``housequest report``, ``compare``, ``runs`` and ``verify``: the figures of runs, and whether they are whole."""
+"""The commands about runs, which play them, put their shards together, and show their figures and whether they are whole.
+
+What playing takes is in `housequest.tui.commands.running`.
+"""
 
 from __future__ import annotations
 

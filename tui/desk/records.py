@@ -109,10 +109,7 @@ class CheckProgress:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """The result of a check; ``findings`` are in the order of the rules, ``records`` were read, each as run/task.
-
-    ``seen``: for rules about where a thing lies that have no check, by their ids, where it was seen to lie.
-    """
+    """What a check found in ``records`` (run/task); ``seen``: where things lie that rules without a check are about."""
 
     findings: tuple[RuleFinding, ...]
     progress: CheckProgress

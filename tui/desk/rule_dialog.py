@@ -33,7 +33,7 @@ from housequest.tui.keymap import APP
 from housequest.tui.runs.data import recorded_play
 from housequest.tui.text import cut, printable
 from housequest.tui.theme import style_sheet
-from housequest.tui.widgets.lines import ChoiceBar, flat, hung
+from housequest.tui.widgets.lines import ChoiceBar, flat, labelled
 from housequest.worlds.errors import HousequestError
 from housequest.worlds.registry import DEFAULT_WORLD, household
 
@@ -257,13 +257,13 @@ class MergeDialog(Dialog[str | None]):
         yield Content("")
         for name, was, now in (("tasks", before.types, kept.types), ("things", before.objects, kept.objects)):
             change = f"{', '.join(now) or 'all'}" + (f"  (was {', '.join(was) or 'all'})" if was != now else "")
-            yield from hung(_label(name), Content(flat(change)), width)
+            yield from labelled(name, Content(flat(change)), width, LABEL)
         found = f"{own.supports:,} for · {own.contradicts:,} against" if own else "none counted"
-        yield from hung(_label("evidence"), Content(f"{found}; the others keep theirs"), width)
+        yield from labelled("evidence", Content(f"{found}; the others keep theirs"), width, LABEL)
         yield Content("")
         for other in self._others:
             text = Content.assemble((f"{flat(other.id)}: ", "bold"), flat(other.statement))
-            yield from hung(_label("× rejected"), text, width)
+            yield from labelled("× rejected", text, width, LABEL)
         yield Content.styled(f"Rejected rules stay in the book and name {flat(self._kept.id)}; u undoes the merge.", "$quiet")
 
     def action_page(self, by: int) -> None:
@@ -272,10 +272,6 @@ class MergeDialog(Dialog[str | None]):
 
     def action_merge(self) -> None:
         self.dismiss(self.query_one(TextArea).text)
-
-
-def _label(word: str) -> Content:
-    return Content.styled(f"{word:<{LABEL}}  ", "$quiet")
 
 
 @dataclass(frozen=True, slots=True)

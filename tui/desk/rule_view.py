@@ -24,7 +24,7 @@ from housequest.tui.desk.state import CountedHere, RuleFilter
 from housequest.tui.runs.data import short_type
 from housequest.tui.text import percentage, printable
 from housequest.tui.theme import style_sheet
-from housequest.tui.widgets.lines import FramedList, flat, hung
+from housequest.tui.widgets.lines import FramedList, flat, labelled
 from housequest.worlds.errors import HousequestError
 
 GLYPHS: dict[RuleStatus, str] = {"accepted": "✓", "candidate": "·", "rejected": "×"}
@@ -316,10 +316,10 @@ def _lines(rule: Rule, contraries: Sequence[Rule], here: CountedHere | None, wid
         ("counted", str(location or "")),
     ):
         if text:
-            yield from hung(_label(name), Content(flat(text)), width)
+            yield from labelled(name, Content(flat(text)), width, LABEL)
     yield from _evidence(rule, width)
     if here is not None:
-        yield from hung(_label("here"), _counted(here), width)
+        yield from labelled("here", _counted(here), width, LABEL)
     for other in contraries:
         yield Content.assemble(("⇄ contradicts  ", "$fault"), (f"{flat(other.id)}: ", "bold"), flat(other.statement))
     for edit in reversed(rule.history):
@@ -331,12 +331,12 @@ def _evidence(rule: Rule, width: int) -> list[Content]:
     evidence, standing = rule.evidence, rule.standing
     if not evidence:
         told = "none counted; v checks it." if rule.check else "none counted: it has no check; e adds one."
-        return hung(_label("evidence"), Content.styled(told, "$quiet"), width)
+        return labelled("evidence", Content.styled(told, "$quiet"), width, LABEL)
     cells = max(8, min(24, width - LABEL - 2))
     trials = evidence.supports + evidence.contradicts
     verdict = Content.assemble((f"{STANDING_MARKS[standing]} {standing}", f"bold {STANDING_STYLES[standing]}"))
     counts = f"  {evidence.supports:,} for · {evidence.contradicts:,} against"
-    lines = hung(_label("evidence"), verdict + Content(counts), width)
+    lines = labelled("evidence", verdict + Content(counts), width, LABEL)
     bar = gauge(evidence, cells)
     if rule.kind not in USUAL:
         why = "" if not evidence.contradicts else "  one is enough"
@@ -364,10 +364,6 @@ def _counted(here: CountedHere) -> Content:
     verdict = Content.styled(f"{STANDING_MARKS[here.standing]} {here.standing}", f"bold {STANDING_STYLES[here.standing]}")
     counts = Content(f"  {here.evidence.supports:,} for · {here.evidence.contradicts:,} against")
     return verdict + counts + Content.styled("; V takes these counts instead", "$quiet")
-
-
-def _label(word: str) -> Content:
-    return Content.styled(f"{word:<{LABEL}}  ", "$quiet")
 
 
 def _witnessed(witness: Witness, side: tuple[str, str]) -> Content:

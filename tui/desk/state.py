@@ -31,11 +31,7 @@ FilterPart = Literal["status", "kind", "type", "contradicted", "all"]
 
 @dataclass(frozen=True, slots=True)
 class RuleFilter:
-    """Which rules are shown; a rule must match everything that is set.
-
-    ``type`` is a task type; rules that name none match it too. ``words`` are searched for in a rule's id, statement, types and
-    objects.
-    """
+    """Which rules are shown: those that match all that is set. A ``type`` also fits the rules that name none."""
 
     status: RuleStatus | None = None
     kind: RuleKind | None = None
@@ -151,11 +147,7 @@ class Desk:
         return self.put(f"{kept} kept, {dropped} rejected", rules)
 
     def checked(self, outcome: CheckOutcome) -> Desk:
-        """The desk with what was found as the evidence of its rules.
-
-        Evidence from elsewhere stays, with what was found beside it. Rules that were removed, or whose check changed meanwhile,
-        are left alone.
-        """
+        """The desk with what was found as the evidence of rules that are as they were; evidence from elsewhere stays."""
         by_id = {rule.id: rule for rule in self.book.rules}
         aside: dict[str, CountedHere] = {}
         rules: list[Rule] = []
@@ -202,10 +194,7 @@ class Desk:
 
 
 class SavedDesk:
-    """A desk and its file: a change is saved before it counts, one at a time.
-
-    What is highlighted or marked may change at any moment, the book only through `do`.
-    """
+    """A desk and its file: a change is saved before it counts, one at a time; the book changes through `do` alone."""
 
     def __init__(self, desk: Desk) -> None:
         self.desk = desk

@@ -173,10 +173,7 @@ def _recorded_game(path: Path) -> RecordedGame:
 
 @dataclass(frozen=True, slots=True)
 class GameSource:
-    """Where games come from: an installed split, one without end, a published one that is not installed, or the records.
-
-    ``count`` is the number of games; None if it is not known yet, or has no end.
-    """
+    """Where games come from; ``count`` is how many there are, None if that is not known yet, or has no end."""
 
     kind: SourceKind
     world: str = ""
@@ -210,10 +207,7 @@ class GameSource:
 
 @dataclass(frozen=True, slots=True)
 class GameRow:
-    """One game in the list, which is a ``task`` or a ``record``.
-
-    ``number`` is the task's number, or how far a game went; ``kind`` is the task's type in a word, or who played.
-    """
+    """A ``task`` or a ``record`` in the list, whose ``number`` is how far the game went, and whose ``kind`` is who played."""
 
     key: str
     number: str
@@ -245,10 +239,7 @@ def settings_in(world: str, settings: Settings) -> Settings:
 
 
 class Catalogue:
-    """The worlds with their splits and tasks, each made once, when it is first needed; for use in threads.
-
-    ``settings`` are the configured ones. ``fault`` says which world could not be made.
-    """
+    """The worlds with their splits and tasks, each made once, in threads; ``fault`` says which could not be made."""
 
     fault = ""
 
@@ -266,10 +257,7 @@ class Catalogue:
             return self._worlds[key]
 
     def places(self) -> list[GameSource]:
-        """Every source, in display order, the default world's first; no split is listed for that.
-
-        A world that cannot be made is left out, and so are splits that come with those of a world before it.
-        """
+        """Every source, the default world's first, without splits that come with those of a world before."""
         kinds: tuple[SourceKind, ...] = ("unfinished", "played")
         played = (GameSource(kind, count=len(record_files(unfinished=kind == "unfinished"))) for kind in kinds)
         found = [place for place in played if place.count]

@@ -69,11 +69,7 @@ def check_game(game: GameConfig) -> None:
 
 
 def settings_for(started: Started, settings: Settings, recent: RecentChoices) -> Settings:
-    """The settings that an unfinished game began with.
-
-    A record does not say where a model or a rulebook lies on this machine, so they are looked for among ``recent`` and
-    ``settings``. Raises ``ConfigurationError`` if one is not found.
-    """
+    """The settings that an unfinished game began with; a model or rules that are not found raise ``ConfigurationError``."""
     model, rules = started.model, started.rules
     if model is not None:
         fault = f"This game was played with {model}: press m, name it with its address or options, and try again."

@@ -56,10 +56,7 @@ def block_lines(
     overlays: Sequence[Overlay] = (),
     paper: tuple[int, int, int] = (0, 0, 0),
 ) -> list[Strip]:
-    """A picture as lines, of two by two pixels for each cell; these are of `ASPECT`.
-
-    ``overlays`` lie within it, and none over another; what shows through beneath them is toned towards ``paper``.
-    """
+    """A picture as lines, of two by two pixels a cell (`ASPECT`); beneath ``overlays`` it is toned towards ``paper``."""
     import numpy as np
 
     height, width = rgb.shape[0] // 2, rgb.shape[1] // 2

@@ -1,6 +1,6 @@
-"""A framed pane of lines that redraws only lines that changed.
+"""Lists of options, a choice among a few words, which carry a mark, and a framed pane of lines.
 
-Its frame says how many lines lie above and below, in place of a scroll bar.
+The pane redraws only lines that changed, and its frame says how many lie above and below, in place of a scroll bar.
 """
 
 from __future__ import annotations
@@ -206,10 +206,7 @@ class LinesPane(FramedPane):
     _hidden: str = ""
 
     def lines(self, width: int, height: int, whole: bool) -> Sequence[Content]:
-        """What to show in ``width`` columns, each no longer than that.
-
-        ``height`` lines are seen at once; unless ``whole``, what matters less may be left out to keep within them.
-        """
+        """What to show in ``width`` columns and ``height`` lines; unless ``whole``, what matters less may be left out."""
         raise NotImplementedError
 
     def relay(self) -> None:
@@ -285,3 +282,8 @@ def hung(mark: Content, text: Content, width: int) -> list[Content]:
     room = max(width - indent, 4)
     first, *rest = text.wrap(room) or [Content("")]
     return [(mark + first).truncate(width), *(line.pad_left(indent).truncate(width) for line in rest)]
+
+
+def labelled(word: str, text: Content, width: int, columns: int) -> list[Content]:
+    """``text`` wrapped beside a quiet ``word``, which takes so many columns."""
+    return hung(Content.styled(f"{word:<{columns}}  ", "$quiet"), text, width)
