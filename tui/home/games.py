@@ -368,8 +368,12 @@ class PlayerPanel(Vertical):
         return resolve_settings(self.agent.name, {})
 
     @property
+    def mode(self) -> str:
+        return self.modes.value
+
+    @property
     def game_mode(self) -> GameMode:
-        return next(mode for mode in game_modes() if mode.name == self.modes.value)
+        return next(mode for mode in game_modes() if mode.name == self.mode)
 
     @property
     def editing(self) -> bool:

@@ -183,7 +183,7 @@ class HomeScreen(AppScreen):
         # By a camera, the expert can only do again what somebody showed, which nobody has in a made-up house.
         alone = settings.agent == "human" or (shows_pictures(settings.world) and agent is None and not settings.model)
         self._who.preselect(player, "you" if alone else recent.mode, recent.models)
-        self._preselected = (self._who.player, self._who.modes.value)
+        self._preselected = (self._who.player, self._who.mode)
 
     async def _recount(self) -> None:
         """List the sources again; known counts are kept."""
@@ -311,7 +311,7 @@ class HomeScreen(AppScreen):
 
     @on(PlayerPanel.Changed)
     def _player_changed(self) -> None:
-        if not self._who.ready or (self._who.player, self._who.modes.value) == self._preselected:
+        if not self._who.ready or (self._who.player, self._who.mode) == self._preselected:
             self._tell()  # What was preselected is no answer to what was said.
             return
         self._preselected = None
@@ -350,7 +350,7 @@ class HomeScreen(AppScreen):
         from housequest.tui.home.start import make_game, resume_game
 
         self._say("")
-        player, mode = self._who.player, self._who.modes.value
+        player, mode = self._who.player, self._who.mode
         record, task, place = row.record, row.task, self._games.place
         recent = self._recent.used(self._who.model)
         try:
