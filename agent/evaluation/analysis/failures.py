@@ -58,7 +58,7 @@ class LotaClass(StrEnum):
 
     People assigned them there, and rules do here. Of a game they follow from its `FailureKind`: a text world has no space to
     run out of, and what somebody meant is not in it, so three of them are never told. Of a whole plan all six are, by
-    `housequest.agent.alfred.plans.failures`.
+    `housequest.agent.alfred.plans.work`.
     """
 
     PLANNING = "action planning"

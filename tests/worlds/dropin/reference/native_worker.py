@@ -1,4 +1,4 @@
-"""A worker as `housequest.worlds.dropin.reference.worker` is one, over the native engine, so that it runs where nothing is
+"""A worker as `housequest.worlds.dropin.reference` is one, over the native engine, so that it runs where nothing is
 compiled.
 
 It prints, as the packages of the reference do, and there are commands by which it misbehaves. ``$ALIVE`` names a file that it
