@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import atan2, degrees, hypot
-from typing import cast
+from typing import NamedTuple, cast
 
 from housequest.worlds.alfred.model import TREATMENTS, Plan
 from housequest.worlds.alfred.scoring import AlfredGoal, conditions
@@ -121,8 +121,7 @@ _FAVOUR = 0.05
 _NO_ACTION = f"This is no action. There are: {', '.join(' '.join(form.split()) for form in MANUAL.splitlines())}."
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
+class Episode(NamedTuple):
     """What a task is, hidden from who plays it: where it begins, what it asks for, and what people did to get there."""
 
     scene: base.Scene

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, wraps
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from housequest.worlds.alfworld.text import load_counts
 from housequest.worlds.errors import nearest, shown
@@ -251,8 +251,7 @@ _NEEDED = {
 """What the thing must allow."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRefusal:
+class PlanRefusal(NamedTuple):
     """Where a plan failed: the number of its step from 1, the step, and why."""
 
     step: int
@@ -263,8 +262,7 @@ class PlanRefusal:
         return f"step {self.step}, {self.subgoal}: {self.cause}"
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(NamedTuple):
     """The states that a plan can have led to (never empty), and the refusal that ended it, if any."""
 
     states: tuple[RoomState, ...]

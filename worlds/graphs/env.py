@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from housequest.worlds.base import Observation, Step, Task
 from housequest.worlds.env import StateEnv
@@ -22,8 +21,7 @@ from housequest.worlds.graphs.graph import Action, Apartment, Graph, Verb, after
 from housequest.worlds.household.goals import skill_words
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(NamedTuple):
     """An apartment now, and what the robot has seen of it, which alone it can name."""
 
     graph: Graph

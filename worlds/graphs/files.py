@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from housequest.worlds.errors import GameError, shown
 from housequest.worlds.graphs.goals import Condition, GraphGoal, How
@@ -33,8 +33,7 @@ class Fault(ValueError):
         self.where = where
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a value begins in a text, and what it is ``called`` in errors, such as "task 3"; "" for all of the text."""
 
     at: int
@@ -181,8 +180,7 @@ _RELATIONS = frozenset({"ON", "INSIDE", "CLOSE", "HOLDS_RH", "HOLDS_LH", "FACING
 _HOW: Mapping[str, How] = {"on": "on", "inside": "inside", "turnon": "turnOn"}
 
 
-@dataclass(frozen=True, slots=True)
-class WahTask:
+class WahTask(NamedTuple):
     """A task of WAH-NL without its graph: ``place`` is where it stands in the text of its file, ``keys`` where each condition
     of its goal stands in it."""
 

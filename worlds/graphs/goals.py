@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import lcm
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from housequest.worlds.graphs.graph import Graph
 
@@ -36,8 +36,7 @@ class Condition:
         return self.where or self.kind
 
 
-@dataclass(frozen=True, slots=True)
-class GraphGoal:
+class GraphGoal(NamedTuple):
     """All conditions of a task, in the order of its file; at least one."""
 
     conditions: tuple[Condition, ...]
@@ -86,8 +85,7 @@ _RUN = _INSIDE - {"fridge"}  # What is filled and then switched on; a fridge is 
 _MAX_SENTENCE = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A goal as a sentence tells it: how many of what, where, and whether that is switched on in the end."""
 
     things: Mapping[str, int]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -67,8 +67,7 @@ VOCABULARY = frozenset({*LYING, *_FURNITURE})
 _NUMBERS = {0: 2, 1: 5, 2: 3}  # How many of a kind of thing there are, by weight; at least what the goal wants.
 
 
-@dataclass(frozen=True)
-class House:
+class House(NamedTuple):
     """A made-up task: its apartment and what is wanted."""
 
     graph: Graph
