@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -145,3 +146,18 @@ def test_nothing_above_worlds_names_a_world() -> None:
         if isinstance(node, ast.Constant) and node.value == "alfworld"
     ]
     assert found == []
+
+
+def test_each_module_has_a_test_at_its_mirrored_path_or_a_line_that_says_where_else() -> None:
+    rows = re.findall(r"^\| `([^`]+)` \| (`.+`) \|", (ROOT / "tests" / "README.md").read_text("utf-8"), re.MULTILINE)
+    said = {place: re.findall(r"`([^`]+)`", tests) for place, tests in rows}
+    assert [test for tests in said.values() for test in tests if not (ROOT / "tests" / test).exists()] == []
+    unused, untold = set(said), list[str]()
+    for file in modules().values():
+        inside = file.relative_to(ROOT)
+        if file.stem.startswith("__") or (ROOT / "tests" / inside.with_name(f"test_{file.name}")).exists():
+            continue
+        telling = next((place for one in (inside, inside.parent) if (place := one.as_posix()) in said), None)
+        untold += [inside.as_posix()] if telling is None else []
+        unused.discard(telling or "")
+    assert (untold, sorted(unused)) == ([], [])
