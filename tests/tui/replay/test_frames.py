@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from housequest.agent.episodes.record import read_episode
+from tests.parts import needs
 from tests.tui.conftest import COMMAND, Run, environment
 from tests.tui.recorded import Said, lines, play, rewound, write
 from tests.waiting import ending
@@ -87,6 +88,19 @@ def test_the_true_state_is_another_picture_until_all_is_seen(episode: Path, tmp_
     assert (believed / "turn-000.png").read_bytes() != (true / "turn-000.png").read_bytes()
     assert "cloth 1" in captions(true)["frames"][0]["names"]
     assert "cloth 1" not in captions(believed)["frames"][0]["names"]
+
+
+@needs("graphs")
+def test_the_true_state_of_a_task_in_somebodys_own_file_is_known(tmp_path: Path, call: Run) -> None:
+    from tests.worlds.graphs.tables import task, written
+
+    (tmp_path / "wah.json").write_text(written([task(init_room="kitchen")]), "utf-8")
+    options = ("--world", "household-graph", "--world-option", f"data={tmp_path / 'wah.json'}")
+    assert call("eval", *options, "--agent", "expert", "--out", "graphs").returncode == 0
+    (episode,) = (tmp_path / "graphs" / "episodes").iterdir()
+    done = call("replay", str(episode), "--frames", "true", "--true-state", "--size", "80x60")
+    assert done.returncode == 0, done.stderr
+    assert captions(tmp_path / "true")["state"] == "true"
 
 
 def test_a_game_that_is_not_here_gets_a_made_up_plan_and_no_true_state(episode: Path, tmp_path: Path, call: Run) -> None:

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from housequest.agent.evaluation.render.report import RunReport, read_summary
 from housequest.agent.evaluation.runs.folder import RunFolder
 from tests.agent.evaluation.runs.test_batch import plan, play
-from tests.tui.conftest import Run
-from tests.tui.replay.test_frames import captions
 from tests.worlds.graphs.tables import task, written
 
 
@@ -25,14 +21,3 @@ def test_a_game_that_cannot_be_opened_is_an_episode_that_errored(tmp_path: Path)
     manifest, again = read_summary(RunFolder(tmp_path / "run"))
     assert again == summary
     assert "Errors, counted as not won (3):" in RunReport(manifest, again).text()
-
-
-@pytest.mark.heavy
-def test_the_true_state_of_a_task_in_somebodys_own_file_is_known(tmp_path: Path, call: Run) -> None:
-    (tmp_path / "wah.json").write_text(written([task(init_room="kitchen")]), "utf-8")
-    options = ("--world", "household-graph", "--world-option", f"data={tmp_path / 'wah.json'}")
-    assert call("eval", *options, "--agent", "expert", "--out", "graphs").returncode == 0
-    (episode,) = (tmp_path / "graphs" / "episodes").iterdir()
-    done = call("replay", str(episode), "--frames", "true", "--true-state", "--size", "80x60")
-    assert done.returncode == 0, done.stderr
-    assert captions(tmp_path / "true")["state"] == "true"
