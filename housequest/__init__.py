@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from housequest.agent.evaluation.library import evaluate, report
     from housequest.agent.models.base import Capabilities, Completion, Image, Message, Model, Request, Scores
     from housequest.agent.models.checking import check_model
-    from housequest.agent.models.provider import CallOptions, ModelProvider
-    from housequest.agent.models.registry import make_model
+    from housequest.agent.models.registry import CallOptions, ModelProvider, make_model
     from housequest.worlds.base import Env, Observation, Policy, Step, Task, Transition, World
     from housequest.worlds.checking import check_world
     from housequest.worlds.errors import (
@@ -60,8 +59,7 @@ _MODULES = {
     "housequest.agent.evaluation.library": ("evaluate", "report"),
     "housequest.agent.models.base": ("Capabilities", "Completion", "Image", "Message", "Model", "Request", "Scores"),
     "housequest.agent.models.checking": ("check_model",),
-    "housequest.agent.models.provider": ("CallOptions", "ModelProvider"),
-    "housequest.agent.models.registry": ("make_model",),
+    "housequest.agent.models.registry": ("CallOptions", "ModelProvider", "make_model"),
     "housequest.worlds.base": ("Env", "Observation", "Policy", "Step", "Task", "Transition", "World"),
     "housequest.worlds.checking": ("check_world",),
     "housequest.worlds.errors": (

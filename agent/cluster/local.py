@@ -28,8 +28,7 @@ from housequest.agent.cluster.driver import FromPlayer, Order, PlayerCluster, Pl
 from housequest.agent.cluster.player import RemotePlayer
 from housequest.agent.evaluation.parts import ClusterKind
 from housequest.agent.evaluation.runs.budget import Stopped
-from housequest.agent.models.processors import processors
-from housequest.agent.processes import MOST_LOST, Pool
+from housequest.agent.processes import MOST_LOST, Pool, processors
 from housequest.worlds.errors import ConfigurationError, HousequestError, shown
 
 _LONGEST = 200

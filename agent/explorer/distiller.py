@@ -141,15 +141,7 @@ class ProposedRule:
     check: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Proposals:
-    """The rules of a reply; ``beyond`` counts those over the limit, which are not read."""
-
-    rules: tuple[ProposedRule, ...]
-    beyond: int = 0
-
-
-def _read(text: str) -> Proposals:
+def _read(text: str) -> tuple[ProposedRule, ...]:
     lines = text.splitlines()
     # In the form that was asked for, an underscore at the beginning of a field belongs to it.
     exact = all(_ASKED.match(line) for line in lines if line.strip())
@@ -170,19 +162,14 @@ def _read(text: str) -> Proposals:
                 last[field] = f"{last[field]} {line.strip()}"
     if not blocks and not _NONE.match(text.strip()):
         raise ReplyError('there is no line that begins with "Rule:"; where nothing can be learned, answer "Rules: none".')
-    return Proposals(tuple(map(_proposal, blocks[:MOST_RULES])), max(0, len(blocks) - MOST_RULES))
+    return tuple(map(_proposal, blocks))
 
 
 def _proposal(block: Mapping[str, str]) -> ProposedRule:
     fields = {label: " ".join(block.get(label, "").split()).strip("*` ") for label in _LABELS}
     check = "" if fields["check"].strip(" .").lower() in {"", "none", "n/a", "-"} else fields["check"]
-    return ProposedRule(
-        statement=fields["rule"],
-        kind=fields["kind"].strip(" .").lower()[:40],
-        objects=_objects(fields["objects"]),
-        steps=_steps(fields["steps"]),
-        check=check,
-    )
+    kind = fields["kind"].strip(" .").lower()[:40]
+    return ProposedRule(fields["rule"], kind, _objects(fields["objects"]), _steps(fields["steps"]), check)
 
 
 def _objects(text: str) -> tuple[str, ...]:
@@ -253,7 +240,7 @@ def distilling_form(steps: int) -> Form:
     return Form((("rules", Either((Choice(("Rules: none",)), rules))),))
 
 
-DISTILLER: Role[Proposals] = Role("distiller", _read)
+DISTILLER: Role[tuple[ProposedRule, ...]] = Role("distiller", _read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,14 +257,14 @@ class CandidateRule:
 
 @dataclass
 class Candidates:
-    """The proposals, in order."""
+    """Rules that were proposed, in order: those that stay, and those that were dropped."""
 
-    candidates: list[CandidateRule] = field(default_factory=list[CandidateRule])
+    kept: list[CandidateRule] = field(default_factory=list[CandidateRule])
     dropped: list[DroppedRule] = field(default_factory=list[DroppedRule])
     checks: list[BadCheck] = field(default_factory=list[BadCheck])
 
-    def add(self, chunk: Chunk, proposals: Proposals, origin: Origin) -> None:
-        for proposal in proposals.rules:
+    def add(self, chunk: Chunk, proposals: Sequence[ProposedRule], origin: Origin) -> None:
+        for proposal in proposals[:MOST_RULES]:
             steps = tuple(chunk.steps[number - 1].origin for number in proposal.steps if 1 <= number <= len(chunk.steps))
             said = proposal.statement
             if fault := _fault(said, steps):
@@ -286,9 +273,9 @@ class Candidates:
             kind: RuleKind | None = next((kind for kind in KINDS if kind == proposal.kind), None)
             check, found = self._check(proposal), Evidence(witnesses=named_steps(steps))
             rule = Rule(_named(said), said, kind, status="candidate", objects=proposal.objects, origin=origin, check=check)
-            self.candidates.append(CandidateRule(replace(rule, evidence=found), steps))
-        if proposals.beyond:
-            what = f"({proposals.beyond} more rules of one reply)"
+            self.kept.append(CandidateRule(replace(rule, evidence=found), steps))
+        if len(proposals) > MOST_RULES:
+            what = f"({len(proposals) - MOST_RULES} more rules of one reply)"
             why = f"a reply to chunk {chunk.number} has more than {MOST_RULES} rules; the others are not read"
             self.dropped.append(DroppedRule(statement=what, cause="malformed", why=why))
 

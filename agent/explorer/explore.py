@@ -135,7 +135,7 @@ class _Learning:
             book = library().writable(self.target.into, world)
             moments = recorded_moments(folders, lambda error: self._say(f"Left out: {error}"), world=world)
             others = [rule for rule in book.rules if rule.origin != origin]
-            filtered = await filter_rules(gathered.candidates, others, moments, judges)
+            filtered = await filter_rules(gathered.kept, others, moments, judges)
         finally:
             if asker:
                 await asker.model.aclose()
@@ -155,7 +155,7 @@ class _Learning:
                 curious=sum(each.curious for each in episodes),
             ),
             chunks=len(parts),
-            proposed=len(gathered.candidates) + len(gathered.dropped),
+            proposed=len(gathered.kept) + len(gathered.dropped),
             found=tuple(FoundRule.of(book.rule(each.rule.id), each.disputes) for each in filtered.kept),
             dropped=(*gathered.dropped, *filtered.dropped),
             checks=tuple(gathered.checks),

@@ -17,7 +17,7 @@ from housequest.agent.base import AgentEvent
 from housequest.agent.episodes.events import ParseFailed
 from housequest.agent.evaluation.runs.batch import run_workers
 from housequest.agent.evaluation.runs.budget import BudgetTracker, Ledger, LedgerModel, RunHalted
-from housequest.agent.explorer.distiller import CandidateRule, PlayedStep, named_steps
+from housequest.agent.explorer.distiller import CandidateRule, Candidates, PlayedStep, named_steps
 from housequest.agent.explorer.plan import DropCause, DroppedRule, FailedCall
 from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, Words
@@ -208,17 +208,9 @@ ARBITER: Role[ArbiterVerdict] = Role("arbiter", _read_answer, form=_VERDICT)
 _WEIGHT: dict[Standing, int] = {"contradicted": 0, "undecided": 1, "supported": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class FilterResult:
-    """The candidates that stay, in order, and the dropped ones."""
-
-    kept: tuple[CandidateRule, ...]
-    dropped: tuple[DroppedRule, ...]
-
-
 async def filter_rules(
     proposed: Sequence[CandidateRule], book: Sequence[Rule], moments: Iterable[Moment], judges: ModelJudge | None
-) -> FilterResult:
+) -> Candidates:
     """Filter the ``proposed`` rules for a book with the rules ``book``, with ``moments`` as evidence.
 
     Without ``judges``, only rules with equal words count as duplicates.
@@ -336,7 +328,7 @@ class _Filter:
     def _weight(self, place: int) -> int:
         return _WEIGHT[self._all[place].rule.standing]
 
-    def result(self) -> FilterResult:
+    def result(self) -> Candidates:
         kept: list[CandidateRule] = []
         for place in sorted({*range(self._old, len(self._all))} - self._gone):
             candidate = self._all[place]
@@ -348,7 +340,7 @@ class _Filter:
             for other in against:
                 rule = rule.disputed(other)
             kept.append(CandidateRule(rule, candidate.steps, tuple(other.id for other in against)))
-        return FilterResult(tuple(kept), tuple(self._dropped))
+        return Candidates(kept, self._dropped)
 
 
 NEAR = 65.0

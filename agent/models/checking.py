@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import dataclass, replace
 
 from housequest.agent.models.base import Completion, Message, Model, Request
@@ -25,6 +25,18 @@ _SCHEMA = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "requ
 _ENDED = 10.0
 
 _SHORTEST_SECRET = 16
+
+_ABILITIES = {
+    "completions": "completions of plain text",
+    "log_probabilities": "log-probabilities",
+    "choices": "choice among texts",
+    "schema": "JSON by a schema",
+    "grammar": "text by a grammar",
+    "bias": "bias on words",
+    "images": "images",
+    "scoring": "exact scores of texts",
+}
+"""What each capability is called in the report."""
 
 _PLURAL = {"log_probabilities", "choices", "images"}
 
@@ -70,7 +82,7 @@ async def check_model(model: Model) -> ModelReport:
             bool(cached),
             "not told" if cached is None else f"{cached} of {again.usage.prompt} tokens of the same prompt were not read again",
         ),
-        *[await _tried(name, getattr(offered, needed), trial, model, messages) for needed, (name, trial) in _TRIALS.items()],
+        *[await _tried(needed, getattr(offered, needed), model, messages) for needed in _ABILITIES],
         Finding(
             "deterministic",
             offered.deterministic and alike == "equal",
@@ -85,7 +97,7 @@ async def check_model(model: Model) -> ModelReport:
         await _met("a stop text ends the reply before it", _stops(model, plain, reply)),
         await _met("many calls may run at once", _at_once(model, plain, promised)),
         await _met("cancelling a call ends it, and the model goes on", _cancels(model, plain)),
-        *[await _denied(needed, getattr(offered, needed), trial, model, messages) for needed, (_, trial) in _TRIALS.items()],
+        *[await _denied(needed, getattr(offered, needed), model, messages) for needed in _ABILITIES],
     )
     return ModelReport(reply, abilities, demands, await model.runtime())
 
@@ -144,23 +156,23 @@ async def _cancels(model: Model, plain: Request) -> str:
     return ""
 
 
-async def _tried(ability: str, offered: bool, trial: _Trial, model: Model, messages: list[Message]) -> Finding:
+async def _tried(needed: str, offered: bool, model: Model, messages: list[Message]) -> Finding:
     if not offered:
-        return Finding(ability, False, "not offered")
+        return Finding(_ABILITIES[needed], False, "not offered")
     try:
-        return Finding(ability, *await trial(model, messages))
+        return Finding(_ABILITIES[needed], *await _trial(needed, model, messages))
     except HousequestError as error:
-        return Finding(ability, False, f"offered, but: {error}")
+        return Finding(_ABILITIES[needed], False, f"offered, but: {error}")
 
 
-async def _denied(needed: str, offered: bool, trial: _Trial, model: Model, messages: list[Message]) -> Finding:
+async def _denied(needed: str, offered: bool, model: Model, messages: list[Message]) -> Finding:
     """The demand that a call which needs a capability is refused where the model says that it has it not."""
 
     async def wrong() -> str:
         if offered:
             return ""
         try:
-            await trial(model, messages)
+            await _trial(needed, model, messages)
         except Unsupported:
             return ""
         return "it scored" if needed == "scoring" else "it replied as if nothing had been asked"
@@ -169,64 +181,43 @@ async def _denied(needed: str, offered: bool, trial: _Trial, model: Model, messa
     return await _met(f"{call} raises Unsupported where {needed} {are} denied", wrong())
 
 
-async def _continues(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    del messages  # plain text takes none
-    text = (await model.complete(Request([Message("user", "one two three four five six seven")], max_tokens=8, raw=True))).text
-    return bool(text.strip()), f"it went on with {text[:40]!r}"
+async def _trial(needed: str, model: Model, messages: list[Message]) -> tuple[bool, str]:
+    """Whether a call that needs this capability shows it, and what was seen."""
+    if needed == "scoring":
+        scores = (await model.score(messages, _CHOICES)).logprobs
+        seen = ", ".join(f"{text!r} {score:.2f}" for text, score in zip(_CHOICES, scores, strict=False))
+        return len(scores) == len(_CHOICES) and all(math.isfinite(score) for score in scores), seen
+    requests = {
+        "completions": Request([Message("user", "one two three four five six seven")], max_tokens=8, raw=True),
+        "log_probabilities": Request(messages, max_tokens=4, top_logprobs=2),
+        "choices": Request(messages, choices=_CHOICES),
+        "schema": Request(messages, schema=_SCHEMA, max_tokens=64),
+        "grammar": Request(messages, grammar=grammar_of(Choice(_CHOICES)), max_tokens=64),
+        "bias": Request(messages, bias={"axolotl": 100.0}, max_tokens=8),
+        "images": Request([picture_question()], max_tokens=PROBE_TOKENS),
+    }
+    reply = await model.complete(requests[needed])
+    text, begun = reply.text, f"{reply.text[:40]!r}"
+    match needed:
+        case "completions":
+            return bool(text.strip()), f"it went on with {begun}"
+        case "choices":
+            return text in _CHOICES, f"it chose {text!r}"
+        case "bias":
+            return spells(text, "axolotl"), f"pushed towards 'axolotl' it wrote {begun}"
+        case "images":
+            return names_colours(text), f"of a picture in yellow and red it wrote {begun}"
+        case "grammar" | "schema":
+            return text in _CHOICES if needed == "grammar" else _has_ready(text), f"it wrote {text[:60]!r}"
+        case _:
+            likely = reply.tokens[0].alternatives if reply.tokens else ()
+            told = ", ".join(f"{token!r} {logprob:.2f}" for token, logprob in likely)
+            return bool(likely), f"the first token: {told}" if likely else "no token came with alternatives"
 
 
-async def _log_probabilities(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    tokens = (await model.complete(Request(messages, max_tokens=4, top_logprobs=2))).tokens
-    if not tokens or not tokens[0].alternatives:
-        return False, "no token came with alternatives"
-    return True, "the first token: " + ", ".join(f"{text!r} {logprob:.2f}" for text, logprob in tokens[0].alternatives)
-
-
-async def _choice(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    text = (await model.complete(Request(messages, choices=_CHOICES))).text
-    return text in _CHOICES, f"it chose {text!r}"
-
-
-async def _schema(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    text = (await model.complete(Request(messages, schema=_SCHEMA, max_tokens=64))).text
+def _has_ready(text: str) -> bool:
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError):
-        value = None
-    return isinstance(value, dict) and "ready" in value, f"it wrote {text[:60]!r}"
-
-
-async def _grammar(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    text = (await model.complete(Request(messages, grammar=grammar_of(Choice(_CHOICES)), max_tokens=64))).text
-    return text in _CHOICES, f"it wrote {text[:60]!r}"
-
-
-async def _bias(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    text = (await model.complete(Request(messages, bias={"axolotl": 100.0}, max_tokens=8))).text
-    return spells(text, "axolotl"), f"pushed towards 'axolotl' it wrote {text[:40]!r}"
-
-
-async def _scores(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    scores = (await model.score(messages, _CHOICES)).logprobs
-    seen = ", ".join(f"{text!r} {score:.2f}" for text, score in zip(_CHOICES, scores, strict=False))
-    return len(scores) == len(_CHOICES) and all(math.isfinite(score) for score in scores), seen
-
-
-async def _images(model: Model, messages: list[Message]) -> tuple[bool, str]:
-    del messages
-    text = (await model.complete(Request([picture_question()], max_tokens=PROBE_TOKENS))).text
-    return names_colours(text), f"of a picture in yellow and red it wrote {text[:40]!r}"
-
-
-_Trial = Callable[[Model, list[Message]], Awaitable[tuple[bool, str]]]
-_TRIALS: dict[str, tuple[str, _Trial]] = {
-    "completions": ("completions of plain text", _continues),
-    "log_probabilities": ("log-probabilities", _log_probabilities),
-    "choices": ("choice among texts", _choice),
-    "schema": ("JSON by a schema", _schema),
-    "grammar": ("text by a grammar", _grammar),
-    "bias": ("bias on words", _bias),
-    "images": ("images", _images),
-    "scoring": ("exact scores of texts", _scores),
-}
-"""For each capability what it is called in the report, and a call that needs it."""
+        return False
+    return isinstance(value, dict) and "ready" in value

@@ -12,10 +12,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
 
 from housequest.agent.models.openai import EndpointName, read_openai_name, told_destination
-from housequest.agent.models.openai.failures import Attempts, Failure
-from housequest.agent.models.openai.replies import at, finite, listed
-from housequest.agent.models.openai.server import Server
-from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.openai.protocol import at, finite, listed
+from housequest.agent.models.openai.server import Attempts, Failure, Server
+from housequest.agent.models.registry import CallOptions
 from housequest.agent.models.text import encodable
 from housequest.knowledge.choosing import cosines
 from housequest.worlds.errors import ConfigurationError, ModelError, shown
@@ -61,8 +60,7 @@ class EndpointEmbedder:
         attempts, made = Attempts(self._server.calls), 0
         while True:
             made += 1
-            with clients.lend() as client:
-                outcome = await self._server.ask(client, "/embeddings", body, lambda answer: _read(answer, len(texts)))
+            outcome = await self._server.ask(clients, "/embeddings", body, lambda answer: _read(answer, len(texts)))
             if not isinstance(outcome, Failure):
                 return outcome
             wait = attempts.wait_after(outcome)

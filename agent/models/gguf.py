@@ -6,8 +6,6 @@ The format: github.com/ggml-org/ggml, docs/gguf.md. Little-endian files of versi
 from __future__ import annotations
 
 import struct
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -28,8 +26,6 @@ _CONVERT = (
 )
 _CUT_OFF = "ends within its header: it is cut off. Download it again."
 _STRING, _ARRAY = 8, 9
-_PASSED_OVER = 4_096
-"""Bytes that are rather read than skipped: a vocabulary has some hundred thousand short texts."""
 _NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 
 
@@ -47,17 +43,30 @@ class Header:
 
 def read_header(path: Path) -> Header:
     """Read the header of the model at ``path``. Raises ``ConfigurationError`` for what is none or has no weights."""
-    with _opened(path, "", "Name a GGUF file as llama:/path/to/model.gguf.") as file:
-        return _Reader(path, file, _CONVERT).header()
+    tensors, values = _entries(path, "", "Name a GGUF file as llama:/path/to/model.gguf.", _CONVERT)
+    architecture, name, template = (
+        value if isinstance(value := values.get(key), str) else ""
+        for key in ("general.architecture", "general.name", "tokenizer.chat_template")
+    )
+    vocabulary = values.get("tokenizer.ggml.tokens")
+    if not architecture:
+        raise _error(path, "does not say what architecture it has, so it is not a language model. Take another file.")
+    if tensors == 0:
+        raise _error(path, "holds a vocabulary and no weights. Take the whole model's file.")
+    if not isinstance(vocabulary, range) or not vocabulary:
+        what = "holds no vocabulary: it is part of a model (an adapter or a projector). Take the whole model's file."
+        raise _error(path, what)
+    context = values.get(f"{architecture}.context_length")
+    context = context if type(context) is int and context > 0 else None
+    return Header(architecture, name, context, template or None, len(vocabulary), tensors)
 
 
 def check_adapter(path: Path, model: Header) -> None:
     """Raise ``ConfigurationError`` unless ``path`` holds a LoRA adapter for a model of this architecture."""
     way_out = "Name one that was made for this model: ?lora=FILE; `housequest train` makes one."
-    with _opened(path, "The adapter ", way_out) as file:
-        _, values = _Reader(path, file, way_out).entries()
+    _, values = _entries(path, "The adapter ", way_out, way_out)
     if values.get("general.type") != "adapter":
-        raise ConfigurationError(f"{shown(str(path), 200)} is not an adapter. {way_out}")
+        raise _error(path, f"is not an adapter. {way_out}")
     if (made_for := values.get("general.architecture")) != model.architecture:
         raise ConfigurationError(
             f"The adapter {shown(str(path), 200)} was made for the architecture {shown(str(made_for), 40)}, and the model has "
@@ -81,58 +90,36 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-@contextmanager
-def _opened(path: Path, what: str, way_out: str) -> Generator[BinaryIO]:
+def _entries(path: Path, what: str, way_out: str, otherwise: str) -> tuple[int, dict[str, object]]:
+    """How many tensors the file claims to have, and what its header says; ``otherwise`` is what to do if it is no GGUF."""
     try:
         with open_file(path) as file:
-            yield file
+            return _Reader(path, file).entries(otherwise)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or "that is not the name of a file"
         raise ConfigurationError(f"{what}{shown(str(path), 200)} cannot be read: {reason}. {way_out}") from None
 
 
+def _error(path: Path, what: str) -> ConfigurationError:
+    return ConfigurationError(f"{shown(str(path), 200)} {what}")
+
+
 class _Reader:
     """Reads values from an untrusted file; nothing is read or skipped beyond its end."""
 
-    def __init__(self, path: Path, file: BinaryIO, otherwise: str) -> None:
-        self._path, self._file, self._left = path, file, path.stat().st_size
-        self._otherwise = otherwise
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file, self._size = path, file, path.stat().st_size
 
-    def entries(self) -> tuple[int, dict[str, object]]:
-        """How many tensors the file claims to have, and what its header says."""
+    def entries(self, otherwise: str) -> tuple[int, dict[str, object]]:
         if self._file.read(4) != b"GGUF":
-            raise self._error(f"is not a GGUF file. {self._otherwise}")
+            raise _error(self._path, f"is not a GGUF file. {otherwise}")
         version = self._number("I")
         if version not in {2, 3}:
-            raise self._error(f"is GGUF of version {version}, or of the other byte order; versions 2 and 3 are read.")
+            raise _error(self._path, f"is GGUF of version {version}, or of the other byte order; versions 2 and 3 are read.")
         tensors, keys = self._number("Q"), self._number("Q")
         if keys > MOST_KEYS:
-            raise self._error(f"claims {keys:,} entries in its header, more than {MOST_KEYS:,}: it is damaged.")
+            raise _error(self._path, f"claims {keys:,} entries in its header, more than {MOST_KEYS:,}: it is damaged.")
         return tensors, {self._text(LONGEST_KEY): self._value() for _ in range(keys)}
-
-    def header(self) -> Header:
-        tensors, values = self.entries()
-
-        def text(key: str) -> str:
-            value = values.get(key)
-            return value if isinstance(value, str) else ""
-
-        architecture = text("general.architecture")
-        vocabulary = values.get("tokenizer.ggml.tokens")
-        if not architecture:
-            raise self._error("does not say what architecture it has, so it is not a language model. Take another file.")
-        if tensors == 0:
-            raise self._error("holds a vocabulary and no weights. Take the whole model's file.")
-        if not isinstance(vocabulary, range) or not vocabulary:
-            what = "holds no vocabulary: it is part of a model (an adapter or a projector). Take the whole model's file."
-            raise self._error(what)
-        context = values.get(f"{architecture}.context_length")
-        context = context if type(context) is int and context > 0 else None
-        template = text("tokenizer.chat_template") or None
-        return Header(architecture, text("general.name"), context, template, len(vocabulary), tensors)
-
-    def _error(self, what: str) -> ConfigurationError:
-        return ConfigurationError(f"{shown(str(self._path), 200)} {what}")
 
     def _number(self, form: str) -> Any:
         size = struct.calcsize(f"<{form}")
@@ -141,7 +128,7 @@ class _Reader:
     def _text(self, longest: int) -> str:
         length = self._number("Q")
         if length > longest:
-            raise self._error(f"claims a text of {length:,} bytes in its header: it is damaged.")
+            raise _error(self._path, f"claims a text of {length:,} bytes in its header: it is damaged.")
         return self._bytes(length).decode("utf-8", "replace")
 
     def _value(self) -> object:
@@ -153,7 +140,7 @@ class _Reader:
             return self._number(self._form(kind))
         kind, length = self._number("I"), self._number("Q")
         if length > LONGEST_ARRAY:
-            raise self._error(f"claims an array of {length:,} in its header: it is damaged.")
+            raise _error(self._path, f"claims an array of {length:,} in its header: it is damaged.")
         if kind == _STRING:
             for _ in range(length):
                 self._skip(self._number("Q"))
@@ -163,21 +150,18 @@ class _Reader:
 
     def _form(self, kind: int) -> str:
         if kind not in _NUMBERS:
-            raise self._error(f"holds a value of an unknown kind ({kind}) in its header: it is damaged, or newer than this.")
+            raise _error(
+                self._path, f"holds a value of an unknown kind ({kind}) in its header: it is damaged, or newer than this."
+            )
         return _NUMBERS[kind]
 
     def _skip(self, length: int) -> None:
-        if length <= _PASSED_OVER:
-            self._bytes(length)
-            return
-        if length > self._left:
-            raise self._error(_CUT_OFF)
+        if self._file.tell() + length > self._size:
+            raise _error(self._path, _CUT_OFF)
         self._file.seek(length, 1)
-        self._left -= length
 
     def _bytes(self, length: int) -> bytes:
         found = self._file.read(length)
         if len(found) < length:
-            raise self._error(_CUT_OFF)
-        self._left -= length
+            raise _error(self._path, _CUT_OFF)
         return found

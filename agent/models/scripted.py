@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from housequest.agent.models.base import Capabilities, Completion, Model, Request, Usage
-from housequest.agent.models.provider import CallOptions, ModelProvider, file_name
+from housequest.agent.models.registry import CallOptions, ModelProvider, file_name
 from housequest.agent.models.text import encodable, stop_at
 from housequest.worlds.errors import ConfigurationError, ModelError, nearest, shown
 from housequest.worlds.paths import given_path, read_file

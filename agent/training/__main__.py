@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from housequest.agent.models.builtin.model import load_builtin
-from housequest.agent.models.processors import processors
+from housequest.agent.processes import processors
 from housequest.agent.training import corpus
 from housequest.agent.training.corpus import own_samples
 from housequest.agent.training.evaluate import SETS, evaluate_model

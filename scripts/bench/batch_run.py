@@ -23,7 +23,7 @@ from housequest.agent.evaluation.runs.batch import RunOptions, RunProgress, run_
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.base import Completion, Message, Model, ModelWrapper, Request
 from housequest.agent.models.keys import PLACEHOLDER, parse_endpoint
-from housequest.agent.models.openai.requests import chat
+from housequest.agent.models.openai.protocol import chat
 from housequest.agent.models.registry import make_model
 from scripts.bench.endpoint import REPLY
 from scripts.memory import peak as peak_memory

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from housequest.agent.evaluation.library import evaluate
-from housequest.agent.models.processors import processors
+from housequest.agent.processes import processors
 from housequest.agent.training.export import FORMATS, ExportedEpisode, RecordedEpisodes
 from housequest.agent.training.lora.games import Demonstrations
 

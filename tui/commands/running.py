@@ -38,8 +38,7 @@ from housequest.agent.evaluation.runs.sweep import (
     series_kind,
 )
 from housequest.agent.evaluation.runs.usage import estimate, money
-from housequest.agent.models.processors import processors
-from housequest.agent.processes import Pool
+from housequest.agent.processes import Pool, processors
 from housequest.knowledge.choosing import estimated_tokens, topic_of
 from housequest.tui import terminal
 from housequest.tui.commands.output import finish, print_json, print_lines, print_report, print_result

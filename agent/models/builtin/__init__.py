@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from housequest.agent.models.base import Model
-from housequest.agent.models.provider import CallOptions, ModelProvider, file_name
+from housequest.agent.models.registry import CallOptions, ModelProvider, file_name
 from housequest.worlds.paths import given_path
 
 

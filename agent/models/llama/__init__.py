@@ -15,8 +15,8 @@ from typing import Literal
 
 from housequest.agent.models.base import Model, Request
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.processors import processors
-from housequest.agent.models.provider import CallOptions, ModelProvider, file_name, split_options, with_options
+from housequest.agent.models.registry import CallOptions, ModelProvider, file_name, split_options, with_options
+from housequest.agent.processes import processors
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.options import option
 from housequest.worlds.paths import given_path, read_file

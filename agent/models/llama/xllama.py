@@ -20,8 +20,7 @@ import httpx2
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.keys import PLACEHOLDER
 from housequest.agent.models.llama import LESS_MEMORY, LlamaOptions, empty_prompt, grammar_for, load_template, too_long
-from housequest.agent.models.openai.redaction import Redactor
-from housequest.agent.models.openai.replies import StreamedReply, read_completion
+from housequest.agent.models.openai.protocol import Redactor, StreamedReply, read_completion
 from housequest.worlds.workers import Refused
 
 CACHE_MIB = 1_024

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from housequest.agent.models.base import Model
 from housequest.agent.models.keys import OFFICIAL_KEY, OFFICIAL_URL, Endpoint, load_keys, parse_endpoint
-from housequest.agent.models.provider import CallOptions, ModelProvider, split_options, with_options
+from housequest.agent.models.registry import CallOptions, ModelProvider, split_options, with_options
 from housequest.worlds.errors import ConfigurationError, shown
 from housequest.worlds.options import option
 

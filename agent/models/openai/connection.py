@@ -14,7 +14,7 @@ import httpx2
 from openai import AsyncOpenAI
 
 from housequest.agent.models.keys import Endpoint
-from housequest.agent.models.openai.replies import HEAR, NotACompletion, StreamedReply
+from housequest.agent.models.openai.protocol import HEAR, NotACompletion, StreamedReply
 
 LARGEST_ANSWER = 1 << 20
 """Bytes of an answer that are read; a reply of 512 tokens has some thousand."""

@@ -1,8 +1,8 @@
 """Any OpenAI-compatible endpoint: chat completions, and completions of plain text where it has them.
 
-What is sent is in `requests`, what comes back is read in `replies`, and `failures` says what went wrong. Here calls are made:
-tried again, held back by the limiter, and without the parameters that the endpoint does not take. Whatever an endpoint sends
-becomes a ``Completion`` (even an empty reply) or a ``ModelError`` (anything that is no chat completion).
+Here calls are made: tried again, held back by the limiter, and without the parameters that the endpoint does not take. What is
+sent, and what comes back, is in `protocol`; `server` says what went wrong. Whatever an endpoint sends becomes a ``Completion``
+(even an empty reply) or a ``ModelError`` (anything that is no chat completion).
 
 Servers ignore parameters that they do not know. So what goes beyond a plain chat is tried once: a probe asks for a reply that
 no model would give unasked.
@@ -22,20 +22,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, PromptToken, Request, Scores
 from housequest.agent.models.forms import Choice, grammar_of
-from housequest.agent.models.openai.failures import LONGEST_WAIT, OVERFLOW, Attempts, Failure
-from housequest.agent.models.openai.replies import HEAR, PROMPT_TOKENS, at, read_completion
-from housequest.agent.models.openai.requests import (
+from housequest.agent.models.openai.protocol import (
+    HEAR,
+    PROMPT_TOKENS,
     STREAMED,
     Dialect,
+    at,
     chat,
     conversation,
     extra_parameters,
+    read_completion,
     scoring_parameters,
     with_beginning,
 )
-from housequest.agent.models.openai.server import Server
-from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.openai.server import LONGEST_WAIT, OVERFLOW, Attempts, Failure, Server
 from housequest.agent.models.rate_limiter import Call, Limiter, RateLimiter, Verdict
+from housequest.agent.models.registry import CallOptions
 from housequest.agent.models.text import encodable, printable_line, shared_prefix
 from housequest.worlds.errors import ModelError
 
@@ -301,8 +303,7 @@ class OpenAIModel(Model):
             try:
                 HEAR.set(self._hear if "stream" in more else None)
                 body = {"model": self._model, **said, **parameters, **more}
-                with clients.lend() as client:
-                    outcome = await self._server.ask(client, path, body, read)
+                outcome = await self._server.ask(clients, path, body, read)
                 if isinstance(outcome, Completion):
                     verdict = "answered"
                 elif outcome.crowded:
@@ -356,8 +357,7 @@ class OpenAIModel(Model):
         if self._server.endpoint.official:
             return None
         said = encodable(Request(messages).text) if raw else chat(messages)
-        with (await self._connected()).lend() as client:
-            return await self._server.room(client, self._model, said)
+        return await self._server.room(await self._connected(), self._model, said)
 
     async def aclose(self) -> None:
         clients, self._clients = self._clients, None

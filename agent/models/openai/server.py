@@ -1,28 +1,165 @@
-"""An endpoint as it is asked, for chats and for embeddings: with its key, which stays out of all that comes back."""
+"""An endpoint as it is asked, for chats and for embeddings: with its key, which stays out of all that comes back.
+
+What its failures mean, and whether a call is tried again, is here too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import random
+import re
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from housequest.agent.models.keys import Endpoint, load_keys
-from housequest.agent.models.openai.failures import EMPTY_BODY, Failure, lost, refused
-from housequest.agent.models.openai.redaction import Redactor
-from housequest.agent.models.openai.replies import NotACompletion, at, count, listed, read_refusal
-from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.openai.protocol import NotACompletion, Redactor, Refusal, at, count, listed, read_refusal
+from housequest.agent.models.registry import CallOptions
 from housequest.agent.models.text import printable_line
 
 if TYPE_CHECKING:
     from httpx2 import Response
-    from openai import AsyncOpenAI
 
     from housequest.agent.models.openai.connection import Clients
+
 T = TypeVar("T")
 
+FIRST_WAIT = 0.5
+LONGEST_BACKOFF = 20.0
+LONGEST_WAIT = 60.0
+"""Seconds that a server may ask for before the next attempt; asking for more counts as a refusal."""
+
+MOST_EARLY = 60
+"""Refusals of one call that are not counted as failures, because the limit was lowered after it was sent."""
+
+SLOW_RETRIES = 2
+"""Further attempts at most after one that ran out of time: each takes as long again, and may be paid for."""
+
+OVERFLOW = "context"
+
+_AGAIN = frozenset({408, 409, 429})
+_MANY_IMAGES = re.compile(r"\b\d+ image|\btoo many images\b", re.IGNORECASE)
+"""How servers refuse the images of a prompt for their number, which grows with each episode."""
+
+_TOO_LONG = re.compile(r"context.{0,20}(size|length|window)|exceed_context_size|maximum context", re.I)
+"""How servers refuse a prompt because the context does not hold it."""
+
+_NUMBER = re.compile(r"\d+")
+
+
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An attempt that brought no answer.
+
+    ``kind`` is the sort of failure; ``again``: another attempt may succeed; ``slow``: it took all the time that a call has;
+    ``asked``: seconds that the server asks to wait; ``crowded``: there were too many calls, ``early``: for a limit that was
+    lowered after the call was sent; ``fatal``: every other call would fail too.
+    """
+
+    what: str
+    way_out: str
+    kind: str
+    again: bool = False
+    slow: bool = False
+    asked: float | None = None
+    refusal: Refusal | None = None
+    crowded: bool = False
+    early: bool = False
+    fatal: bool = False
+
+    @property
+    def of_images(self) -> Failure:
+        """The same of a call with images: every long episode meets a limit on their number, so that is fatal."""
+        if self.refusal is None or not _MANY_IMAGES.search(self.refusal.message):
+            return self
+        way_out = "Have the server take more images in a prompt (vLLM: --limit-mm-per-prompt), or leave out --grant view."
+        return replace(self, way_out=way_out, fatal=True)
+
+
+def _refused(status: int, headers: Mapping[str, str], refusal: Refusal, key: str, *, answered: bool) -> Failure:
+    """The failure of a ``status`` that is none of success; ``key`` says what to do about a key that is not taken."""
+    said = f" ({refusal.message})" if refusal.message else ""
+    what, kind = f"answered {status}{said}", f"status {status}"
+    if 300 <= status < 400:
+        what = f"sends on to {headers.get('location', 'nowhere')}, and a key is not carried to another address"
+        return Failure(what, "Name that address instead.", kind, fatal=not answered)
+    if status in {401, 403}:
+        return Failure(f"refused access with {status}{said}", key, kind, fatal=not answered)
+    if status == 404:
+        way_out = "Check the model's name, and that the address is complete (it often ends in /v1)."
+        return Failure(what, way_out, kind, fatal=not answered)
+    if refusal.code == "insufficient_quota":
+        return Failure(what, "Check the account's quota.", kind, fatal=True)
+    if status in _AGAIN or status >= 500:
+        asked = retry_after(headers, time.time())
+        wish = f" and asks to wait {asked:.0f} seconds" if asked is not None and asked > LONGEST_WAIT else ""
+        way_out = "Try again later, or with fewer workers."
+        return Failure(f"{what}{wish}", way_out, kind, again=True, asked=asked, crowded=status == 429)
+    if _TOO_LONG.search(f"{refusal.code} {refusal.message}"):
+        # No parameter is to blame, so it is no refusal of one. The largest number that is named is that of the prompt's tokens.
+        named = [int(number) for number in _NUMBER.findall(refusal.message[:2_000]) if len(number) < 9]
+        more = -(-(max(named) + 1_024) // 1_024) * 1_024 if named else "N"
+        how = f"llama-server -c {more}, vLLM --max-model-len {more}"
+        way_out = f"Start its server with more ({how}), or let the agent see less."
+        return Failure(f"has a context that is too short for the prompt: it answered {status}{said}", way_out, OVERFLOW)
+    way_out = "Check the model's name and settings."
+    if "reasoning_effort" in f"{refusal.parameter} {refusal.message}":
+        way_out = "Name the model without ?reasoning_effort, or with another value."
+    return Failure(what, way_out, kind, refusal=refusal if status in {400, 422} else None)
+
+
+def retry_after(headers: Mapping[str, str], now: float) -> float | None:
+    """Seconds that a server asks to wait, in seconds, milliseconds or as a date after ``now``; None where it asks for none."""
+    for header, seconds in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            asked = float(headers.get(header, "")) * seconds
+        except ValueError:
+            continue
+        return asked if math.isfinite(asked) and asked > 0 else None
+    try:
+        left = parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now
+        return left if left > 0 else None
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
+
+
+def backoff(failures: int, chance: float, asked: float | None = None) -> float:
+    """Seconds to wait after so many failures: doubling, bounded, less by ``chance`` in [0, 1), at least what was ``asked``."""
+    return max(min(FIRST_WAIT * 2.0 ** min(failures - 1, 30), LONGEST_BACKOFF) * (1 - chance / 4), asked or 0.0)
+
+
+class Attempts:
+    """Counts the failures of one call, and says whether it is tried again."""
+
+    def __init__(self, calls: CallOptions) -> None:
+        self._calls = calls
+        self._failures = self._early = 0
+
+    def wait_after(self, failure: Failure) -> float | None:
+        """Seconds to wait before the next attempt; None where ``failure`` is the call's."""
+        if failure.early and self._early < MOST_EARLY:
+            self._early += 1
+        else:
+            self._failures += 1
+        if not failure.again or self._failures > self._retries(failure) or (failure.asked or 0.0) > LONGEST_WAIT:
+            return None
+        return backoff(max(self._failures, 1), random.random(), failure.asked) * self._calls.wait
+
+    def tried(self, failure: Failure, made: int) -> str:
+        """Which of how many attempts ``failure`` was, after so many ``made``; "" where there could be only one."""
+        most = made + max(0, self._retries(failure) + 1 - self._failures)
+        return f", attempt {made} of at most {most}" if failure.again else ""
+
+    def _retries(self, failure: Failure) -> int:
+        return min(self._calls.retries, SLOW_RETRIES) if failure.slow else self._calls.retries
 
 
 class Server:
@@ -47,27 +184,41 @@ class Server:
         return await asyncio.to_thread(connection.Clients, self.endpoint, self._key, self.calls.timeout)
 
     async def ask(
-        self, client: AsyncOpenAI, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]
+        self, clients: Clients, path: str, body: Mapping[str, Any], read: Callable[[Response], T | Failure]
     ) -> T | Failure:
         """What ``read`` makes of the answer to ``body``, in one attempt; ``read`` may raise ``NotACompletion``."""
         import httpx2
 
         try:
-            answer = await self.send(client, path, body)
+            answer = await self._send(clients, path, body)
             if not answer.is_success:
-                refusal = read_refusal(answer.content, self.redactor)
                 variable = self.keys.variable(self.endpoint)
                 own = f"Name its key by key_env under {self.endpoint.entry} in your own housequest.toml."
                 advice = f"Check the key in {variable}." if variable else own
-                return refused(answer.status_code, answer.headers, refusal, advice, answered=self.answered)
-            found = read(answer) if answer.content.strip() else EMPTY_BODY
-        except (TimeoutError, NotACompletion, httpx2.RequestError) as error:
-            return lost(error, self.calls.timeout, reached=self._reached)
+                refusal = read_refusal(answer.content, self.redactor)
+                return _refused(answer.status_code, answer.headers, refusal, advice, answered=self.answered)
+            empty = Failure("answered with an empty body", "Check the server's log.", "an empty body", again=True)
+            found = read(answer) if answer.content.strip() else empty
+        except TimeoutError:
+            what = f"did not answer within {self.calls.timeout:g} seconds"
+            way_out = "Give it longer with --timeout SECONDS, or use a quicker model or server."
+            return Failure(what, way_out, "no answer in time", again=True, slow=True)
+        except NotACompletion as error:
+            return Failure(
+                str(error), "Check that the address is an OpenAI-compatible one (it often ends in /v1).", "no completion"
+            )
+        except httpx2.RequestError as error:
+            if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) and not self._reached:
+                # The server is not running: that is said at once, not after half a minute of retries.
+                way_out = "Check the address, and that the server is running."
+                return Failure(f"cannot be reached ({error})", way_out, "not reached", fatal=True)
+            way_out = "Check the connection and the server's log."
+            return Failure(f"dropped the connection ({error})", way_out, "a dropped connection", again=True)
         self.answered = self.answered or not isinstance(found, Failure)
         return found
 
-    async def send(self, client: AsyncOpenAI, url: str, body: Mapping[str, Any] | None = None) -> Response:
-        """What the server answers to ``body``, or without one to a GET. Raises what `lost` reads.
+    async def _send(self, clients: Clients, url: str, body: Mapping[str, Any] | None = None) -> Response:
+        """What the server answers to ``body``, or without one to a GET.
 
         The SDK's methods for each path walk through the whole growing conversation at every call; this sends it as it is.
         """
@@ -75,11 +226,12 @@ class Server:
         import openai
 
         try:
-            async with asyncio.timeout(self.calls.timeout):
-                if body is None:
-                    answer = await client.get(url, cast_to=httpx2.Response)
-                else:
-                    answer = await client.post(url, cast_to=httpx2.Response, body=dict(body))
+            with clients.lend() as client:
+                async with asyncio.timeout(self.calls.timeout):
+                    if body is None:
+                        answer = await client.get(url, cast_to=httpx2.Response)
+                    else:
+                        answer = await client.post(url, cast_to=httpx2.Response, body=dict(body))
         except openai.APIStatusError as error:
             answer = error.response
         except openai.APIConnectionError as error:
@@ -87,32 +239,32 @@ class Server:
         self._reached = True
         return answer
 
-    async def room(self, client: AsyncOpenAI, model: str, said: str | Sequence[Mapping[str, Any]]) -> int | None:
+    async def room(self, clients: Clients, model: str, said: str | Sequence[Mapping[str, Any]]) -> int | None:
         """Tokens that the context has beside a prompt, by the server's own tokenizer; None where it cannot be asked."""
         plain = isinstance(said, str)
         # vLLM counts a text or a conversation, and says how much its model reads.
         prompt = {"prompt": said} if plain else {"messages": said, "add_generation_prompt": True}
-        counted = await self._beside(client, "/tokenize", {"model": model, **prompt})
+        counted = await self._beside(clients, "/tokenize", {"model": model, **prompt})
         used, size = count(counted, "count"), count(counted, "max_model_len")
         if used is not None and size is not None:
             return size - used
         # llama.cpp's server writes the conversation as a text, and counts the tokens of texts. ``n_ctx`` is that of a slot.
-        size = count(await self._beside(client, "/props"), "default_generation_settings", "n_ctx")
+        size = count(await self._beside(clients, "/props"), "default_generation_settings", "n_ctx")
         if size is None:
             return None
-        written = said if plain else at(await self._beside(client, "/apply-template", {"messages": said}), "prompt")
+        written = said if plain else at(await self._beside(clients, "/apply-template", {"messages": said}), "prompt")
         if not isinstance(written, str):
             return None
         asked = {"content": written, "add_special": True, "parse_special": not plain}
-        tokens = at(await self._beside(client, "/tokenize", asked), "tokens")
+        tokens = at(await self._beside(clients, "/tokenize", asked), "tokens")
         return None if tokens is None else size - len(listed(tokens))
 
-    async def _beside(self, client: AsyncOpenAI, path: str, body: Mapping[str, Any] | None = None) -> object:
+    async def _beside(self, clients: Clients, path: str, body: Mapping[str, Any] | None = None) -> object:
         """What the server answers beside OpenAI's protocol, at its root; None where it has nothing there, or no JSON."""
         import httpx2
 
         try:
-            answer = await self.send(client, f"{self.endpoint.url.removesuffix('/v1')}{path}", body)
+            answer = await self._send(clients, f"{self.endpoint.url.removesuffix('/v1')}{path}", body)
             return answer.raise_for_status().json()
         except (TimeoutError, NotACompletion, ValueError, httpx2.HTTPError) as error:
             _log.info("%s has no %s: %s", self.endpoint.address, path, self.redactor.text(str(error)))

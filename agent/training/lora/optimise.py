@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from housequest.agent.models.processors import processors
+from housequest.agent.processes import processors
 from housequest.agent.training import CHECKPOINT
 from housequest.agent.training.loop import Run, risen
 from housequest.agent.training.lora.recipe import RECORD, Recipe, Sample

@@ -17,7 +17,7 @@ from housequest.agent.cluster.local import ProcessCluster
 from housequest.agent.evaluation.parts import read_cluster
 from housequest.agent.evaluation.runs.folder import RunFolder
 from housequest.agent.evaluation.runs.shard import verify_run
-from housequest.agent.models.processors import processors
+from housequest.agent.processes import processors
 from housequest.worlds.errors import ConfigurationError
 from tests.agent.cluster.test_cluster import calls_recorded, react
 from tests.agent.evaluation.runs.test_batch import play

@@ -47,22 +47,22 @@ PLAIN = f"Rule: {HANDS.statement}\nKind: mechanic\nObjects: mug, fridge\nSteps: 
     ],
 )
 def test_a_rule_is_read_in_many_forms(reply: str) -> None:
-    assert DISTILLER.read(reply).rules == (HANDS,)
+    assert DISTILLER.read(reply) == (HANDS,)
 
 
 def test_an_underscore_at_the_beginning_of_a_rule_belongs_to_it() -> None:
-    assert DISTILLER.read(rule("_wait_ passes a turn.")).rules[0].statement == "_wait_ passes a turn."
+    assert DISTILLER.read(rule("_wait_ passes a turn."))[0].statement == "_wait_ passes a turn."
 
 
 def test_several_rules_and_none() -> None:
     found = DISTILLER.read(f"{PLAIN}\n\n{rule('Be quick.', kind='strategy', steps='2-4')}")
-    assert found.rules[0] == HANDS
-    assert found.rules[1] == ProposedRule("Be quick.", "strategy", (), (2, 3, 4))
+    assert found[0] == HANDS
+    assert found[1] == ProposedRule("Be quick.", "strategy", (), (2, 3, 4))
     for nothing in ("Rules: none", "**Rules:** none.", "None", "no rules here"):
-        assert DISTILLER.read(nothing).rules == ()
+        assert DISTILLER.read(nothing) == ()
     many = DISTILLER.read("\n\n".join(rule(f"Rule {number}.") for number in range(MOST_RULES + 7)))
-    assert (len(many.rules), many.beyond) == (MOST_RULES, 7)
-    assert len(DISTILLER.read(rule("x", steps="1-999999, 5")).rules[0].steps) == MOST_STEPS
+    assert len(many) == MOST_RULES + 7
+    assert len(DISTILLER.read(rule("x", steps="1-999999, 5"))[0].steps) == MOST_STEPS
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from housequest.agent.explorer.distiller import CandidateRule
-from housequest.agent.explorer.filtering import ArbiterVerdict, FilterResult, PairLabel, filter_rules, normalized, similar_pairs
+from housequest.agent.explorer.distiller import CandidateRule, Candidates
+from housequest.agent.explorer.filtering import ArbiterVerdict, PairLabel, filter_rules, normalized, similar_pairs
 from housequest.knowledge.checks import exclude, parse_check
 from housequest.knowledge.judging import Moment
 from housequest.knowledge.rules import Evidence, Origin, Rule
@@ -48,12 +48,12 @@ def rule(id: str, statement: str, check: str = "") -> Rule:
     return Rule(id, statement, kind="mechanic", status="candidate", origin=Origin("model", "m"), check=parsed)
 
 
-def sifted(rules: Sequence[Rule], opinion: Opinion | None, book: Sequence[Rule] = ()) -> FilterResult:
+def sifted(rules: Sequence[Rule], opinion: Opinion | None, book: Sequence[Rule] = ()) -> Candidates:
     candidates = [CandidateRule(each, (f"run/task/{number}",)) for number, each in enumerate(rules)]
     return asyncio.run(filter_rules(candidates, book, moments(), opinion))
 
 
-def kept(found: FilterResult) -> list[str]:
+def kept(found: Candidates) -> list[str]:
     return [each.rule.id for each in found.kept]
 
 

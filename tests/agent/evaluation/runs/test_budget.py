@@ -16,7 +16,7 @@ from housequest.agent.evaluation.analysis.metrics import Summary
 from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Stopped, read_budget
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
-from housequest.agent.models.openai.failures import LONGEST_WAIT
+from housequest.agent.models.openai.server import LONGEST_WAIT
 from housequest.worlds.errors import ConfigurationError
 from tests.backends.server import Server, raw, serve, status
 

@@ -19,8 +19,8 @@ from housequest.agent.evaluation.runs.batch import RunOptions, run_batch
 from housequest.agent.evaluation.runs.budget import Stopped
 from housequest.agent.evaluation.runs.spec import RunSpec, make_run_spec
 from housequest.agent.models.embeddings import make_embedder
-from housequest.agent.models.openai.failures import SLOW_RETRIES
-from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.openai.server import SLOW_RETRIES
+from housequest.agent.models.registry import CallOptions
 from housequest.worlds.errors import ModelError
 from tests.backends import server as backend
 from tests.backends.policy import Solver

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from housequest.agent.config import Settings
 from housequest.agent.models.llama import LlamaOptions, chosen_runtime, load_template, read_llama_name
-from housequest.agent.models.processors import processors
-from housequest.agent.models.provider import with_options
-from housequest.agent.models.registry import computes, parse_model, portable_name
+from housequest.agent.models.registry import computes, parse_model, portable_name, with_options
+from housequest.agent.processes import processors
 from housequest.agent.setup import set_up
 from housequest.worlds.errors import ConfigurationError
 from housequest.worlds.registry import make_world

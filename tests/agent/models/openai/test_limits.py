@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.agent.models.openai.failures import Attempts, Failure
-from housequest.agent.models.provider import CallOptions
+from housequest.agent.models.openai.server import Attempts, Failure
 from housequest.agent.models.rate_limiter import Call, RateLimiter, Verdict
+from housequest.agent.models.registry import CallOptions
 
 WORKERS, TURNS = 140, 10
 CALLS = WORKERS * TURNS

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from housequest.agent.models.base import Completion, Message, Model, Request, Usage
 from housequest.agent.models.keys import KeyRing
-from housequest.agent.models.openai.failures import SLOW_RETRIES
 from housequest.agent.models.openai.model import LONGEST_MESSAGE
+from housequest.agent.models.openai.server import SLOW_RETRIES
 from housequest.agent.models.registry import make_model, portable_name
 from housequest.worlds.errors import ModelError, Unsupported
 from tests.backends import server as backend

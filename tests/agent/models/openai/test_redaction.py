@@ -19,10 +19,8 @@ from hypothesis import strategies as st
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.embeddings import make_embedder
 from housequest.agent.models.keys import PLACEHOLDER, KeyRing, parse_endpoint
-from housequest.agent.models.openai.redaction import SHORTEST_SECRET, Redactor
-from housequest.agent.models.openai.replies import NotACompletion, read_completion, read_refusal
-from housequest.agent.models.provider import CallOptions
-from housequest.agent.models.registry import make_model
+from housequest.agent.models.openai.protocol import SHORTEST_SECRET, NotACompletion, Redactor, read_completion, read_refusal
+from housequest.agent.models.registry import CallOptions, make_model
 from housequest.worlds.errors import ModelError
 from tests.backends import server as backend
 from tests.backends.server import Server

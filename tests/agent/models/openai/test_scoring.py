@@ -19,7 +19,7 @@ from housequest.agent.evaluation.runs.budget import Budget, BudgetTracker, Meter
 from housequest.agent.models.base import Message, PromptToken, Scores, Usage
 from housequest.agent.models.checking import check_model
 from housequest.agent.models.openai.model import OpenAIModel, score_gain
-from housequest.agent.models.openai.replies import read_tokens
+from housequest.agent.models.openai.protocol import read_tokens
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError, Unsupported
 from tests.backends import server as backend

@@ -11,7 +11,7 @@ import pytest
 
 from housequest.agent.models.base import Completion, Message, Request
 from housequest.agent.models.keys import KeyRing
-from housequest.agent.models.openai.replies import NotACompletion, StreamedReply
+from housequest.agent.models.openai.protocol import NotACompletion, StreamedReply
 from housequest.agent.models.registry import make_model
 from housequest.worlds.errors import ModelError
 from tests.backends import server as backend

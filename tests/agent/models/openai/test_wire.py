@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 
 from housequest.agent.models.base import MOST_TOKENS, Completion, Request, Usage
 from housequest.agent.models.keys import PLACEHOLDER
-from housequest.agent.models.openai.failures import LONGEST_BACKOFF, backoff, retry_after
-from housequest.agent.models.openai.redaction import Redactor
-from housequest.agent.models.openai.replies import LONGEST_FINISH, NotACompletion, Refusal, read_completion, read_refusal
-from housequest.agent.models.openai.requests import Dialect
+from housequest.agent.models.openai.protocol import (
+    LONGEST_FINISH,
+    Dialect,
+    NotACompletion,
+    Redactor,
+    Refusal,
+    read_completion,
+    read_refusal,
+)
+from housequest.agent.models.openai.server import LONGEST_BACKOFF, backoff, retry_after
 from housequest.agent.models.text import printable_line
 
 PLAIN = Redactor(PLACEHOLDER)
