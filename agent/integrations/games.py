@@ -12,7 +12,7 @@ import logging
 import secrets
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -306,7 +306,7 @@ class HostedGame:
         return f"won in {self.ended.turns} turns" if self.ended.outcome == "won" else self.ended.reason
 
 
-class GameHost:
+class GameHost(AbstractAsyncContextManager["GameHost"]):
     """The games of one server. Use it in an ``async with``, which ends the games still in play."""
 
     def __init__(self, options: HostOptions, *, most: int = MOST_OPEN, idle: float = IDLE, unplayed: float = UNPLAYED) -> None:
@@ -316,9 +316,6 @@ class GameHost:
         self._games: dict[str, HostedGame] = {}
         # Only one thread at a time may use a world.
         self._asking = asyncio.Lock()
-
-    async def __aenter__(self) -> GameHost:
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         await self.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from random import Random, SystemRandom
 from typing import Any, TypeVar
@@ -157,7 +158,7 @@ class Session:
         return call() if self._served.world.inline else await asyncio.to_thread(call)
 
 
-class Sessions:
+class Sessions(AbstractAsyncContextManager["Sessions"]):
     """The sessions of a server. Use it in an ``async with``, which ends them all."""
 
     def __init__(self, served: ServedTasks) -> None:
@@ -172,9 +173,6 @@ class Sessions:
         self._begun = 0
         # Only one thread at a time may use a world.
         self.opening = asyncio.Lock()
-
-    async def __aenter__(self) -> Sessions:
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         for number in list(self._open):

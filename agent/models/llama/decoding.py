@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,7 @@ class _Work:
     tokens: list[TokenChoice] = field(default_factory=list[TokenChoice])
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(NamedTuple):
     """A token of a batch: where it stands in its sequences, and whether what follows it is wanted."""
 
     token: int
@@ -138,7 +137,6 @@ class LlamaCpp:
 
     def _step(self) -> None:
         """Evaluate one batch: the next token of every reply, and as much of new prompts as fits beside them."""
-        self._drop_cancelled()
         self._admit_waiting()
         entries: list[_Entry] = []
         asks: list[tuple[_Slot, _Work, int]] = []
@@ -195,7 +193,8 @@ class LlamaCpp:
         work.due.append(token)
         return None
 
-    def _drop_cancelled(self) -> None:
+    def _admit_waiting(self) -> None:
+        """Drop what was cancelled, and give what waits the slots that are free."""
         for slot in self._slots:
             if (work := slot.work) is not None and work.cancelled.is_set():
                 slot.work = None
@@ -203,8 +202,6 @@ class LlamaCpp:
         for work in [work for work in self._waiting if work.cancelled.is_set()]:
             self._waiting.remove(work)
             _settle(work, Completion("", "cancelled"))
-
-    def _admit_waiting(self) -> None:
         while self._waiting and (free := self._free()):
             work = self._waiting.pop(0)
             slot = self._taken(free, work.due)
@@ -373,8 +370,7 @@ def _log_softmax(logits: Logits) -> Logits:
     return (wide - np.log(np.exp(wide).sum())).astype(np.float32)
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     """A token at a depth of some of the ``texts`` that are scored, by their places: one that another token follows."""
 
     token: int

@@ -48,8 +48,7 @@ class LlamaModel(Model):
         self._starts = STARTS
         self._header: Header | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
-        self._slots = asyncio.Semaphore(options.slots)
+        self._starting, self._slots = asyncio.Lock(), asyncio.Semaphore(options.slots)
 
     async def capabilities(self) -> Capabilities:
         """What it can do in the runtime that its options name.
@@ -69,10 +68,8 @@ class LlamaModel(Model):
         return replace(await self.capabilities(), chats=chats)
 
     async def _read_header(self) -> Header:
-        self._bind_loop()
-        async with self._reading:
-            self._header = self._header or await asyncio.to_thread(read_header, self._path)
-            return self._header
+        self._header = self._header or await asyncio.to_thread(read_header, self._path)
+        return self._header
 
     @property
     def pid(self) -> int | None:
@@ -147,8 +144,7 @@ class LlamaModel(Model):
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # Locks belong to the loop that they were first waited in; the process belongs to none.
-            self._loop, self._slots = loop, asyncio.Semaphore(self._options.slots)
-            self._starting, self._reading = asyncio.Lock(), asyncio.Lock()
+            self._loop, self._starting, self._slots = loop, asyncio.Lock(), asyncio.Semaphore(self._options.slots)
 
     async def _running(self) -> Worker:
         self._bind_loop()
@@ -177,6 +173,5 @@ class LlamaModel(Model):
         return self._failure(f"is gone: its process {error}", way_out)
 
     def _failure(self, what: str, way_out: str, *, fatal: bool = False, overflow: bool = False) -> ModelError:
-        failure = printable_line(what, 400)
-        recorded = f"The model {failure}. {way_out}"
-        return ModelError(f"{self.name} {failure}. {way_out}", recorded=recorded, fatal=fatal, overflow=overflow)
+        failure = f"{printable_line(what, 400)}. {way_out}"
+        return ModelError(f"{self.name} {failure}", recorded=f"The model {failure}", fatal=fatal, overflow=overflow)

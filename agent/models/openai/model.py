@@ -16,9 +16,9 @@ import logging
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from housequest.agent.models.base import Capabilities, Completion, Held, Image, Message, Model, PromptToken, Request, Scores
 from housequest.agent.models.forms import Choice, grammar_of
@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 
     from housequest.agent.models.openai import EndpointName
     from housequest.agent.models.openai.connection import Clients
-
-_Part = Literal["all", "holding", "continuing"]
 
 LONGEST_MESSAGE = 700
 SCORED_AT_ONCE = 16
@@ -108,28 +106,27 @@ class OpenAIModel(Model):
         self._probing = asyncio.Lock()
         self._chats = True
         """False once it said that the model has no chat template."""
-        self._found: dict[_Part, Capabilities] = {}
+        self._found: dict[Callable[[], Awaitable[Capabilities]], Capabilities] = {}
 
     async def capabilities(self) -> Capabilities:
         """What this server can do, found out by small calls the first time."""
-        return await self._find("all")
+        return await self._find(self._probe_all)
 
     async def holding(self) -> Capabilities:
-        return await self._find("holding")
+        return await self._find(self._probe_holding)
 
     async def continuing(self) -> Capabilities:
-        return await self._find("continuing")
+        return await self._find(self._probe_continuing)
 
-    async def _find(self, part: _Part) -> Capabilities:
+    async def _find(self, probe: Callable[[], Awaitable[Capabilities]]) -> Capabilities:
         await self._connected()
         async with self._probing:
-            return await self._found_out(part)
+            return await self._once(probe)
 
-    async def _found_out(self, part: _Part) -> Capabilities:
-        if part not in self._found:
-            probe = {"holding": self._probe_holding, "continuing": self._probe_continuing, "all": self._probe_all}[part]
-            self._found[part] = await probe()
-        return self._found[part]
+    async def _once(self, probe: Callable[[], Awaitable[Capabilities]]) -> Capabilities:
+        if probe not in self._found:
+            self._found[probe] = await probe()
+        return self._found[probe]
 
     async def _probe_holding(self) -> Capabilities:
         held = await self._probe(extra_parameters(Request((), choices=_WORDS)))
@@ -149,14 +146,14 @@ class OpenAIModel(Model):
 
     async def _probe_all(self) -> Capabilities:
         """What it can do with a chat, beside that: four calls, or six where it gives prompt log-probabilities."""
-        holding = await self._found_out("holding")
+        holding = await self._once(self._probe_holding)
         likely = await self._probe(extra_parameters(Request((), top_logprobs=2)))
         pushed = await self._probe(extra_parameters(Request((), bias={_WORDS[0]: 100.0})))
         scored = await self._probe_scoring()
         looked = await self._probe({}, question=picture_question())
         return replace(
             holding,
-            completions=(await self._found_out("continuing")).completions,
+            completions=(await self._once(self._probe_continuing)).completions,
             log_probabilities=likely is not None and any(token.alternatives for token in likely.tokens),
             scoring=scored,
             singly=scored,
@@ -272,7 +269,7 @@ class OpenAIModel(Model):
 
     async def check_alive(self) -> Completion:
         # Who continues plain text may have no chat.
-        continuing = self._found.get("continuing")
+        continuing = self._found.get(self._probe_continuing)
         plain = continuing is not None and continuing.completions
         question = Request([READY], max_tokens=PROBE_TOKENS, raw=plain)
         outcome, _ = await self._attempt(self._with_room(question), {}, first=True)
