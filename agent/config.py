@@ -203,7 +203,7 @@ def configure(
             where = said[key].place(key)
             raise ConfigurationError(f"{where}: {name} is a setting of its own; give it as --{name} or `{name} = ...`.")
     if settings.agents or settings.worlds:
-        from housequest.agent.agents.registry import agent_names
+        from housequest.agent.agents.spec import agent_names
 
         for key, tables, known in (("agents", settings.agents, agent_names()), ("worlds", settings.worlds, world_names())):
             unknown = next((name for name in tables if name not in known), None)
@@ -238,7 +238,7 @@ def _under_protocol(
     said: dict[str, SettingsSource],
 ) -> Settings:
     """``settings`` with all that the protocol sets, which wins over what was set before, and refuses later contradictions."""
-    from housequest.agent.agents.registry import resolve_settings
+    from housequest.agent.agents.spec import resolve_settings
 
     protocol = find_protocol(name, said["protocol"].place("protocol"))
     first = next(place for place, source in enumerate(sources) if source is said["protocol"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
-from housequest.agent.agents import registry
+from housequest.agent.agents import spec as registry
 from housequest.agent.agents.spec import needs_a_plan, needs_admissible
 from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of

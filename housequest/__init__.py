@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from housequest.agent.agents.checking import check_agent
-    from housequest.agent.agents.registry import agent_names, make_agent
-    from housequest.agent.agents.spec import AgentParts, AgentSpec, declare_agent
+    from housequest.agent.agents.spec import AgentParts, AgentSpec, agent_names, declare_agent, make_agent
     from housequest.agent.base import Act, Agent, Decision, Emitter, GiveUp, Grants, Idle, ParseFailure, Turn
     from housequest.agent.episodes.events import Event
     from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
@@ -50,8 +49,7 @@ if not Path(__path__[0], "agent").is_dir():
 
 _MODULES = {
     "housequest.agent.agents.checking": ("check_agent",),
-    "housequest.agent.agents.registry": ("agent_names", "make_agent"),
-    "housequest.agent.agents.spec": ("AgentParts", "AgentSpec", "declare_agent"),
+    "housequest.agent.agents.spec": ("AgentParts", "AgentSpec", "agent_names", "declare_agent", "make_agent"),
     "housequest.agent.base": ("Act", "Agent", "Decision", "Emitter", "GiveUp", "Grants", "Idle", "ParseFailure", "Turn"),
     "housequest.agent.episodes.events": ("Event",),
     "housequest.agent.episodes.loop": ("EpisodeConfig", "play", "run_episode"),

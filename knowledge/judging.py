@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from housequest.knowledge.checks import ANYTHING, Check, CheckVerdict, Fact, Term
-from housequest.knowledge.rules import WITNESSES, Evidence, Rule, Standing
+from housequest.knowledge.rules import ANYTHING, WITNESSES, Check, CheckVerdict, Evidence, Fact, Rule, Standing, Term
 from housequest.worlds.base import Observation
 from housequest.worlds.household.belief import Belief, Item, Receptacle, kind
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from types import MappingProxyType
 
-from housequest.knowledge.checks import Check, Fact, Term
 from housequest.knowledge.judging import FactReader, Moment, Occasion, command_pattern, compile_fact, occasions
-from housequest.knowledge.rules import WITNESSES, Evidence, Interval, Origin, Rule, wilson
+from housequest.knowledge.rules import WITNESSES, Check, Evidence, Fact, Interval, Origin, Rule, Term, wilson
 from housequest.worlds.household.base import CommandForm, Commands
 from housequest.worlds.household.belief import Belief, kind
 from housequest.worlds.household.counts import Counts

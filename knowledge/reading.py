@@ -15,7 +15,7 @@ from functools import cache, partial
 from typing import Any, Literal, NamedTuple, Protocol
 
 from housequest.knowledge import rules
-from housequest.knowledge.checks import Check, parse_check
+from housequest.knowledge.rules import Check, parse_check
 from housequest.worlds.errors import KnowledgeError, nearest, shown
 from housequest.worlds.paths import FORMAT
 from housequest.worlds.registry import DEFAULT_WORLD

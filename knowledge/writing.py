@@ -17,9 +17,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.scalarstring import SingleQuotedScalarString
 
-from housequest.knowledge.checks import Check
 from housequest.knowledge.reading import FIELDS, Page, Place, YamlNode, compose, read_page
-from housequest.knowledge.rules import Edit, Evidence, Origin, Rule
+from housequest.knowledge.rules import Check, Edit, Evidence, Origin, Rule
 from housequest.worlds.errors import KnowledgeError
 
 WIDTH = 110

@@ -38,7 +38,7 @@ def commands() -> str:
 
 def settings() -> str:
     """The page of the configuration, and of the options of agents and worlds."""
-    from housequest.agent.agents.registry import agent_names, agent_spec
+    from housequest.agent.agents.spec import agent_names, agent_spec
     from housequest.agent.config import FILE_KEYS, Settings
     from housequest.tui.commands.options import SETTINGS
     from housequest.worlds.registry import world_class, world_names

@@ -112,7 +112,7 @@ def test_the_templates_of_pages_are_loaded_for_a_page_alone(tmp_path: Path) -> N
 
 
 def test_what_agents_declare_loads_none_of_their_code(tmp_path: Path) -> None:
-    code = "from housequest.agent.agents.registry import agent_names, agent_spec; print(*map(agent_spec, agent_names()))"
+    code = "from housequest.agent.agents.spec import agent_names, agent_spec; print(*map(agent_spec, agent_names()))"
     assert loaded(code, tmp_path) & {*HEAVY, "pydantic", "rich", "asyncio"} == set()
 
 

@@ -42,7 +42,7 @@ def modules(
 
     from housequest.agent.agents.pet.agent import Pet
     from housequest.agent.agents.pet.modules import modules_of, read_recorded, watch_all, watch_own
-    from housequest.agent.agents.registry import make_agent, resolve_settings
+    from housequest.agent.agents.spec import make_agent, resolve_settings
     from housequest.agent.config import configure
     from housequest.agent.evaluation.analysis.run import read_for_comparison
     from housequest.agent.evaluation.runs.folder import RunFolder

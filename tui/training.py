@@ -138,7 +138,7 @@ def train(
 
 def _players(runs: Sequence[Path]) -> tuple[tuple[str, ...], dict[str, str]]:
     """The agents that played ``runs``; and if it is one that is known here, what its settings were but for defaults."""
-    from housequest.agent.agents.registry import agent_names, resolve_settings
+    from housequest.agent.agents.spec import agent_names, resolve_settings
     from housequest.agent.training.export import players
 
     found = players(runs)

@@ -11,8 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast, get_args
 
-from housequest.agent.agents.registry import agent_spec
-from housequest.agent.agents.spec import AgentParts, AgentSpec
+from housequest.agent.agents.spec import AgentParts, AgentSpec, agent_spec
 from housequest.agent.base import Act, Agent, AgentEvent, Decision, Grants, Memory, Turn
 from housequest.agent.episodes.drawing import camera_view
 from housequest.agent.episodes.events import ModelCall, RulesShown

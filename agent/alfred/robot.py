@@ -42,12 +42,11 @@ if TYPE_CHECKING:
     from housequest.agent.agents.spec import CameraSettings
 from collections.abc import Mapping
 
-from housequest.agent.agents.registry import agent_spec, make_agent
-from housequest.agent.base import Agent, AskPerson, Glimpse, Watchable
+from housequest.agent.agents.spec import agent_spec, make_agent
+from housequest.agent.base import Agent, AskPerson, Glimpse, ProposalAnswer, Stop, TurnAnswer, Unattended, Watchable
 from housequest.agent.episodes.drawing import recorded_game
 from housequest.agent.episodes.events import Event, ModelCall, Started
 from housequest.agent.episodes.loop import EpisodeConfig
-from housequest.agent.episodes.overseer import ProposalAnswer, Stop, TurnAnswer, Unattended
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.worlds.errors import HousequestError, ModelError

@@ -17,7 +17,6 @@ from typing import TypeVar
 
 from housequest.agent import base
 from housequest.agent.episodes import events
-from housequest.agent.episodes import overseer as person
 from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
 from housequest.agent.episodes.emitter import (
     FILLED,
@@ -90,7 +89,7 @@ async def run_episode(
     agent: base.Agent,
     config: EpisodeConfig,
     listener: EventListener,
-    overseer: person.Overseer | None = None,
+    overseer: base.Overseer | None = None,
     *,
     world: World | None = None,
     watcher: base.Watcher | None = None,
@@ -100,9 +99,7 @@ async def run_episode(
     The caller closes ``env``; the loop closes its copies. The grants ``view`` and ``plan`` need the ``world``. ``watcher``
     gets what a `Watchable` agent recognises in each picture.
     """
-    return await _Episode(
-        env, env, agent, config, EventEmitter(listener), overseer or person.Unattended(), world, watcher
-    ).run()
+    return await _Episode(env, env, agent, config, EventEmitter(listener), overseer or base.Unattended(), world, watcher).run()
 
 
 async def play(
@@ -112,7 +109,7 @@ async def play(
     *,
     max_turns: int = 50,
     grants: frozenset[str] = frozenset(),
-    overseer: person.Overseer | None = None,
+    overseer: base.Overseer | None = None,
     rules: Sequence[str] = (),
 ) -> AsyncIterator[Event]:
     """Play ``task`` with ``agent``, shown all ``rules``, and yield each event. To end the episode, leave the iteration."""
@@ -138,7 +135,7 @@ async def play(
             env.close()
 
 
-_Answer = person.Proceed | person.Play | person.SwitchModel | person.Stop
+_Answer = base.Proceed | base.Play | base.SwitchModel | base.Stop
 """What a person wants at a turn, other than to go back."""
 
 
@@ -164,7 +161,7 @@ class _Episode:
     agent: base.Agent
     config: EpisodeConfig
     emitter: EventEmitter
-    overseer: person.Overseer
+    overseer: base.Overseer
     world: World | None
     watcher: base.Watcher | None
     grants: base.Grants = field(default_factory=base.Grants)
@@ -199,7 +196,7 @@ class _Episode:
         except EpisodeOver as over:
             ended = self._end(over)
         while self.overseer.attended:
-            if isinstance(await self._checked(await self.overseer.over(ended)), person.Stop | None):
+            if isinstance(await self._checked(await self.overseer.over(ended)), base.Stop | None):
                 break
         return ended
 
@@ -277,20 +274,20 @@ class _Episode:
             if answer is None:
                 answer = await self._checked(await self.overseer.before(number, possible if attended else None))
             match answer:
-                case person.Proceed(hints=hints):
+                case base.Proceed(hints=hints):
                     for hint in hints:
                         self._hint("hint", hint)
                     decided = await self._decide(number, possible)
                     if isinstance(decided, _Decided):
                         return await self._carry_out(decided, number)
                     answer = decided
-                case person.Stop(reason=reason):
+                case base.Stop(reason=reason):
                     self.emitter.intervene("stop", reason)
                     raise EpisodeOver("stopped", reason)
-                case person.Play(command=command):
+                case base.Play(command=command):
                     self.emitter.intervene("play", command)
                     return await self._execute(clean(command), "person")
-                case person.SwitchModel(agent=agent, model=model):
+                case base.SwitchModel(agent=agent, model=model):
                     self.emitter.intervene("model", model)
                     self.agent, self.state.notes = agent, frozenset()
                     self.checkpoints.forget_notes()
@@ -331,34 +328,34 @@ class _Episode:
             if isinstance(answer, ModelError):
                 self.emitter.emit(events.ModelFailed(turn=number, boundary=answer.boundary, message=clean(answer.recorded)))
                 wish = await self._checked(await self.overseer.failed(number, clean(str(answer))))
-                if not isinstance(wish, person.Stop):
+                if not isinstance(wish, base.Stop):
                     self.emitter.last = before
-                if isinstance(wish, person.Proceed):
+                if isinstance(wish, base.Proceed):
                     self.emitter.intervene("retry")
                 return wish
             if not isinstance(answer.decision, base.Act):
                 return answer
             self.emitter.emit(events.Proposed(turn=number, command=answer.decision.command))
-            verdict = person.Proceed()
-            while isinstance(verdict, person.Proceed):
+            verdict = base.Proceed()
+            while isinstance(verdict, base.Proceed):
                 verdict = await self._checked(await self.overseer.review(number, answer.decision.command))
             match verdict:
-                case person.Accept():
+                case base.Accept():
                     return answer
-                case person.Replace(command=command):
+                case base.Replace(command=command):
                     self.emitter.intervene("replace", command)
                     return replace(answer, decision=base.Act(clean(command)), by="person")
-                case person.Again(hint=hint):
+                case base.Again(hint=hint):
                     self.emitter.last = before
                     self._hint("again", hint)
                     before = self.emitter.last
-                case person.Another():
+                case base.Another():
                     self.emitter.last = before
                     self.emitter.intervene("another")
                     before, declined = self.emitter.last, (*declined, answer.decision.command)
-                case person.Stop():
+                case base.Stop():
                     return verdict
-                case person.Play() | person.SwitchModel():  # the person's answer after a rewind that leads nowhere
+                case base.Play() | base.SwitchModel():  # the person's answer after a rewind that leads nowhere
                     self.emitter.last = before
                     return verdict
 
@@ -386,10 +383,10 @@ class _Episode:
         if self.watcher is not None:
             self.watcher(base.Glimpse(self.turn_start, watched.doing(memory), partial(watched.impression, memory)))
 
-    async def _checked(self, answer: R | person.Rewind) -> R | _Answer:
+    async def _checked(self, answer: R | base.Rewind) -> R | _Answer:
         """``answer``, unless it rewinds: then raises ``_RewindTo``, or asks the person again if that leads nowhere."""
-        checked: R | person.TurnAnswer = answer
-        while isinstance(checked, person.Rewind):
+        checked: R | base.TurnAnswer = answer
+        while isinstance(checked, base.Rewind):
             if checked.to in self.checkpoints:
                 raise _RewindTo(checked.to)
             message = (

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain, islice, takewhile
 
+from housequest.agent import base
 from housequest.agent.base import Agent, AskPerson, Turn, Watcher
 from housequest.agent.episodes import events
-from housequest.agent.episodes import overseer as person
 from housequest.agent.episodes.emitter import FILLED, EpisodeOver, EventListener
 from housequest.agent.episodes.events import CallTiming, Ended, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
@@ -37,7 +37,7 @@ async def resume_episode(
     config: EpisodeConfig,
     recorded: Sequence[Event],
     listener: EventListener,
-    overseer: person.Overseer | None = None,
+    overseer: base.Overseer | None = None,
     *,
     model: models.Model | None = None,
     question: AskPerson | None = None,
@@ -52,7 +52,7 @@ async def resume_episode(
     commands at each replayed turn, since ``overseer`` may be asked about a proposal before a turn. What the agent saw is
     drawn again, and ``watcher`` told of it. Raises ``ConfigurationError`` naming the first event that differs.
     """
-    script = _Script(recorded, overseer or person.Unattended(), listing)
+    script = _Script(recorded, overseer or base.Unattended(), listing)
     agent = script.agent = make_agent(
         None if model is None else _RecordedModel(script, model),
         None if question is None else _recorded_question(script, question),
@@ -90,7 +90,7 @@ class _Script:
 
     agent: Agent
 
-    def __init__(self, recorded: Sequence[Event], live: person.Overseer, listing: CommandsListener | None) -> None:
+    def __init__(self, recorded: Sequence[Event], live: base.Overseer, listing: CommandsListener | None) -> None:
         self._recorded = recorded
         self._bodies = [event.body for event in recorded]
         self._live = live
@@ -165,7 +165,7 @@ class _Script:
     def attended(self) -> bool:
         return self._live.attended or (self._touched and self.next is not None)
 
-    async def before(self, turn: int, possible: tuple[str, ...] | None) -> person.TurnAnswer:
+    async def before(self, turn: int, possible: tuple[str, ...] | None) -> base.TurnAnswer:
         possible = possible if self._live.attended else None
         if self._listing is not None:
             self._listing(possible)
@@ -175,38 +175,38 @@ class _Script:
             case events.Intervened() as did if did.action not in {"interrupt", "hint"}:
                 return self._turn_answer(did)
             case _:
-                return person.Proceed(self._hints())
+                return base.Proceed(self._hints())
 
-    async def review(self, turn: int, proposal: str) -> person.ProposalAnswer:
+    async def review(self, turn: int, proposal: str) -> base.ProposalAnswer:
         match self.next:
             case None:
                 return await self._live.review(turn, proposal)
             case events.Intervened(action="rewind"):
                 return self._rewind()
             case events.Intervened(action="another"):
-                return person.Another()
+                return base.Another()
             case events.Intervened(action="replace" | "again" | "stop" as action, text=text):
-                return {"replace": person.Replace, "again": person.Again, "stop": person.Stop}[action](text)
+                return {"replace": base.Replace, "again": base.Again, "stop": base.Stop}[action](text)
             case _:
-                return person.Accept()
+                return base.Accept()
 
     async def interruption(self) -> None:
         await self._called_off.wait()
         if self.next is None:
             await self._live.interruption()
 
-    async def failed(self, turn: int, message: str) -> person.TurnAnswer:
+    async def failed(self, turn: int, message: str) -> base.TurnAnswer:
         match self.next:
             case None:
                 return await self._live.failed(turn, message)
             case events.Intervened(action="retry"):
-                return person.Proceed(self._hints(after=1))
+                return base.Proceed(self._hints(after=1))
             case events.Intervened() as did:
                 return self._turn_answer(did)
             case _:
                 raise self.misfit("what to do about a failure comes first")
 
-    async def over(self, ended: Ended) -> person.Rewind | None:
+    async def over(self, ended: Ended) -> base.Rewind | None:
         if self.next is None:
             return await self._live.over(ended)
         return self._rewind() if isinstance(self.next, events.Intervened) and self.next.action == "rewind" else None
@@ -215,26 +215,26 @@ class _Script:
         coming = (body if isinstance(body, events.Intervened) else None for body in self._bodies[self._at + after :])
         return tuple(body.text for body in takewhile(lambda body: body and body.action == "hint", coming) if body)
 
-    def _turn_answer(self, did: events.Intervened) -> person.TurnAnswer:
+    def _turn_answer(self, did: events.Intervened) -> base.TurnAnswer:
         match did.action:
             case "play":
-                return person.Play(did.text)
+                return base.Play(did.text)
             case "stop":
-                return person.Stop(did.text)
+                return base.Stop(did.text)
             case "model":
                 # The present agent uses the live model once the record is used up, whichever that is.
-                return person.SwitchModel(self.agent, did.text)
+                return base.SwitchModel(self.agent, did.text)
             case "rewind":
                 return self._rewind()
             case _:
                 raise self.misfit("the turn comes first")
 
-    def _rewind(self) -> person.Rewind:
+    def _rewind(self) -> base.Rewind:
         """The recorded rewind that comes next; if it is requested twice, it led nowhere."""
         if self._back is self.next:
             raise self.misfit("a way back to where no turn began comes first")
         self._back = self.next
-        return person.Rewind(self._recorded[self._at].parent or 0)
+        return base.Rewind(self._recorded[self._at].parent or 0)
 
 
 def _difference(event: Event, recorded: Event) -> str:

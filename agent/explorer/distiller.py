@@ -19,8 +19,7 @@ from housequest.agent.episodes.record import read_episode
 from housequest.agent.explorer.plan import BadCheck, DroppedRule
 from housequest.agent.models.forms import Choice, Either, Form, Listed, Name, Words
 from housequest.agent.roles.base import ReplyError, Role, clean, load_prompt
-from housequest.knowledge.checks import Check, parse_check
-from housequest.knowledge.rules import KINDS, WITNESSES, Evidence, Origin, Rule, RuleKind
+from housequest.knowledge.rules import KINDS, WITNESSES, Check, Evidence, Origin, Rule, RuleKind, parse_check
 from housequest.worlds.errors import KnowledgeError, shown
 
 LONGEST_OPENING = 4_000

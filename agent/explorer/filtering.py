@@ -23,9 +23,8 @@ from housequest.agent.models.base import Message, Model, Timing
 from housequest.agent.models.forms import LONGEST_THOUGHT, THOUGHT, Choice, Form, Words
 from housequest.agent.roles.base import ReplyError, Role, Sampling, ask, clean, load_prompt, room_beside
 from housequest.agent.roles.reading import json_fields
-from housequest.knowledge.checks import exclude
 from housequest.knowledge.judging import Moment, examine
-from housequest.knowledge.rules import Rule, Standing
+from housequest.knowledge.rules import Rule, Standing, exclude
 from housequest.worlds.errors import ModelError
 
 T = TypeVar("T")

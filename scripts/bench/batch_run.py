@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.config import configure
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.analysis.metrics import Summary

@@ -18,7 +18,7 @@ from statistics import mean, median
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.agent.models.gguf import read_header

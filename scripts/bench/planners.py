@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-from housequest.agent.agents.registry import agent_names, agent_spec, make_agent, resolve_settings
+from housequest.agent.agents.spec import agent_names, agent_spec, make_agent, resolve_settings
 from housequest.agent.base import Agent
 from housequest.agent.episodes.emitter import EventListener
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.config import configure
 from housequest.agent.episodes.loop import run_episode
 from housequest.agent.evaluation.runs.spec import make_run_spec

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-from housequest.agent.agents.registry import agent_names, agent_spec, make_agent
+from housequest.agent.agents.spec import agent_names, agent_spec, make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.evaluation.analysis.experts import TURNS, expert_turns
 from housequest.agent.models.base import Completion, Model, Request

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.events import CallTiming, Event, Stepped
 from housequest.agent.episodes.loop import PLAN, EpisodeConfig, run_episode
 from housequest.agent.evaluation.analysis.failures import failure_of

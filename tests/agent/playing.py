@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.registry import agent_names, agent_spec, make_agent
+from housequest.agent.agents.spec import agent_names, agent_spec, make_agent
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.registry import agent_names, resolve_settings
+from housequest.agent.agents.spec import agent_names, resolve_settings
 from housequest.agent.config import Settings, SettingsSource, configure
 from housequest.agent.evaluation.analysis.experts import CeilingFigures
 from housequest.agent.evaluation.analysis.run import card as cards

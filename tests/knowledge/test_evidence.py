@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import Moment, examine
 from housequest.knowledge.rulebook import read_book
-from housequest.knowledge.rules import WITNESSES, Evidence, Rule
+from housequest.knowledge.rules import WITNESSES, Evidence, Rule, parse_check
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from scripts.walks import moments_of, walk
 

@@ -12,9 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.knowledge.checks import parse_check
 from housequest.knowledge.rulebook import LARGEST_FILE, Rulebook, parse_book, read_book
-from housequest.knowledge.rules import EDIT_KINDS, EDITED, JUDGES, KINDS, SOURCES, STATUSES, Edit, Evidence, Origin, Rule
+from housequest.knowledge.rules import (
+    EDIT_KINDS,
+    EDITED,
+    JUDGES,
+    KINDS,
+    SOURCES,
+    STATUSES,
+    Edit,
+    Evidence,
+    Origin,
+    Rule,
+    parse_check,
+)
 from housequest.worlds.errors import KnowledgeError
 
 HEAD = "format: 0.2\nrules:\n"

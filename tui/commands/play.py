@@ -74,7 +74,7 @@ def play(
         _show(None, None, settings, record, speed)  # home, which is seen before what games take is loaded
         return
 
-    from housequest.agent.agents.registry import default_agent
+    from housequest.agent.agents.spec import default_agent
     from housequest.agent.config import check_habits, world_of
     from housequest.tui.play.game import HUMAN, GameConfig
     from housequest.tui.play.plain import play_game
@@ -147,7 +147,7 @@ def daily(plain: options.PlainOption = False) -> None:
 
 def _what_next(world: World, player: str) -> str:
     """How to watch a model play ``world``, and how to play it, for somebody who has watched ``player``."""
-    from housequest.agent.agents.registry import DEFAULT_AGENT, agent_names, agent_spec
+    from housequest.agent.agents.spec import DEFAULT_AGENT, agent_names, agent_spec
     from housequest.worlds.registry import DEFAULT_WORLD
 
     by_camera = (name for name in agent_names() if agent_spec(name).by_camera)

@@ -13,11 +13,10 @@ from datetime import date
 from functools import partial
 from typing import Literal
 
-from housequest.knowledge.checks import exclude
 from housequest.knowledge.judging import RuleFinding
 from housequest.knowledge.mining import Location
 from housequest.knowledge.rulebook import Rulebook, read_book, save
-from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict
+from housequest.knowledge.rules import KINDS, STATUSES, Evidence, Rule, RuleKind, RuleStatus, RuleVerdict, exclude
 from housequest.tui.base_screen import in_thread
 from housequest.tui.desk.records import CheckOutcome
 from housequest.tui.desk.rule_text import task_types

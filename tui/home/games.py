@@ -22,8 +22,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from housequest.agent.agents.registry import resolve_settings, shipped_model
-from housequest.agent.agents.spec import AgentSpec
+from housequest.agent.agents.spec import AgentSpec, resolve_settings, shipped_model
 from housequest.tui.home.catalogue import LONGEST, LONGEST_QUERY, GameIndex, GameRow, GameSource, PlayerChoice
 from housequest.tui.screens import GameMode, game_modes
 from housequest.tui.text import TextLayout, plural, printable

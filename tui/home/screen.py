@@ -15,8 +15,15 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 
-from housequest.agent.agents.registry import DEFAULT_AGENT, agent_names, agent_spec, default_agent, model_for, resolve_settings
-from housequest.agent.agents.spec import AgentSpec
+from housequest.agent.agents.spec import (
+    DEFAULT_AGENT,
+    AgentSpec,
+    agent_names,
+    agent_spec,
+    default_agent,
+    model_for,
+    resolve_settings,
+)
 from housequest.agent.config import DEFAULT_WORLD, Settings
 from housequest.tui.base_screen import AppScreen, OpenScreen
 from housequest.tui.home.catalogue import (

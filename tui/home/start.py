@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from pydantic import ValidationError
 
-from housequest.agent.agents.registry import default_agent
+from housequest.agent.agents.spec import default_agent
 from housequest.agent.config import Settings, pairs
 from housequest.agent.episodes.events import Started
 from housequest.agent.models.registry import DEFAULT_MODEL, parse_model, portable_name

@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from itertools import chain, count
 from pathlib import Path
 
-from housequest.agent.agents.registry import model_for
+from housequest.agent.agents.spec import model_for
 from housequest.agent.config import Settings
 from housequest.agent.episodes.events import Ended, Event, Stepped, TurnSpent
 from housequest.agent.episodes.record import read_episode

@@ -9,10 +9,9 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from housequest.agent.base import Turn
+from housequest.agent.base import Proceed, Turn, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.episodes.overseer import Proceed, Unattended
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.setup import Setup
 from housequest.tui import terminal

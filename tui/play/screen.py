@@ -12,7 +12,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from housequest.agent.agents.registry import agent_spec
+from housequest.agent.agents.spec import agent_spec
 from housequest.agent.models.registry import model_forms
 from housequest.tui.base_screen import OpenScreen, PickDialog
 from housequest.tui.desk.rule_dialog import teach

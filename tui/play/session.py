@@ -16,9 +16,9 @@ from math import inf
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from housequest.agent.agents.registry import agent_spec
+from housequest.agent import base as overseer
+from housequest.agent.agents.spec import agent_spec
 from housequest.agent.base import Agent, Glimpse, Turn
-from housequest.agent.episodes import overseer
 from housequest.agent.episodes.emitter import wait_for_end
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Stepped, TurnSpent
 from housequest.agent.episodes.loop import run_episode

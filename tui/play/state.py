@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from textual.binding import Binding
 
-from housequest.agent.agents.registry import agent_spec
+from housequest.agent.agents.spec import agent_spec
 from housequest.agent.episodes.events import Ended
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.keymap import screen_keys, unmet_need

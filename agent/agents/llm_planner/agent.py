@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory
+from housequest.agent.agents.bodies import PLANNER, PlanFollower, PlannerMemory
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Decision, Emitter, GiveUp, Grants, ParseFailure, Turn
 from housequest.agent.models.base import Message, Request

@@ -68,7 +68,7 @@ def pet(parts: AgentParts[PetSettings]) -> Agent:
 
 def _attention(parts: AgentParts[PetSettings]) -> Agent:
     """Action Attention without modules of its own."""
-    from housequest.agent.agents.registry import make_agent
+    from housequest.agent.agents.spec import make_agent
 
     given = parts.settings
     own = {"plan": False, "eliminate": False, "again": given.again, "weights": given.weights, "embedder": given.embedder}

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from housequest.agent.agents.following import PLANNER, PlanFollower, PlannerMemory
+from housequest.agent.agents.bodies import PLANNER, PlanFollower, PlannerMemory
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Decision, Emitter, Grants, ParseFailure, Turn
 from housequest.agent.models.base import Message, Request

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from pydantic import Field
 
-from housequest.agent.agents.registry import learned_prior
+from housequest.agent.agents.spec import learned_prior
 from housequest.agent.config import changed_options
 from housequest.agent.evaluation.runs.files import Frozen, Number, SelectedTask, kept_lines, lines_of
 from housequest.agent.evaluation.runs.folder import RunFolder

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from housequest.agent.agents.registry import agent_spec, learned_prior
-from housequest.agent.agents.spec import WEIGHTS
+from housequest.agent.agents.spec import WEIGHTS, agent_spec, learned_prior
 from housequest.agent.config import Prices, changed_options
 from housequest.agent.evaluation.analysis.experts import Watcher, ceiling_of, paths_of
 from housequest.agent.evaluation.analysis.metrics import Extras, Summary, summarise

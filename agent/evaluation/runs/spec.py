@@ -98,7 +98,7 @@ class Manifest(Frozen):
     @property
     def unused_templates(self) -> frozenset[str]:
         """The prompt templates that cannot reach the model of this run: those of other agents."""
-        from housequest.agent.agents.registry import agent_names, prompt_hashes, used_prompts
+        from housequest.agent.agents.spec import agent_names, prompt_hashes, used_prompts
         from housequest.agent.models.registry import reads_brief_prompts
 
         agent, model = self.configuration.agent, self.configuration.model
@@ -238,7 +238,7 @@ def make_run_spec(
 
 def _manifest(config: RunConfig, world: World, of: int, tasks: tuple[SelectedTask, ...]) -> Manifest:
     """The manifest of a run of ``tasks`` on this machine."""
-    from housequest.agent.agents.registry import data_digests, prompt_hashes
+    from housequest.agent.agents.spec import data_digests, prompt_hashes
     from housequest.agent.roles.base import template_hashes
 
     # Runs that see nothing are as they were before something could be seen.

@@ -35,7 +35,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field
 
-from housequest.agent.agents.registry import agent_names, agent_spec
+from housequest.agent.agents.spec import agent_names, agent_spec
 from housequest.agent.base import Attempt
 from housequest.agent.config import Configuration, Settings, SettingsSource, configure
 from housequest.agent.episodes.events import ParseFailed, RulesShown, Stepped, Thought, branch

@@ -20,7 +20,7 @@ from pathlib import Path
 from random import Random
 from threading import Lock
 
-from housequest.agent.agents.registry import agent_names, agent_spec, make_agent, resolve_settings
+from housequest.agent.agents.spec import agent_names, agent_spec, make_agent, resolve_settings
 from housequest.agent.episodes.events import CallTiming, Event, ModelCall, ParseFailed
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.evaluation.runs.batch import rare_collections

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from housequest.agent.agents.reasoner_actor.agent import READINGS
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.episodes.resume import resume_episode

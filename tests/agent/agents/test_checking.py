@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from housequest.agent.agents.checking import check_agent
-from housequest.agent.agents.registry import CORE, agent_names, agent_spec
-from housequest.agent.agents.spec import AgentParts, declare_agent
+from housequest.agent.agents.spec import CORE, AgentParts, agent_names, agent_spec, declare_agent
 from housequest.agent.base import Act, Decision, Emitter, Grants, Turn
 from housequest.agent.models.base import Message, Request
 from housequest.worlds.base import Observation

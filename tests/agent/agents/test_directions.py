@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Accept, Again, Another, ProposalAnswer, Stop, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Accept, Again, Another, ProposalAnswer, Stop, Unattended
 from housequest.agent.roles.brief import answer_question, cannot_follow, no_such_place, read_directions
 from housequest.worlds.alfworld.text import COMMANDS, HOUSEHOLD
 from housequest.worlds.base import Observation, Transition

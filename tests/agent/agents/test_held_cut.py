@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
-from housequest.agent.base import AgentEvent
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import AgentEvent, Proceed, Stop
 from housequest.agent.episodes.emitter import FILLED, SEVERAL, EventEmitter
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ModelFailed, ParseFailed, Stepped, Thought
 from housequest.agent.episodes.loop import run_episode
-from housequest.agent.episodes.overseer import Proceed, Stop
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Timing, Usage
 from housequest.agent.models.forms import THOUGHT, Choice, Form, Listed, Words

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Proceed, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Proceed, Unattended
 from housequest.agent.models.registry import make_model
 from housequest.worlds.base import World
 from housequest.worlds.errors import Unsupported

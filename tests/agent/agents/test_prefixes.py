@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.knowledge.choosing import RuleBudget

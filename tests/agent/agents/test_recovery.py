@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from housequest.agent.agents.registry import agent_names, make_agent
+from housequest.agent.agents.spec import agent_names, make_agent
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.react.agent import REACT
 from housequest.agent.agents.reasoner_actor.agent import ACTOR, REASONER, ActorReply, ReasonerReply
-from housequest.agent.agents.registry import agent_names, agent_spec, prompt_hashes
-from housequest.agent.agents.spec import AgentParts
+from housequest.agent.agents.spec import AgentParts, agent_names, agent_spec, prompt_hashes
 from housequest.agent.models.base import Completion, Model, Request
 from housequest.agent.roles.base import LONGEST_REPLY, ReplyError, Sampling, ask, clean, load_prompt, template_hashes
 from housequest.agent.roles.reading import LONGEST_COMMAND

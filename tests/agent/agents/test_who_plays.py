@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.agents.registry import agent_names, agent_spec, default_agent, model_for, shipped_model
+from housequest.agent.agents.spec import agent_names, agent_spec, default_agent, model_for, shipped_model
 from housequest.agent.config import configure
 from housequest.agent.evaluation.analysis.experts import prior_of
 from housequest.agent.evaluation.analysis.run import card, card_differences

@@ -10,13 +10,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.alfred.robot import glimpses
 from housequest.agent.alfred.seeing.impression import Impression
-from housequest.agent.base import Glimpse
+from housequest.agent.base import Glimpse, Play, Proceed, Stop
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, Proposed, Started, Stepped, TurnSpent
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Play, Proceed, Stop
 from housequest.agent.models.base import Capabilities, Completion, Model, ModelWrapper, Request
 from housequest.worlds.errors import ModelError, Unsupported
 from housequest.worlds.registry import make_world

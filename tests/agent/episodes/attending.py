@@ -8,11 +8,10 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from housequest.agent.base import Agent
-from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, TurnSpent
-from housequest.agent.episodes.overseer import (
+from housequest.agent.base import (
     Accept,
     Again,
+    Agent,
     Another,
     Play,
     Proceed,
@@ -23,6 +22,7 @@ from housequest.agent.episodes.overseer import (
     SwitchModel,
     TurnAnswer,
 )
+from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, TurnSpent
 from housequest.agent.models.base import Completion, Message, Model, Request, Usage
 from housequest.worlds.errors import ModelError
 

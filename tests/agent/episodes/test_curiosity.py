@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Started, Stepped, branch
 from housequest.agent.episodes.loop import EpisodeConfig, is_random_turn, random_command, run_episode
 from housequest.agent.models.registry import make_model

@@ -8,12 +8,26 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
-from housequest.agent.base import Act, Agent, Decision, Emitter, Grants, ParseFailure, Turn
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import (
+    Accept,
+    Act,
+    Again,
+    Agent,
+    Decision,
+    Emitter,
+    Grants,
+    ParseFailure,
+    Play,
+    Proceed,
+    Replace,
+    Stop,
+    Turn,
+    Unattended,
+)
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, play, run_episode
-from housequest.agent.episodes.overseer import Accept, Again, Play, Proceed, Replace, Stop, Unattended
 from housequest.agent.roles.messages import emit_rules
 from housequest.worlds.base import Env, Observation, Step, World
 from housequest.worlds.env import Wrapper

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import AskPerson
 from housequest.agent.config import configure
 from housequest.agent.episodes import events

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
-from housequest.agent.base import Act, Agent, AskPerson, Turn
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Act, Again, Agent, Another, AskPerson, Play, Proceed, Replace, Stop, Turn
 from housequest.agent.episodes.events import (
     CallTiming,
     Ended,
@@ -23,7 +23,6 @@ from housequest.agent.episodes.events import (
     TurnSpent,
 )
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Again, Another, Play, Proceed, Replace, Stop
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Model

@@ -8,12 +8,25 @@ from itertools import pairwise
 
 import pytest
 
-from housequest.agent.agents.registry import agent_spec, make_agent
-from housequest.agent.base import Act, Agent, Decision, Emitter, GiveUp, Turn
+from housequest.agent.agents.spec import agent_spec, make_agent
+from housequest.agent.base import (
+    Act,
+    Again,
+    Agent,
+    Decision,
+    Emitter,
+    GiveUp,
+    Play,
+    Proceed,
+    Replace,
+    Rewind,
+    Stop,
+    SwitchModel,
+    Turn,
+)
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Ended, Event, Intervened, ModelCall, Stepped, branch
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Again, Play, Proceed, Replace, Rewind, Stop, SwitchModel
 from housequest.agent.models.base import Message
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 
 from housequest.agent.explorer.distiller import CandidateRule, Candidates
 from housequest.agent.explorer.filtering import ArbiterVerdict, PairLabel, filter_rules, normalized, similar_pairs
-from housequest.knowledge.checks import exclude, parse_check
 from housequest.knowledge.judging import Moment
-from housequest.knowledge.rules import Evidence, Origin, Rule
+from housequest.knowledge.rules import Evidence, Origin, Rule, exclude, parse_check
 from housequest.worlds.alfworld.text import HOUSEHOLD
 from housequest.worlds.base import Observation, Trajectory, Transition
 from scripts.walks import moments_of

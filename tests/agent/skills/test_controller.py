@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.models.registry import make_model
 from housequest.agent.skills.controller import Controller, Done, Execute, Failed
 from housequest.agent.skills.naming import resolve

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.registry import agent_spec
+from housequest.agent.agents.spec import agent_spec
 from housequest.agent.episodes.record import read_episode
 from housequest.worlds.paths import state_folder
 from tests.backends.server import Server, serve, status

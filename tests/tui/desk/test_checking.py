@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.episodes.moments import recorded_moments
-from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import examine
 from housequest.knowledge.mining import mine
-from housequest.knowledge.rules import Rule
+from housequest.knowledge.rules import Rule, parse_check
 from housequest.tui.desk.records import CheckProgress, RuleCheck
 from housequest.tui.desk.rule_text import finding_lines
 from housequest.worlds.alfworld.text import HOUSEHOLD

@@ -11,10 +11,9 @@ import pytest
 from textual.pilot import Pilot
 
 from housequest.agent.episodes.moments import recorded_moments
-from housequest.knowledge.checks import parse_check
 from housequest.knowledge.judging import examine
 from housequest.knowledge.rulebook import Rulebook, save
-from housequest.knowledge.rules import Evidence, Origin, Rule
+from housequest.knowledge.rules import Evidence, Origin, Rule, parse_check
 from housequest.tui.desk.books_screen import BooksScreen
 from housequest.tui.desk.records import BookSummary
 from housequest.tui.desk.screen import DeskScreen

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Body, CallTiming, Event, branch
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Accept, Again, Play, Proceed, ProposalAnswer, Replace, Rewind, Unattended
 from housequest.agent.episodes.record import EpisodeRecorder, read_episode
 from housequest.agent.models.registry import make_model
 from housequest.knowledge.choosing import RuleBudget

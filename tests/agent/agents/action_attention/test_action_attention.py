@@ -30,7 +30,7 @@ from housequest.agent.agents.action_attention.network import (
 )
 from housequest.agent.agents.checking import check_agent
 from housequest.agent.agents.pet.agent import bare
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Grants
 from housequest.agent.config import configure
 from housequest.agent.episodes import events

@@ -12,12 +12,11 @@ import pytest
 
 from housequest.agent.agents.examples import make_example_selector
 from housequest.agent.agents.llm_planner import LlmPlannerSettings
-from housequest.agent.agents.registry import make_agent
-from housequest.agent.base import Agent
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Agent, Proceed
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event, branch
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Proceed
 from housequest.agent.evaluation.analysis.failures import failure_of
 from housequest.agent.models.base import Capabilities, Completion, Model, Request
 from housequest.agent.models.registry import make_model

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.agents.lota.selector import DONE, MOST_CANDIDATES, fixed_skills, reader_of, said
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Agent
 from housequest.agent.config import configure
 from housequest.agent.episodes import events

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.agents.lota.selector import fixed_skills
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import Agent
 from housequest.agent.config import configure
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Stepped

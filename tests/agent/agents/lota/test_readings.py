@@ -13,12 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from housequest.agent.agents.lota.selector import DONE, goes_round, said
-from housequest.agent.agents.registry import make_agent
-from housequest.agent.base import Agent
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Agent, Proceed, Unattended
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Proceed, Unattended
 from housequest.agent.episodes.resume import resume_episode
 from housequest.agent.models.base import Capabilities, Completion, Message, Model, Request, Scores
 from housequest.agent.training.export import exported

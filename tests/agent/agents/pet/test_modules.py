@@ -27,7 +27,7 @@ from housequest.agent.agents.pet.modules import (
     watch,
     watch_own,
 )
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes.events import Body, Event, Judged, ParseFailed, Planned, Progressed, Relevance, Started, Stepped
 from housequest.agent.models.embeddings import make_embedder
 from housequest.agent.models.registry import make_model

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from housequest.agent.agents.pet import agent as roles
 from housequest.agent.agents.pet.agent import MOST_SUBTASKS, ONE, SUBTASKS, TRACKER, VERDICT_TOKENS, bare, listing
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.base import RequiresCapabilities
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import Event

