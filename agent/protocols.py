@@ -14,18 +14,14 @@ from typing import Any, cast
 
 from housequest.worlds.errors import ConfigurationError, nearest, shown
 
-
-@dataclass(frozen=True, slots=True)
-class Such:
-    """Among the values of a setting: all for which it ``holds``, ``told`` in words."""
-
-    told: str
-    holds: Callable[[object], bool]
-
-
-ANY = Such("another", lambda _: True)
+ANY = "*"
 """Every value: the protocol leaves the setting open."""
-
+_MARKS: Mapping[object, tuple[str, Callable[[object], bool]]] = {
+    ANY: ("another", lambda _: True),
+    ">0": ("1 or more", lambda value: isinstance(value, int) and value > 0),
+    "human:*": ("human:N or human:seed=N", lambda value: str(value).startswith("human")),
+}
+"""What stands for many values: in words, and whether a value is among them."""
 Values = tuple[object, ...]
 """The values of a setting that a protocol allows; the first is the one that it has if none is given."""
 
@@ -76,16 +72,7 @@ class Protocol:
                 )
         free = {key for key, values in settings.items() if key in before and _chosen(values, before[key])}
         unset = {key: values[0] for key, values in settings.items() if key in known and key not in given and key not in free}
-        return {key: value for key, value in unset.items() if not isinstance(value, Such)}
-
-
-_MARKS: Mapping[str, object] = {
-    "*": ANY,
-    "none": None,
-    ">0": Such("1 or more", lambda value: isinstance(value, int) and value > 0),
-    "human:*": Such("human:N or human:seed=N", lambda value: str(value).startswith("human")),
-}
-"""What stands in the file for values that TOML has not."""
+        return {key: value for key, value in unset.items() if value not in _MARKS}
 
 
 def _read(file: Mapping[str, Any]) -> Iterator[Protocol]:
@@ -98,9 +85,7 @@ def _read(file: Mapping[str, Any]) -> Iterator[Protocol]:
 
 def _values(table: Mapping[str, Any]) -> dict[str, Values]:
     def value(one: Any) -> object:
-        return (
-            tuple(cast("list[object]", one)) if isinstance(one, list) else _MARKS.get(one, one) if isinstance(one, str) else one
-        )
+        return tuple(cast("list[object]", one)) if isinstance(one, list) else None if one == "none" else one
 
     return {key: tuple(map(value, values)) for key, values in table.items()}
 
@@ -118,7 +103,7 @@ def find_protocol(name: str, place: str) -> Protocol:
 
 
 def _chosen(values: Values, value: object) -> bool:
-    return any(isinstance(each, Such) and each.holds(value) for each in values)
+    return any(each in _MARKS and _MARKS[each][1](value) for each in values)
 
 
 def _plain(value: object) -> object:
@@ -132,8 +117,8 @@ def said(value: object) -> str:
             return "none"
         case tuple() | list():
             return ", ".join(map(str, cast("tuple[object, ...]", value)))
-        case Such(told=told):
-            return told
+        case str() if value in _MARKS:
+            return _MARKS[value][0]
         case bool():
             return "on" if value else "off"
         case _:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from housequest.agent.agents.spec import Strategy
 from housequest.agent.episodes.events import Started, Stepped, branch
 from housequest.agent.episodes.moments import episode_files
 from housequest.agent.episodes.record import read_episode
@@ -28,6 +27,9 @@ from housequest.worlds.household.base import Household
 from housequest.worlds.household.goals import TASK_TYPES
 from housequest.worlds.paths import given_path
 from housequest.worlds.registry import DEFAULT_WORLD
+
+if TYPE_CHECKING:
+    from housequest.agent.agents.spec import Strategy
 
 MADE_UP, TRAIN = "made-up", "train"
 _from_world = lru_cache(maxsize=4)(examples.from_world)

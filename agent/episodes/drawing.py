@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
 
 from housequest.agent.base import Agent
 from housequest.agent.episodes.events import Event, Started, Stepped, TurnSpent
@@ -29,11 +28,6 @@ from housequest.worlds.rooms.plans import as_known, make_up
 from housequest.worlds.rooms.render import Frame
 from housequest.worlds.rooms.room import Pose, Room, Situation, believed
 from housequest.worlds.rooms.view import Drawing, draw, picture
-
-if TYPE_CHECKING:
-    from housequest.worlds.rooms.render import Frame
-    from housequest.worlds.rooms.room import Pose, Room, Situation
-
 
 SIZE = (300, 300)
 """Columns and rows of the picture: ALFRED's, and one tile or a hundred patches of what vision models read."""
@@ -140,22 +134,13 @@ class Still:
     stood: Pose
     reached: Reach
 
-    @classmethod
-    def of(cls, env: Pictured) -> Still:
-        """What ``env`` shows now."""
-        reach = env.reach() if isinstance(env, Reaching) else Reach((), "nothing is known of it")
-        return cls(env.frame().resized(_STILL), env.pose(), reach)
-
     def frame(self, size: tuple[int, int] = (300, 300)) -> Frame:
-        """The picture in this size."""
         return self.picture.resized(size)
 
     def pose(self) -> Pose:
-        """Where the player stood."""
         return self.stood
 
     def reach(self) -> Reach:
-        """What could be done with what was in the middle."""
         return self.reached
 
 
@@ -192,19 +177,15 @@ class EpisodeReplay:
             # What fails is not gone on with: the next call begins anew.
             env, self._env = self._env, None
             if env is None or turns[: len(self._played)] != self._played:
-                env = self._begun(env)
+                # What is enacted is watched, so it is played again as it is.
+                env = env or (self._world.open(self._task) if self.enacts else self._world.sandbox(self._task))
+                env.reset()
+                self._played, self._moments = [], []
+                self._moments.append(self._look(env, same=True))
             for turn in turns[len(self._played) :]:
                 self._step(env, turn)
             self._env = env
         return self._moments[len(turns)]
-
-    def _begun(self, env: Env | None) -> Env:
-        # What is enacted is watched, so it is played again as it is.
-        env = env or (self._world.open(self._task) if self.enacts else self._world.sandbox(self._task))
-        env.reset()
-        self._played, self._moments = [], []
-        self._moments.append(self._look(env, same=True))
-        return env
 
     def _step(self, env: Env, turn: Transition) -> None:
         same, reader = self._moments[-1].situation is not None, self._world.household
@@ -223,7 +204,8 @@ class EpisodeReplay:
             try:
                 camera = env.copy()
             except Unsupported:
-                camera = Still.of(env)
+                reach = env.reach() if isinstance(env, Reaching) else Reach((), "nothing is known of it")
+                camera = Still(env.frame().resized(_STILL), env.pose(), reach)
             assert isinstance(camera, Pictured), "a copy is what it was copied from"
             seen = frozenset(name for name in frame.spots() if frame.pixels(name) >= _LEAST)
             seen = seen.union(self._moments[-1].seen if self._moments else ())
@@ -335,13 +317,10 @@ class Eyes:
 
     async def see(self, belief: Belief) -> Image:
         """What somebody sees who knows ``belief`` and stands where it says. Drawn in a thread, in some 20 milliseconds."""
-        from housequest.worlds.rooms.plans import as_known
-        from housequest.worlds.rooms.room import believed
-
         room = as_known(self.room, belief)
         situation = believed(room, belief)
         if self._last is None or self._last[0] != situation:
-            self._last = situation, await asyncio.to_thread(_drawn, room, situation)
+            self._last = situation, await asyncio.to_thread(lambda: _image(picture("eyes", room, situation, SIZE), "eyes"))
         return self._last[1]
 
 
@@ -372,12 +351,6 @@ def photographed(env: Env) -> Image | None:
     """What the player's camera sees now; None in a world without one."""
     env = unwrapped(env)
     return _image(env.frame(SIZE), "camera") if isinstance(env, Pictured) else None
-
-
-def _drawn(room: Room, situation: Situation) -> Image:
-    from housequest.worlds.rooms.view import picture
-
-    return _image(picture("eyes", room, situation, SIZE), "eyes")
 
 
 def _image(frame: Frame, about: str) -> Image:

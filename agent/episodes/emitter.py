@@ -1,5 +1,5 @@
 """What the loop keeps of an episode and sends of it: its events, each after the one that it follows; its state between two
-turns, with a copy of the env, for rewinding; and how it ends, with failures attributed to a boundary.
+turns; and how it ends, with failures attributed to a boundary.
 """
 
 from __future__ import annotations
@@ -7,8 +7,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager, suppress
-from copy import copy
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +19,7 @@ from housequest.agent.models.base import Timing
 from housequest.agent.roles.base import NO_TEMPLATE, clean
 from housequest.knowledge.rules import Rule
 from housequest.worlds.base import Env, Transition
-from housequest.worlds.errors import Boundary, HousequestError, Unsupported, WorldError, shown
+from housequest.worlds.errors import Boundary, HousequestError, WorldError, shown
 from housequest.worlds.household.belief import Belief
 
 EventListener = Callable[[Event | CallTiming], None]
@@ -196,49 +195,8 @@ class EpisodeState:
     belief: Belief | None = None
 
 
-class Checkpoints:
-    """The states of all branches by the event that ended the turn before, each with a copy of the env, if it can be copied."""
-
-    def __init__(self) -> None:
-        self._saved: dict[int, tuple[EpisodeState, Env | None]] = {}
-
-    def __contains__(self, to: int) -> bool:
-        return to in self._saved
-
-    def save(self, at: int, state: EpisodeState, env: Env) -> None:
-        """Save ``state`` and a copy of ``env`` under the id ``at``, once."""
-        if at not in self._saved:
-            copied: Env | None = None
-            with suppress(Unsupported):
-                copied = env.copy()
-            self._saved[at] = copy(state), copied
-
-    def forget_notes(self) -> None:
-        """Another model plays from now on, wherever the person goes back to."""
-        for state, _ in self._saved.values():
-            state.notes = frozenset()
-
-    def state(self, to: int) -> EpisodeState:
-        """A copy of the state at ``to``."""
-        return copy(self._saved[to][0])
-
-    async def env(self, to: int, env: Env, *, inline: bool) -> Env:
-        """The env as it was at ``to``: a copy, to be closed, or ``env``, replayed in a thread. Raises ``WorldError``."""
-        state, copied = self._saved[to]
-        if copied is None:
-            await asyncio.to_thread(_replay, env, state.played)
-            return env
-        return copied.copy() if inline else await asyncio.to_thread(copied.copy)
-
-    def close(self) -> None:
-        """Close the copies."""
-        for _, copied in self._saved.values():
-            if copied is not None:
-                copied.close()
-        self._saved.clear()
-
-
-def _replay(env: Env, played: tuple[Transition, ...]) -> None:
+def replay(env: Env, played: tuple[Transition, ...]) -> None:
+    """Play in ``env`` again what was ``played`` there. Raises ``WorldError`` where it answers otherwise."""
     env.reset()
     for turn, transition in enumerate(played, 1):
         answer = env.step(transition.command).observation

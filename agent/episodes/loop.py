@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -20,7 +21,6 @@ from housequest.agent.episodes import events
 from housequest.agent.episodes.drawing import Eyes, camera_view, photographed, room_to_see
 from housequest.agent.episodes.emitter import (
     FILLED,
-    Checkpoints,
     EpisodeOver,
     EpisodeState,
     EventEmitter,
@@ -28,6 +28,7 @@ from housequest.agent.episodes.emitter import (
     ListenerError,
     RuleReporter,
     attributed,
+    replay,
     unless,
     wait_for_end,
 )
@@ -154,7 +155,9 @@ class _Decided:
 
 @dataclass(slots=True, eq=False)
 class _Episode:
-    """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started`` (a rewind goes there)."""
+    """One running episode. ``turn_start`` is the event that ended the last turn, or ``Started`` (a rewind goes there).
+    ``checkpoints`` are the states of all branches after such events, each with a copy of the env, if it can be copied.
+    """
 
     given_env: Env
     env: Env
@@ -169,7 +172,7 @@ class _Episode:
     eyes: Eyes | None = None
     selector: RuleSelector | None = None
     state: EpisodeState = field(default_factory=EpisodeState)
-    checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    checkpoints: dict[int, tuple[EpisodeState, Env | None]] = field(default_factory=dict[int, tuple[EpisodeState, Env | None]])
     turn_start: int = 0
 
     async def run(self) -> events.Ended:
@@ -185,7 +188,9 @@ class _Episode:
         finally:
             if self.env is not self.given_env:
                 self.env.close()
-            self.checkpoints.close()
+            for _, copied in self.checkpoints.values():
+                if copied is not None:
+                    copied.close()
 
     async def _branch(self, begin: Callable[[], Awaitable[None]]) -> events.Ended:
         try:
@@ -247,19 +252,23 @@ class _Episode:
         return ended
 
     async def _rewind(self, to: int) -> None:
-        self.state = self.checkpoints.state(to)
+        saved, copied = self.checkpoints[to]
+        self.state = copy(saved)
         self.emitter.last = self.turn_start = to
         self.emitter.intervene("rewind", f"to turn {self.state.turn + 1}")
-        with attributed("world"):
-            env = await self.checkpoints.env(to, self.env, inline=self.config.inline)
-        if self.env is not env and self.env is not self.given_env:
-            self.env.close()
-        self.env = env
+        if copied is None:
+            with attributed("world"):
+                await asyncio.to_thread(replay, self.env, self.state.played)
+        else:
+            env = await self._in_world(copied.copy)
+            if self.env is not self.given_env:
+                self.env.close()
+            self.env = env
 
     async def _take_turn(self, number: int) -> None:
         attended = self.overseer.attended
         if attended:
-            await self._in_world(partial(self.checkpoints.save, self.turn_start, self.state, self.env))
+            await self._in_world(self._save)
         seed, task = self.config.seed, self.env.task.id
         curious = not attended and is_random_turn(self.config.curiosity or 0.0, seed, task, number)
         listed = attended or curious or self.grants.admissible
@@ -290,8 +299,16 @@ class _Episode:
                 case base.SwitchModel(agent=agent, model=model):
                     self.emitter.intervene("model", model)
                     self.agent, self.state.notes = agent, frozenset()
-                    self.checkpoints.forget_notes()
+                    for saved, _ in self.checkpoints.values():
+                        saved.notes = frozenset()
                     answer = None
+
+    def _save(self) -> None:
+        if self.turn_start not in self.checkpoints:
+            copied: Env | None = None
+            with suppress(Unsupported):
+                copied = self.env.copy()
+            self.checkpoints[self.turn_start] = copy(self.state), copied
 
     async def _decide(self, number: int, possible: tuple[str, ...] | None) -> _Decided | _Answer | None:
         """Ask the agent and the overseer until a decision is accepted; else a person's answer, or None if they interrupted."""

@@ -109,18 +109,12 @@ class _Script:
         """What was recorded next; None when the record is used up."""
         return self._bodies[self._at] if self._at < len(self._bodies) else None
 
-    @property
-    def next_call(self) -> events.ModelCall | None:
-        """The recorded answer to the call that is being made; None where the record has none, or not yet."""
-        coming = islice(self._bodies, self._at, None)
-        body = next((body for body in coming if isinstance(body, (events.ModelCall, *_NO_ANSWER))), None)
-        return body if isinstance(body, events.ModelCall) else None
-
-    @property
-    def near_call(self) -> events.ModelCall | None:
-        """The answered call after this place of the record, or else before it; None where there is none."""
+    def calls(self) -> tuple[events.ModelCall | None, events.ModelCall | None]:
+        """The recorded answer to the call that is being made, if there is one, and the answered call that is nearest."""
+        called, other = events.ModelCall, _NO_ANSWER
+        coming = next((one for one in islice(self._bodies, self._at, None) if isinstance(one, (called, *other))), None)
         bodies = chain(islice(self._bodies, self._at, None), reversed(self._bodies[: self._at]))
-        return next((body for body in bodies if isinstance(body, events.ModelCall)), None)
+        return coming if isinstance(coming, called) else None, next((one for one in bodies if isinstance(one, called)), None)
 
     def enact(self, event: Event) -> None:
         """Go on to the next event. Raises ``_Misfit`` if ``event`` is not the recorded one."""
@@ -131,11 +125,8 @@ class _Script:
         self._look()
 
     def _look(self) -> None:
-        match self.next:
-            case None | events.Intervened(action="interrupt"):
-                self._called_off.set()
-            case _:
-                self._called_off.clear()
+        called_off = self.next is None or (isinstance(self.next, events.Intervened) and self.next.action == "interrupt")
+        (self._called_off.set if called_off else self._called_off.clear)()
 
     async def missing(self, what: str) -> BaseException:
         """The error for ``what``, which has no answer in the record; an interrupted call waits to be cancelled instead."""
@@ -271,8 +262,7 @@ class _RecordedModel(models.ModelWrapper):
         """What the model can do, as far as it decides how the next recorded call is made."""
         if self._script.next is None:
             return now
-        call = self._script.next_call
-        near = call or self._script.near_call
+        call, near = self._script.calls()
         if near is None:
             return replace(now, grammar=True)
         plain, held = bool(near.plain), near.held is not None

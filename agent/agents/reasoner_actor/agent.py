@@ -8,45 +8,36 @@ the actor is stuck, and when a person gives a hint, each by a setting.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import re
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 from housequest.agent.agents.spec import AgentParts
 from housequest.agent.base import Act, Decision, Emitter, Grants, Idle, ParseFailure, Turn
 from housequest.agent.episodes import events
-from housequest.agent.roles.base import load_prompt
-from housequest.agent.roles.messages import RoleMemory, emit_thought, system_message
-from housequest.worlds.base import Observation
+from housequest.agent.models.base import Message, Model, Request
+from housequest.agent.roles import brief
+from housequest.agent.roles import reading as forms
+from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event, load_prompt
+from housequest.agent.roles.messages import (
+    RoleMemory,
+    emit_rules,
+    emit_thought,
+    numbered,
+    opening_text,
+    system_message,
+    transcript,
+)
+from housequest.agent.roles.reading import bounded, items, json_fields, labelled, read_command, seen_after, thought
+from housequest.worlds.base import Observation, Transition, World
 from housequest.worlds.errors import Unsupported
+from housequest.worlds.household.base import Household
+from housequest.worlds.household.belief import Belief
 
 if TYPE_CHECKING:
     from housequest.agent.agents.reasoner_actor import ReasonerActorSettings
-import re
-from collections import Counter
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import ClassVar
-
-from housequest.agent.episodes.events import Thought
-from housequest.agent.models.base import Message, Model, Request
-from housequest.agent.roles import brief
-from housequest.agent.roles.base import Answer, ReplyError, Role, Sampling, ask, call_event
-from housequest.agent.roles.messages import emit_rules, numbered, opening_text, transcript
-from housequest.agent.roles.reading import (
-    acting_form,
-    bounded,
-    command_value,
-    items,
-    json_fields,
-    labelled,
-    planning_form,
-    read_command,
-    seen_after,
-    thought,
-)
-from housequest.worlds.base import Transition, World
-from housequest.worlds.household.base import Household
-from housequest.worlds.household.belief import Belief
 
 PACKAGE = "housequest.agent.agents.reasoner_actor"
 READINGS = 24
@@ -182,7 +173,7 @@ class ChatPrompting:
             plan = numbered(memory.plan) or "There is none yet."
             text = prompt.render("review", story=transcript(memory.unreviewed), plan=plan, reason=reason)
         turn = replace(turn, admissible=None)
-        role = REASONER.held_to(planning_form(MOST_HELD, begun=bool(memory.plan)))
+        role = REASONER.held_to(forms.planning_form(MOST_HELD, begun=bool(memory.plan)))
         answer, reasoner = await memory.reasoner.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
         return answer, replace(memory, reasoner=reasoner)
 
@@ -204,8 +195,8 @@ class ChatPrompting:
             parts.append(prompt.render("revised" if revised else "kept", plan=plan))
         turn = replace(turn, hints=(), admissible=None) if again else turn
         text = "\n\n".join(parts)
-        command = command_value(self.world, memory.seen, turn.admissible, (STUCK,) if self.stuck else ())
-        role = ACTOR.held_to(acting_form(command, len(memory.plan)))
+        command = forms.command_value(self.world, memory.seen, turn.admissible, (STUCK,) if self.stuck else ())
+        role = ACTOR.held_to(forms.acting_form(command, len(memory.plan)))
         answer, actor = await memory.actor.ask(role, self.model, text, turn, memory.grants, emit, self.sampling)
         return answer, replace(memory, actor=actor, last=None)
 
@@ -238,16 +229,16 @@ class BriefPrompting:
         assert state is not None
         for hint in turn.hints:
             if (answer := brief.answer_question(hint, state.belief, memory.plan, memory.step, state.directions)) is not None:
-                emit(Thought(role=REASONER.name, text=answer, answers=True))
+                emit(events.Thought(role=REASONER.name, text=answer, answers=True))
             elif (told := brief.read_directions(hint, state.belief, self.household.commands)) is not None:
                 if (answer := brief.no_such_place(told, state.belief)) is not None:
-                    emit(Thought(role=REASONER.name, text=answer, answers=True))
+                    emit(events.Thought(role=REASONER.name, text=answer, answers=True))
                 state = replace(state, directions=told, avoided=(state.avoided | told.avoided).difference(told.places))
             else:
                 text = (
                     f"{brief.cannot_follow(hint, state.belief)} I pass it on to the model, which may not understand it either."
                 )
-                emit(Thought(role=REASONER.name, text=text, answers=True))
+                emit(events.Thought(role=REASONER.name, text=text, answers=True))
                 left.append(hint)
         return replace(memory, state=state), replace(turn, hints=tuple(left))
 
