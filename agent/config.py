@@ -289,28 +289,21 @@ def folder_file(folder: Path | None = None) -> FolderFile | None:
 
 def _with_whole_paths(source: SettingsSource) -> SettingsSource:
     """The paths in a file begin at its folder. ``rules`` may also be the name of a rulebook in the library."""
-    named = {key: value for key in _PATHS if isinstance(value := source.values.get(key), str) and value.isprintable()}
-    if source.folder is None or not named:
-        return source
-    whole = {key: _beside(source.folder, key, value) for key, value in named.items()}
-    return replace(source, values={**source.values, **whole})
+    folder, values = source.folder, dict(source.values)
+    for key in _PATHS:
+        if folder is not None and isinstance(value := values.get(key), str) and value.isprintable():
+            from housequest.knowledge.rulebook import is_book_name
 
-
-def _beside(folder: Path, key: str, value: str) -> str:
-    from housequest.knowledge.rulebook import is_book_name
-
-    is_name = key == "rules" and is_book_name(value) and not (folder / value).exists()
-    return value if is_name else os.path.realpath(folder / value)
+            is_name = key == "rules" and is_book_name(value) and not (folder / value).exists()
+            values[key] = value if is_name else os.path.realpath(folder / value)
+    return replace(source, values=values)
 
 
 def _joined(before: object, after: object) -> object:
     if not isinstance(before, dict) or not isinstance(after, dict):
         return after
-    joined = dict(cast("dict[str, Any]", before))
-    for name, table in cast("dict[str, Any]", after).items():
-        both = isinstance(joined.get(name), dict) and isinstance(table, dict)
-        joined[name] = {**joined[name], **table} if both else table
-    return joined
+    old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
+    return {**old, **{name: _joined(old.get(name), value) for name, value in new.items()}}
 
 
 _TABLES = ("agents", "worlds", "prices")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from housequest.agent.agents import spec as registry
-from housequest.agent.agents.spec import needs_a_plan, needs_admissible
+from housequest.agent.agents.spec import needs_admissible
 from housequest.agent.base import Agent, AskPerson
 from housequest.agent.config import RULES_BUDGET, Prices, Settings, world_of
 from housequest.agent.episodes.drawing import no_rooms
@@ -155,7 +155,10 @@ def set_up(
         # The world finds what a skill is about, so it says nothing how the agent would search.
         kept = {name: value for name, value in kept.items() if name != "search"}
     if registry.agent_spec(agent).alone_with(kept) and PLAN not in settings.grant:
-        raise ConfigurationError(needs_a_plan(agent))
+        raise ConfigurationError(
+            f"With this planner the agent {agent!r} carries out the annotated plan, which is hidden; allow that with "
+            "--grant plan."
+        )
     acting = registry.acting_agent(agent, kept)
     if registry.agent_spec(acting).needs_admissible and "admissible" not in settings.grant:
         raise ConfigurationError(needs_admissible(acting))
@@ -187,10 +190,8 @@ def _able_to_see(setup: Setup) -> Setup:
     """``setup``. Raises ``Unsupported`` where the view is granted and it is known, without a call, that nothing comes of it."""
     if VIEW not in setup.episode.grants:
         return setup
-    spec, otherwise = (
-        registry.agent_spec(registry.acting_agent(setup.agent, setup.episode.settings)),
-        "or leave out --grant view.",
-    )
+    spec = registry.agent_spec(registry.acting_agent(setup.agent, setup.episode.settings))
+    otherwise = "or leave out --grant view."
     if not spec.takes_images:
         able = ", ".join(name for name in registry.agent_names() if registry.agent_spec(name).takes_images)
         raise Unsupported(f"The agent {spec.name!r} looks at no pictures; take one that does ({able}), {otherwise}")

@@ -103,15 +103,13 @@ class Trust:
     sha256: str
     allowed: tuple[str, ...]
 
-    def covers(self, file: FolderFile) -> bool:
-        """Whether ``file`` is what was trusted, and would do no more."""
-        return self.sha256 == file.sha256 and {str(demand) for demand in file.demands} <= set(self.allowed)
-
 
 def is_trusted(file: FolderFile) -> bool:
     """Whether the user has trusted ``file`` with all that it demands. Raises ``ConfigurationError`` for a damaged entry."""
     trust = _read(_entry(file.path))
-    return trust is not None and trust.path == str(file.path) and trust.covers(file)
+    if trust is None or (trust.path, trust.sha256) != (str(file.path), file.sha256):
+        return False
+    return {str(demand) for demand in file.demands} <= set(trust.allowed)
 
 
 def trust_file(file: FolderFile) -> None:
@@ -130,16 +128,12 @@ def revoke(path: Path) -> bool:
 
 def trusted_files() -> list[Trust]:
     """All that is trusted, by path. Raises ``ConfigurationError`` for a damaged entry."""
-    found = map(_read, _folder().glob("*.json"))
+    found = map(_read, (state_folder() / "trusted").glob("*.json"))
     return sorted((trust for trust in found if trust is not None), key=lambda trust: trust.path)
 
 
-def _folder() -> Path:
-    return state_folder() / "trusted"
-
-
 def _entry(path: Path) -> Path:
-    return _folder() / f"{sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()}.json"
+    return state_folder() / "trusted" / f"{sha256(str(path).encode('utf-8', 'surrogateescape')).hexdigest()}.json"
 
 
 def _read(entry: Path) -> Trust | None:

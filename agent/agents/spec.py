@@ -214,13 +214,6 @@ def needs_a_model(agent: str) -> str:
     return f"The agent {agent!r} needs a language model; name one with --model, for example {EXAMPLE}."
 
 
-def needs_a_plan(agent: str) -> str:
-    """The error of an agent that carries out the annotated plan and is not told it."""
-    return (
-        f"With this planner the agent {agent!r} carries out the annotated plan, which is hidden; allow that with --grant plan."
-    )
-
-
 def needs_admissible(agent: str) -> str:
     """The error of an agent that is not told which commands are admissible."""
     return f"The agent {agent!r} chooses among the admissible commands; let it see them with --grant admissible."

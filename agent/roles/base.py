@@ -214,14 +214,6 @@ def whole_prompts(recorded: Iterable[events.Event]) -> dict[int, tuple[events.Pr
     return found
 
 
-def _with_image(text: str, image: Image | None, before: Conversation) -> Message:
-    """The next message: ``text``, with ``image`` if it is another than the last one in the messages ``before``."""
-    shown = [message.image for message in before if message.image is not None]
-    if image is None or shown[-1:] == [image]:
-        return Message("user", text)
-    return Message("user", text if shown or not image.about else f"{text}\n\n{image.about}", image)
-
-
 async def ask(
     role: Role[T],
     model: Model,
@@ -258,7 +250,10 @@ async def ask(
         plain = await continues(model, sampling)
         if plain and not again and sampling.form != "completion":
             emit(events.Thought(role=FORM, text=NO_TEMPLATE))
-        conversation = (*conversation, _with_image(clean(text), image, conversation))
+        images = [message.image for message in conversation if message.image is not None]
+        fresh = None if images[-1:] == [image] else image
+        about = f"\n\n{fresh.about}" if fresh is not None and fresh.about and not images else ""
+        conversation = (*conversation, Message("user", f"{clean(text)}{about}", fresh))
         way = None if unheld else await held_by(role.name, form, model, sampling, plain=plain)
         said = await _as_sent(role.name, conversation, sampling, plain=plain)
         stop, bias = (*role.stop, *ENDS) if plain else role.stop, dict[int | str, float](sampling.bias) or None

@@ -361,12 +361,6 @@ def _read_marked(text: str) -> str:
 _WINDOWED: roles.Role[str] = roles.Role("react", _read_marked, reasoning=True)
 
 
-def _marked_form(command: Value | None) -> Form | None:
-    if command is None:
-        return None
-    return Form(("<think>", (THOUGHT, Words(LONGEST_THOUGHT)), "</think>\n<action>", ("action", command), "</action>"))
-
-
 @dataclass(frozen=True, slots=True)
 class WindowMemory:
     """The goal and opening, the steps with what was ``seen`` before each and now, and all that is ``known``."""
@@ -407,7 +401,9 @@ class WindowReact:
             memory = replace(memory, steps=(*memory.steps, (memory.seen, each.command)), seen=str(each.observation))
         known = reading.seen_after(self._world.household, memory.known, Observation(memory.opening), turn.transitions)
         memory = replace(memory, known=known)
-        role = _WINDOWED.held_to(_marked_form(reading.command_value(self._world, known, turn.admissible)))
+        command = reading.command_value(self._world, known, turn.admissible)
+        begun = ("<think>", (THOUGHT, Words(LONGEST_THOUGHT)), "</think>\n<action>")
+        role = _WINDOWED.held_to(Form((*begun, ("action", command), "</action>")) if command is not None else None)
         text = self._rendered(memory, turn.admissible)
         text += messages.additions(replace(turn, admissible=None), (), memory.grants, first=True)
         messages.emit_rules(turn.rules, (), emit)
