@@ -14,7 +14,7 @@ from itertools import accumulate, groupby
 from rich.color import Color
 from rich.style import Style
 
-from housequest.tui.cast import Cell, Rows
+from housequest.tui.commands.cast import Cell, Rows
 
 _WIDE, _HIGH, _FONT = 8.4, 17, 14
 """Pixels of a cell, and of the font."""

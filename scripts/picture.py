@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.pilot import Pilot
     from textual.screen import Screen
 
-    from housequest.tui.cast import Rows
+    from housequest.tui.commands.cast import Rows
     from housequest.tui.episode.state import EpisodeMoment
     from housequest.tui.episode.view import ViewMode
     from housequest.tui.play.screen import PlayScreen
@@ -352,7 +352,7 @@ async def _settle(app: App[None], pilot: Pilot[None]) -> None:
 
 def _shown(app: App[None]) -> Rows:
     """What stands on the screen, cell by cell."""
-    from housequest.tui.cast import cells
+    from housequest.tui.commands.cast import cells
 
     return [cells(strip) for strip in app.screen._compositor.render_strips()]  # pyright: ignore[reportPrivateUsage]
 

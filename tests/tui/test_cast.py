@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual.strip import Strip
 
-from housequest.tui.cast import cells, changes, make_cast
+from housequest.tui.commands.cast import cells, changes, make_cast
 from housequest.tui.episode.recording import read_recording
 from housequest.tui.home.catalogue import RecentChoices, load_recent, save_recent
 from housequest.tui.replay.screen import ReplayScreen

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from housequest.tui.home.catalogue import RecentChoices, save_recent
-from housequest.tui.play.viewing import ViewScreen
+from housequest.tui.play.live_screen import ViewScreen
 from housequest.tui.race.screen import RaceScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.tui.runs.data import read_overview

@@ -282,7 +282,7 @@ def replay(
 
 
 def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tuple[int, int] | None, true: bool) -> None:
-    from housequest.tui import cast
+    from housequest.tui.commands import cast
 
     if drawing == "camera":
         raise ConfigurationError("--drawing camera shows words, and PNGs have none; write a --cast, or take --drawing eyes.")
@@ -293,7 +293,7 @@ def _write_frames(recording: Recording, folder: Path, drawing: Drawing, size: tu
 def _write_cast(
     recording: Recording, file: Path, drawing: Drawing | None, size: tuple[int, int] | None, true: bool, pace: float | None
 ) -> None:
-    from housequest.tui import cast
+    from housequest.tui.commands import cast
 
     view = drawing or ("house" if true else "off")
     content = cast.make_cast(recording, size or cast.SIZE, pace or cast.PACE, view, true=true)

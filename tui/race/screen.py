@@ -21,9 +21,17 @@ from housequest.tui.episode.story import Story
 from housequest.tui.episode.view import ViewPane
 from housequest.tui.keymap import episode_groups, screen_keys, unmet_need
 from housequest.tui.play.game import HUMAN, GameConfig
-from housequest.tui.play.live_screen import THEN, LiveScreen, PromptContent, PromptKind, hints, with_explanations
+from housequest.tui.play.live_screen import (
+    THEN,
+    LiveGame,
+    LiveScreen,
+    PromptContent,
+    PromptKind,
+    end_of,
+    hints,
+    with_explanations,
+)
 from housequest.tui.play.session import PACES, Session
-from housequest.tui.play.state import LiveGame, end_of
 from housequest.tui.theme import style_sheet
 from housequest.tui.widgets.lines import flat
 

@@ -27,8 +27,8 @@ from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.keymap import episode_groups, screen_keys
+from housequest.tui.play.live_screen import PaneScreen
 from housequest.tui.play.session import DEFAULT_PACE, next_pace
-from housequest.tui.play.viewing import PaneScreen
 from housequest.tui.text import cut, plural, printable
 from housequest.tui.widgets.keybar import KeyBar
 from housequest.worlds.errors import ConfigurationError, Unsupported

@@ -11,9 +11,8 @@ from textual.pilot import Pilot
 from housequest.agent.config import Settings
 from housequest.tui.home.catalogue import load_recent
 from housequest.tui.play.game import GameConfig
-from housequest.tui.play.screen import PlayScreen
+from housequest.tui.play.screen import PlayScreen, world_keys
 from housequest.tui.play.session import Session
-from housequest.tui.play.state import world_keys
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.alfred.world import AlfredWorld
 from housequest.worlds.base import CommandKey, Task

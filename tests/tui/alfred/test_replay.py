@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from housequest.agent.episodes.record import EpisodeRecorder
-from housequest.tui.cast import make_cast
+from housequest.tui.commands.cast import make_cast
 from housequest.tui.commands.play import replay
 from housequest.tui.episode.recording import read_recording
 from housequest.tui.replay.screen import ReplayScreen

@@ -19,8 +19,8 @@ from housequest.tui.episode.state import ViewState
 from housequest.tui.episode.view import MODES, ViewPane
 from housequest.tui.episode.view_drawing import Drawn, LabelKind, ViewArtist, ViewWish
 from housequest.tui.home.catalogue import RecentChoices, load_recent, save_recent
+from housequest.tui.play.live_screen import SAVING, ViewScreen
 from housequest.tui.play.screen import PlayScreen
-from housequest.tui.play.viewing import SAVING, ViewScreen
 from housequest.tui.race.screen import RaceScreen
 from housequest.tui.replay.screen import ReplayScreen
 from housequest.worlds.alfworld.engine.native import NativeEnv

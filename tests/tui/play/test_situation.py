@@ -9,9 +9,8 @@ import pytest
 
 from housequest.agent.episodes.events import Event, ModelFailed, Proposed, Started, Stepped
 from housequest.tui.episode.state import ViewState, replayed
-from housequest.tui.play.screen import KEYS
+from housequest.tui.play.screen import KEYS, WHILE_OPENING, GameView
 from housequest.tui.play.session import PlayMode, SessionStatus, Waiting
-from housequest.tui.play.state import WHILE_OPENING, GameView
 from tests.tui.screen import COIN, game
 
 AGENTS = ("react", "expert", "human")
