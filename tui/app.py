@@ -158,10 +158,7 @@ class HousequestApp(App[None]):
         return theme.theme_variables(dark=self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """The palette: every key of ``screen`` that does something now, and the commands of the app itself.
-
-        They come by groups: first the group of the first key, which is used most, and last the app's own.
-        """
+        """The palette: each key of ``screen`` that does something now, by groups, the most used first, the app's own last."""
         keys = self._active_keys(screen)
         groups: dict[str, list[SystemCommand]] = {}
 

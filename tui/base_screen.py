@@ -35,10 +35,7 @@ _STYLES = style_sheet(__file__)
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run ``work`` in a daemon thread and return its result.
-
-    Unlike with ``asyncio.to_thread``, the program does not wait for the thread when it exits.
-    """
+    """The result of ``work`` in a daemon thread, for which, unlike ``asyncio.to_thread``'s, the program's end does not wait."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()  # cancelling the waiter does not stop the thread
 
@@ -56,10 +53,7 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 @dataclass
 class OpenScreen(Message):
-    """Show the screen ``name`` of `housequest.tui.screens`, made from ``arguments``.
-
-    ``awaited``: keys waited for it, and count from now on. ``instead``: in place of the screen that asks for it.
-    """
+    """Show a screen; ``awaited``: keys waited for it, and count from now on. ``instead``: in place of the one that asks."""
 
     name: str
     arguments: tuple[Any, ...] = ()
@@ -142,10 +136,7 @@ class AppScreen(Screen[None]):
         return True
 
     def confirmed(self, question: str) -> bool:
-        """Whether this is asked for a second time within some seconds; the first time, ``question`` says so.
-
-        Any other key that is pressed between takes the question back.
-        """
+        """Whether this is asked twice within some seconds, with no other key between; ``question`` says so the first time."""
         asked, self._asked_at = self._asked_at, monotonic()
         if self._asked_at - asked <= ANSWERED:
             return True
@@ -179,10 +170,7 @@ class Dialog(ModalScreen[T]):
 
 
 class PickDialog(Dialog[str | None]):
-    """Asks for one of ``options``; typing narrows them, and with ``free`` what is typed may also stand for itself.
-
-    The answer is the text that was chosen, None where nothing was.
-    """
+    """Asks for one of ``options``; typing narrows them, and with ``free`` what is typed may also stand for itself."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Leave"),

@@ -120,10 +120,7 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command, with ``arguments`` or those of the process, and exit.
-
-    Exit codes: 0 done, 1 something failed, 2 wrong usage, configuration or files, 130 interrupted.
-    """
+    """Run the command and exit: 0 done, 1 something failed, 2 wrong usage, configuration or files, 130 interrupted."""
     from housequest.tui import terminal
 
     # Modules that are imported leave next to no garbage, and looking for it took an eighth of the time to the first picture.

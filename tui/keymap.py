@@ -61,6 +61,11 @@ def unmet_need(screen: str, action: str, facts: Callable[[], Mapping[str, object
     return next((why.format(agent) for need, why in needs if not facts()[need]), None)
 
 
+def game_prompt(waiting: str) -> tuple[Any, str, Mapping[str, str]]:
+    """What the prompt of a live game says while it waits for this: its kind, its text, and what keys do."""
+    return _TABLES["prompts"][waiting]
+
+
 def name_of(key: Binding, screen: Any) -> str:
     """What ``key`` is called on ``screen`` now; the one that leaves it says so where the program ends with it."""
     ends: Callable[[Any], bool] | None = getattr(screen.app, "ends_with", None)

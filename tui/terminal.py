@@ -35,10 +35,7 @@ def columns() -> int:
 
 
 def look(widest: int = WIDEST) -> TextLayout:
-    """How standard output shows text, in at most ``widest`` columns.
-
-    Colours only on a terminal, and not where ``NO_COLOR`` is set (no-color.org).
-    """
+    """How standard output shows text: colours only on a terminal, and not where ``NO_COLOR`` is set (no-color.org)."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return TextLayout(width=max(40, min(columns(), widest)), colour=colour)
 

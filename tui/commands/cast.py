@@ -233,10 +233,7 @@ def _write(
 
 
 def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tuple[EpisodeMoment, Scene]]:
-    """The opening and each turn of the branch that was played on, with its scene; with ``true``, of the true state.
-
-    Raises ``Unsupported`` where there is nothing to draw, and ``ConfigurationError`` where the true state is not known.
-    """
+    """Each moment of the last branch with its scene. Raises ``Unsupported``, and ``ConfigurationError`` for an unknown state."""
     moments = [recording.state.moments[stop.id] for stop in recording.branches[-1].stops]
     started = moments[0].started
     assert started is not None, "a recording begins with its start"

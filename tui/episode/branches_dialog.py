@@ -31,10 +31,7 @@ BranchChoice = tuple[GameBranch, int]
 
 
 class BranchTable(Widget, can_focus=True):
-    """Shows ``found`` in columns and a row for each turn, from the last that all share on. A cursor moves over both.
-
-    ``moved`` is called when it stands somewhere else, ``chosen`` when the turn under it is clicked.
-    """
+    """Branches in columns, a row for each turn from the last that all share on; ``moved`` and ``chosen`` hear of its cursor."""
 
     def __init__(
         self, found: Sequence[GameBranch], event: int | None, moved: Callable[[], None], chosen: Callable[[], None]
@@ -149,10 +146,7 @@ class BranchTable(Widget, can_focus=True):
 
 
 class BranchesDialog(Dialog[BranchChoice | None]):
-    """Shows the branches ``found``, at least two, with the cursor at the turn of ``event``, or where they part.
-
-    ``does`` says what choosing does. The answer is what was chosen, None where nothing was.
-    """
+    """Shows at least two branches, with the cursor at the turn of ``event``, or where they part; the answer is the choice."""
 
     GROUP = "episode"
     BINDINGS: ClassVar[list[BindingType]] = [

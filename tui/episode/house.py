@@ -7,8 +7,8 @@ part in the order of the opening, so that little moves. "▸" marks the agent's 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, zip_longest
+from itertools import chain, starmap, zip_longest
+from typing import NamedTuple
 
 from textual.content import Content
 
@@ -25,8 +25,7 @@ _ANY = 1_000_000
 _NARROWEST = 4  # the fewest columns that an object takes
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectView:
+class ObjectView(NamedTuple):
     """An object: ``known`` is its known state, ``new`` that it or its place changed, ``wanted`` that the goal names it."""
 
     name: str
@@ -35,12 +34,8 @@ class ObjectView:
     wanted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReceptacleView:
-    """A receptacle with its known contents, those that are new or wanted first.
-
-    ``state`` is a word such as "closed, empty", or empty where the contents say all; ``new``: it has changed.
-    """
+class ReceptacleView(NamedTuple):
+    """A receptacle; its ``state`` ("closed, empty") is an empty text where its contents, new ones first, say all."""
 
     name: str
     state: str = ""
@@ -49,8 +44,7 @@ class ReceptacleView:
     wanted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ReceptacleGroup:
+class ReceptacleGroup(NamedTuple):
     """Receptacles of one kind; ``numbers`` are single ones and ranges ("1-9")."""
 
     kind: str
@@ -58,21 +52,15 @@ class ReceptacleGroup:
     wanted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HouseSection:
+class HouseSection(NamedTuple):
     """Receptacles of which the same is known, with a group for each kind."""
 
     state: str
     rows: tuple[ReceptacleGroup, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HouseView:
-    """The house as it is believed to be.
-
-    ``here`` are the receptacles at the agent's place, none in the middle of the room; ``stray`` objects whose place is not
-    known.
-    """
+class HouseView(NamedTuple):
+    """The house as believed; ``here`` are the receptacles at hand, none in mid-room; of ``stray`` objects no place is known."""
 
     held: tuple[ObjectView, ...]
     hand_changed: bool
@@ -117,9 +105,12 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
         things.sort(key=lambda each: (not each.new, not each.wanted, kind(each.name), _number(each.name)))
         return ReceptacleView(one.name, _word(one, inside), tuple(things), changed(one), wanted(one.name))
 
+    def group(name: str, alike: list[Receptacle]) -> ReceptacleGroup:
+        return ReceptacleGroup(name, _ranges(alike), wanted(alike[0].name))
+
     near = {one.name for one in belief.here()}
-    kinds = {name: position for position, name in enumerate(dict.fromkeys(one.kind for one in belief.receptacles))}
-    ordered = sorted(belief.receptacles, key=lambda one: (kinds[one.kind], _number(one.name), one.name))
+    kinds = list(dict.fromkeys(one.kind for one in belief.receptacles))
+    ordered = sorted(belief.receptacles, key=lambda one: (kinds.index(one.kind), _number(one.name), one.name))
     here = sorted((one for one in ordered if one.name in near), key=lambda one: one.name != belief.at)
     known = [one for one in ordered if one.name not in near and (contents[one.name] or changed(one))]
     shown = near.union(one.name for one in known)
@@ -135,12 +126,7 @@ def house_view(moment: EpisodeMoment) -> HouseView | None:
         here=tuple(map(place, here)),
         known=tuple(map(place, known)),
         stray=tuple(thing(item, item.name not in old_items) for item in belief.items if item.name not in placed),
-        rest=tuple(
-            HouseSection(
-                word, tuple(ReceptacleGroup(name, _ranges(alike), wanted(alike[0].name)) for name, alike in rest[word].items())
-            )
-            for word in words
-        ),
+        rest=tuple(HouseSection(word, tuple(starmap(group, rest[word].items()))) for word in words),
     )
 
 
@@ -181,13 +167,12 @@ def _number(name: str) -> int:
 
 def _ranges(receptacles: Sequence[Receptacle]) -> tuple[str, ...]:
     """The numbers of receptacles of one kind, in order, neighbours joined: 1-3, 5."""
-    runs: list[tuple[int, int]] = []
+    runs: list[list[int]] = []
     for number in (_number(one.name) for one in receptacles):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], number)
-        else:
-            runs.append((number, number))
-    return tuple(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+        if not runs or number != runs[-1][-1] + 1:
+            runs.append([])
+        runs[-1].append(number)
+    return tuple(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 class HousePane(LinesPane):
@@ -216,11 +201,7 @@ class HousePane(LinesPane):
 
 
 def laid_out(house: HouseView, width: int, height: int, whole: bool = False) -> list[Content]:
-    """``house`` in lines of at most ``width`` columns.
-
-    If they are more than ``height``, a wide pane uses two columns; then, unless ``whole``, places other than the agent's get
-    fewer and fewer lines.
-    """
+    """``house`` in lines: if too many, in two columns where there is room and, unless ``whole``, with less of other places."""
     lines = _stacked(_blocks(house, width, _ANY))
     column = (width - _GAP) // 2 if width >= TWO_COLUMNS else 0
     for most in (_ANY,) if whole else (_ANY, 4, 3, 2, 1):
@@ -327,16 +308,13 @@ def _things(things: Sequence[ObjectView], width: int, most: int) -> list[Content
 
 def _flowed(tokens: Sequence[_Token], margin: str, width: int) -> list[Content]:
     lines: list[list[_Token]] = []
-    used = 0
-    for token in tokens:
-        gap, text = token
-        room = len(gap) + text.cell_length
-        if lines and used + room <= width:
-            lines[-1].append(token)
-            used += room
-        else:
-            lines.append([token])
+    used = width
+    for gap, text in tokens:
+        used += len(gap) + text.cell_length
+        if used > width:
+            lines.append([])
             used = len(margin) + text.cell_length
+        lines[-1].append((gap, text))
     return [_line(line, margin, width) for line in lines]
 
 

@@ -34,11 +34,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ReplayStop:
-    """A place to stop at: the moment after the event ``id``. Number 0 is the opening, each other one a turn that was spent.
-
-    ``lost``: it is the turn at which the episode was lost. ``event`` is the one that spent the turn, where ``id`` is a later
-    one.
-    """
+    """The moment after the event ``id``: the opening, or a turn that ``event`` spent (``id`` itself where that is None)."""
 
     id: int
     refused: bool = False
@@ -54,11 +50,7 @@ class ReplayStop:
 
 @dataclass(frozen=True)
 class GameBranch:
-    """One way that a game went, from ``start``, the event of its opening, to ``end``.
-
-    Its first ``shared`` turns are those of the branch number ``origin``, from which it parts. Branches count from 1, and the
-    first one has no origin. The ``current`` one was played last: it is the episode.
-    """
+    """One way a game went; its first ``shared`` turns are those of the branch ``origin``. The first is number 1."""
 
     number: int
     start: int
@@ -112,10 +104,7 @@ class GameBranch:
 
 
 def game_branches(events: Sequence[Event], state: ViewState | None = None) -> tuple[GameBranch, ...]:
-    """The branches of the episode of ``events``, which lead to ``state``, in the order in which they were left.
-
-    The last is the current one.
-    """
+    """The branches of an episode in the order in which they were left, the current one last; ``events`` lead to ``state``."""
     state = state or replayed(events)
     found: list[GameBranch] = []
     paths = branches(events)
@@ -157,10 +146,7 @@ def branch_lines(found: Sequence[GameBranch]) -> Iterator[tuple[str, str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """An episode read back. ``branches`` are in the order in which they were left; the last is the one that was played on.
-
-    ``faults`` say what could not be read, and how far it went. ``options`` are those of its run's world.
-    """
+    """An episode read back, with its branches, the current one last; ``faults`` say what of it could not be read."""
 
     path: Path
     state: ViewState
@@ -179,10 +165,7 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Read the episode in ``path`` and its clocks, as far as both go.
-
-    Raises ``ConfigurationError`` where not even its beginning can be read.
-    """
+    """The episode in ``path``, as far as it can be read. Raises ``ConfigurationError`` where not even its beginning can."""
     faults: list[str] = []
     events = list(_sound(path, faults))
     if not events:

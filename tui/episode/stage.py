@@ -42,10 +42,7 @@ _DROPPED = ("world", "task", "model", "agent", "assisted", "turn")
 
 
 class MindPane(LinesPane):
-    """The mind of an agent. ``prices`` are those of its model, where they are configured.
-
-    ``destinations`` say what goes to another machine, in sentences.
-    """
+    """The mind of an agent, what its model costs by ``prices``, and the ``destinations`` of what goes to another machine."""
 
     BORDER_TITLE = "Mind"
 
@@ -152,10 +149,7 @@ def _quiet(text: str, width: int) -> list[Content]:
 
 
 class GameHeader(Widget):
-    """One line above the game, and more for a goal that is longer than that.
-
-    Where the last line of the goal leaves too little room, all else is dropped, the world first and the mode last.
-    """
+    """One line above the game, more for a long goal; where room is short, words are left out, the world first."""
 
     DEFAULT_CSS = "GameHeader { height: auto; padding: 0 1; }"
 

@@ -6,10 +6,9 @@ was true there, and earlier branches stay as they were.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from types import MappingProxyType
 from typing import Literal, overload
 
 from housequest.agent.episodes import events
@@ -36,11 +35,7 @@ class StoryNote:
 
 @dataclass(frozen=True, slots=True)
 class TurnEntry:
-    """One turn of the story.
-
-    ``id`` is the event that ended it; ``command`` is None where the turn was spent without one; ``notes`` came since the turn
-    before. ``replanned``: the plan changed in it.
-    """
+    """A turn, with the event ``id`` that ended it; its ``command`` is None where it was spent without, ``notes`` are before."""
 
     id: int
     turn: int
@@ -97,25 +92,16 @@ class Turns(Sequence[TurnEntry]):
         return islice(self._shared, self._length)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Turns):
-            return NotImplemented
-        same = self._shared is other._shared
-        return self._length == other._length and (same or all(one == two for one, two in zip(self, other, strict=True)))
+        same = isinstance(other, Turns) and self._length == other._length
+        return same and (self._shared is other._shared or list(self) == list(other))
 
     def __hash__(self) -> int:
         return hash(tuple(self))
 
-    def __repr__(self) -> str:
-        return f"Turns({list(self)!r})"
-
 
 @dataclass(frozen=True, slots=True)
 class EpisodeMoment:
-    """What is true just after one event, on its branch.
-
-    ``notes`` came since the last turn ended. ``before`` is the belief of a turn ago; both beliefs are None in a world that is
-    no household. ``proposal`` waits for a verdict, or is about to be executed; ``failure`` is what a person is asked about.
-    """
+    """What is true after an event, on its branch; ``before`` is the belief of a turn ago, None in a world of no household."""
 
     started: events.Started | None = None
     story: Turns = field(default_factory=Turns)
@@ -151,11 +137,7 @@ class EpisodeMoment:
 
 @dataclass(frozen=True, slots=True)
 class CallTotals:
-    """The model's calls over all branches, with their tokens where the model counts them.
-
-    ``images`` are the pictures that prompts were given, each counted once. ``cached`` of the prompt's tokens came from a cache;
-    None while the model has not said.
-    """
+    """The model's calls over all branches; ``cached`` of the prompt's tokens came from a cache, None while nobody said."""
 
     calls: int = 0
     images: int = 0
@@ -164,16 +146,6 @@ class CallTotals:
     cached: int | None = None
     seconds: float = 0.0
 
-    def then(self, call: events.ModelCall) -> CallTotals:
-        """These and ``call``."""
-        return replace(
-            self,
-            calls=self.calls + (call.calls or 1),
-            images=self.images + sum(message.image is not None for message in call.added),
-            prompt_tokens=self.prompt_tokens + (call.prompt_tokens or 0),
-            completion_tokens=self.completion_tokens + (call.completion_tokens or 0),
-        )
-
     @property
     def tokens(self) -> Tokens:
         return Tokens(self.prompt_tokens, self.completion_tokens, self.cached)
@@ -181,15 +153,11 @@ class CallTotals:
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """An episode so far: the present ``moment`` and the ``totals`` of its calls.
-
-    ``moments`` and ``totals_at`` hold both as they were just after each event, by its id. ``models`` are the models' names, the
-    present one last.
-    """
+    """An episode so far; ``moments`` and ``totals_at`` hold both as they were after each event. The present model is last."""
 
     moment: EpisodeMoment = EpisodeMoment()
-    moments: MappingProxyType[int, EpisodeMoment] = field(default_factory=lambda: MappingProxyType[int, EpisodeMoment]({}))
-    totals_at: MappingProxyType[int, CallTotals] = field(default_factory=lambda: MappingProxyType[int, CallTotals]({}))
+    moments: Mapping[int, EpisodeMoment] = field(default_factory=dict[int, EpisodeMoment])
+    totals_at: Mapping[int, CallTotals] = field(default_factory=dict[int, CallTotals])
     last: int | None = None
     totals: CallTotals = CallTotals()
     models: tuple[str, ...] = ()
@@ -206,18 +174,15 @@ class ViewState:
 
 
 def apply(state: ViewState, event: events.Event | events.CallTiming) -> ViewState:
-    """``state`` after ``event``; a timing changes the totals alone."""
+    """``state`` after ``event``."""
     return replayed((event,), state)
 
 
 def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewState | None = None) -> ViewState:
-    """``state``, or an empty one, after all events of ``record``.
-
-    What was true after each event is copied once for the whole record, not once an event.
-    """
+    """``state``, or an empty one, after all of ``record``; what was true after each event is copied once for all of them."""
     state = state or ViewState()
     moments, totals_at = dict(state.moments), dict(state.totals_at)
-    state = replace(state, moments=MappingProxyType(moments), totals_at=MappingProxyType(totals_at))
+    state = replace(state, moments=moments, totals_at=totals_at)
     for event in record:
         if isinstance(event, events.CallTiming):
             totals = state.totals
@@ -230,7 +195,14 @@ def replayed(record: Iterable[events.Event | events.CallTiming], state: ViewStat
         state = replace(state, moment=_after(parent or EpisodeMoment(), event), last=event.id)
         match event.body:
             case events.ModelCall() as call:
-                state = replace(state, totals=state.totals.then(call))
+                totals = replace(
+                    state.totals,
+                    calls=state.totals.calls + (call.calls or 1),
+                    images=state.totals.images + sum(message.image is not None for message in call.added),
+                    prompt_tokens=state.totals.prompt_tokens + (call.prompt_tokens or 0),
+                    completion_tokens=state.totals.completion_tokens + (call.completion_tokens or 0),
+                )
+                state = replace(state, totals=totals)
             case events.Started(model=model):
                 state = replace(state, models=(model,) if model is not None else ())
             case events.Intervened(action=action, text=text, helps=helps):

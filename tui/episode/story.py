@@ -40,10 +40,7 @@ _Fold = tuple[int | None, int, StoryNote]
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One line of the story: its margin and its text.
-
-    ``fold`` is the note that a click opens or closes. ``turn``: it is part of the command or the observation.
-    """
+    """A line of the story; a click opens or closes its ``fold``. ``turn``: it is part of the command or the observation."""
 
     margin: Content
     text: Content
@@ -52,10 +49,7 @@ class _Line:
 
 
 class _Layout:
-    """Lays out an episode for one width, in cells. Notes are folded to a line, except those which are ``opened``.
-
-    ``wanted`` are the kinds of things to highlight in observations. ``airy`` puts a blank line between turns.
-    """
+    """Lays out an episode for one width, ``wanted`` kinds of things highlighted; ``airy`` puts a blank line between turns."""
 
     def __init__(self, opened: Callable[[_Fold], bool], width: int, wanted: Collection[str], airy: bool) -> None:
         self._opened = opened
@@ -94,10 +88,7 @@ class _Layout:
         return [_Line(_INDENT, line) for line in self._wrapped(text, "$quiet")]
 
     def notes(self, notes: Sequence[StoryNote], after: int | None, *, failed: bool = False) -> Iterator[_Line]:
-        """The notes after the event ``after``.
-
-        If a model ``failed`` and a person is asked what to do, the reason is open, and folded where others are opened.
-        """
+        """The notes after an event; if a model ``failed`` and a person is asked, the reason is open where others are not."""
         present = len(notes) - 1 if failed and notes and notes[-1].kind == "fault" else None
         roomy = self._width >= _ROOMY
         for number, note in enumerate(notes):

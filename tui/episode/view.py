@@ -51,10 +51,7 @@ _KINDS: tuple[LabelKind, ...] = ("goal", "new", "near", "far", "false", "quiet")
 
 
 class ViewPane(LinesPane):
-    """The house as it is believed to be; while ``watched``, the true state can be shown in its place.
-
-    ``game`` is what is played; without it, the record says what was.
-    """
+    """The house as it is believed to be or, while ``watched``, as it is; without ``game``, the record says what was played."""
 
     DEFAULT_CSS = style_sheet(__file__)
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"view--{kind}" for kind in _KINDS}

@@ -209,10 +209,7 @@ class ViewWish:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was drawn: lines of a picture, or text. ``remarks`` are for the title; ``true``: it is the true state.
-
-    ``reach`` is what a person could do with what is in the middle of the picture.
-    """
+    """What was drawn, as lines of a picture or text, and what a person could do with what is in its middle."""
 
     picture: tuple[Strip, ...] = ()
     text: tuple[Content, ...] = ()

@@ -53,10 +53,7 @@ class GameConfig:
 
 
 def next_game(game: GameConfig) -> GameConfig:
-    """The same game with the next task of the same type in its split; after the last one, the first.
-
-    Raises ``ConfigurationError`` where there is none.
-    """
+    """``game`` with the next task of its type, round and round. Raises ``ConfigurationError`` where there is none."""
     tasks = game.world.tasks(game.task.split)
     place = game.task.number - tasks[0].number
     # A split without end always has the type nearby.
@@ -98,10 +95,7 @@ def daily_game(day: date) -> GameConfig:
 
 
 def first_try(day: date) -> Path | None:
-    """The record of the first game that was begun on this day at its house; None before it was begun.
-
-    A game that was left before its first command was not played, and spends nothing.
-    """
+    """The record of the first game at the house of this day, None before it; one left before its first command is none."""
     found = (state_folder() / "episodes").glob(f"{day:%Y%m%d}-*-{slug(_reference(day))}-{HUMAN}*.jsonl*")
     for record in sorted(file for file in found if ".timing." not in file.name):
         if is_unfinished(record) or any(isinstance(event.body, Stepped | TurnSpent) for event in read_episode(record)):

@@ -179,10 +179,7 @@ def _placed(words: _Words, sought: Sequence[str], *, lenient: bool) -> list[int]
 
 
 def _marked(text: str, letters: str, *, leap: bool) -> tuple[int, ...] | None:
-    """Where ``letters`` stand in ``text`` in order: each next to the last one, else as soon as it comes.
-
-    ``leap``: rather at the beginning of a word.
-    """
+    """Where ``letters`` stand in order: each next to the last, else where a word begins (``leap``), else where it comes."""
     marks: list[int] = []
     at = 0
     for letter in letters:
@@ -287,10 +284,7 @@ class CommandLine(Widget):
 
     @dataclass
     class Doubted(Message):
-        """What was ``typed`` is no command, and is close to one, which stands in the line now: ``meant``.
-
-        ``possible``: it would be accepted now.
-        """
+        """What was ``typed`` is no command; ``meant``, which stands in the line now, would be accepted if ``possible``."""
 
         typed: str
         meant: str

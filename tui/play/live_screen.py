@@ -208,10 +208,7 @@ def end_of(heard: str, longest: int) -> str:
 
 
 class PromptBar(Widget):
-    """What the game asks of the person, and what the next keys do.
-
-    One line where the window is wide, with the keys at its end; else two. A long failure gets up to `_MOST_LINES`.
-    """
+    """What the game asks and what keys do: one line where the window is wide, else two, and more for a failure."""
 
     DEFAULT_CSS = "PromptBar { height: 2; padding: 0 1; }"
 

@@ -126,10 +126,7 @@ def seconds_per_turn(speed: float) -> float:
 
 
 class EventFormatter:
-    """Formats the events of an episode, one after the other.
-
-    ``typed``: the agent's commands are on the screen already, since a person typed them.
-    """
+    """Formats events in their order; ``typed``: the agent's commands are on the screen already, since a person typed them."""
 
     def __init__(self, layout: TextLayout, *, typed: bool = False) -> None:
         self._layout, self._painted = layout, layout.painted

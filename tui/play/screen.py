@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from housequest.tui.episode.stage import EpisodePanes
 from housequest.tui.episode.state import EpisodeMoment, ViewState
 from housequest.tui.episode.story import Story
 from housequest.tui.home.catalogue import load_recent
-from housequest.tui.keymap import episode_groups, screen_keys, unmet_need
+from housequest.tui.keymap import episode_groups, game_prompt, screen_keys, unmet_need
 from housequest.tui.play.game import HUMAN, GameConfig, next_game
 from housequest.tui.play.guide import STEPS, Guide, remember
 from housequest.tui.play.line import CommandLine
@@ -34,7 +34,6 @@ from housequest.tui.play.live_screen import (
     LiveScreen,
     PaneScreen,
     PromptContent,
-    PromptKind,
     action_name,
     end_of,
     hints,
@@ -47,14 +46,9 @@ from housequest.worlds.base import CommandKey
 from housequest.worlds.env import enacted_game
 from housequest.worlds.errors import HousequestError
 
-_Prompt = tuple[PromptKind, str, Mapping[str, str]]  # a kind of prompt, its text, and what each key does
-
 
 class GameView(LiveGame):
-    """A live game with the turn that the person looks at: ``cursor`` is its event, None at the present.
-
-    It says which keys do something at this moment, and what the prompt is.
-    """
+    """A live game with the turn looked at (``cursor`` is its event, None at the present), which keys work, and the prompt."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -71,10 +65,7 @@ class GameView(LiveGame):
         return self.state.moment if self.cursor is None else self.state.moments[self.cursor]
 
     def look_at(self, event: int | None, end: int | None = None) -> None:
-        """Look at the moment after this event; that of the last turn is the present.
-
-        With ``end``, it is on the branch that ends with that event, else on the one that is looked at.
-        """
+        """Look at the moment after this event, on the branch that ends with ``end``; that of the last turn is the present."""
         self._end = end if end is not None else None if self.cursor is None else self._end
         self.cursor = None if event == self._present else event
 
@@ -145,66 +136,40 @@ class GameView(LiveGame):
         }
 
     def prompt(self, *, typing: bool = False) -> PromptContent:
-        """What the prompt says now, with those of its keys that do something.
-
-        ``typing``: the line has the focus, so that letters are no keys.
-        """
-        kind, text, words = self._now() if self.cursor is None else self._past(self.cursor)
-        keys = hints((*KEYS, *world_keys(self.game.world.keys)), words)
+        """What the prompt says, with those of its keys that do something; while ``typing`` letters are no keys."""
+        waiting = self.status.waiting if self.cursor is None else "past"
+        kind, text, words = game_prompt(waiting)
+        played = {_shown(key): key.about.lower() for key in self.game.world.keys if waiting == "turn"}
+        keys = hints((*KEYS, *world_keys(self.game.world.keys)), {**played, **words})
         held = [key for key in keys if self.refusal(action_name(key.action.removeprefix("screen."))) is None]
         if typing:
             # In the line already: what leads there is left out.
             kept = {"g", "t"} if kind == "yours" else {key.key for key in held} - {"e", "?"}
             held = [*hints((), THEN), *(key for key in held if key.key in kept)]
-        return PromptContent(kind, text, tuple(held))
+        return PromptContent(kind, text.format(**self._said()), tuple(held))
 
-    def _past(self, cursor: int) -> _Prompt:
-        shown = self.shown
-        at = f"{self.state.moments[cursor].turn} of {shown.moment.turn}"
-        at += "" if shown is self.state else " of another branch"
-        return "selected", at, {"← →": "move", "b": "play on from here", "B": "branches", "esc": "to the present"}
-
-    def _now(self) -> _Prompt:
-        moment, agent = self.state.moment, self.game.agent
-        at = f"{moment.turn + 1} of {moment.started.max_turns}" if moment.started else ""
+    def _said(self) -> dict[str, str]:
+        """What the texts of prompts in ``keys.toml`` name."""
+        moment, shown, agent, pace = self.state.moment, self.shown, self.game.agent, self.status.pace
         hinted = "; your hint goes with the next turn" if self.status.hints else ""
-        match self.status.waiting:
-            case "opening":
-                return "thinking", "opening the world", {}
-            case "closed":
-                # Beside a story there is no other place to say why.
-                why = self.status.trouble if moment.story else ""
-                return "message", why or "there is no game to play here", {"r": "try again", "m": "another model"}
-            case "deciding":
-                doing = f"{agent} is deciding{hinted}"
-                if self.session.trouble:
-                    doing = f"{agent} tries again; the model {self.session.trouble}"
-                elif words := end_of(self.session.heard, LONGEST_HEARD):
-                    doing = f"{agent}: {words}"
-                return "thinking", doing, {"esc": "call it off", "t": "take over", "?": "hint"}
-            case "acting":
-                return "thinking", "the world answers", {}
-            case "pace":
-                pace = self.status.pace
-                speed = "as fast as it goes" if pace > 50 else f"at most {pace:g} turn{'' if pace == 1 else 's'} a second"
-                keys = {"space": "step", "s": "skill", "+ -": "pace", "t": "take over", "?": "hint"}
-                return "thinking", f"{agent} plays, {speed}{hinted}", keys
-            case "paused":
-                keys = {"space": "ask the agent", "s": "skill", "a": "auto", "t": "take over", "?": "hint"}
-                return "waiting", f"before turn {at}{hinted}", keys
-            case "verdict":
-                keys = {"enter": "accept", "s": "skill", "e": "edit", "o": "another", "t": "take over", "?": "hint"}
-                return "proposed", f"{moment.proposal or ''}{' (the same again)' if self.status.repeated else ''}", keys
-            case "turn":
-                played = {_shown(key): key.about.lower() for key in self.game.world.keys}
-                acting = {"x": "act on the middle"} if self.game.world.keys else dict[str, str]()
-                return "yours", at, {**played, **acting, ":": "type a command", "g": "possible commands", "t": "hand back"}
-            case "failed":
-                keys = {"r": "try again", "m": "another model", "t": "take over"}
-                return "failed", self.status.failure or moment.failure or "", keys
-            case "over":
-                keys = {"p": "replay", "b": "to what was missed", "←": "rewind", "n": "next task"}
-                return "over", "the game is over", keys
+        doing = f"{agent} is deciding{hinted}"
+        if self.session.trouble:
+            doing = f"{agent} tries again; the model {self.session.trouble}"
+        elif words := end_of(self.session.heard, LONGEST_HEARD):
+            doing = f"{agent}: {words}"
+        # Beside a story there is no other place to say why there is no game.
+        closed = self.status.trouble if moment.story else ""
+        return {
+            "agent": agent,
+            "at": f"{moment.turn + 1} of {moment.started.max_turns}" if moment.started else "",
+            "closed": closed or "there is no game to play here",
+            "doing": doing,
+            "failure": self.status.failure or moment.failure or "",
+            "hinted": hinted,
+            "past": f"{self.moment.turn} of {shown.moment.turn}{'' if shown is self.state else ' of another branch'}",
+            "proposal": f"{moment.proposal or ''}{' (the same again)' if self.status.repeated else ''}",
+            "speed": "as fast as it goes" if pace > 50 else f"at most {pace:g} turn{'' if pace == 1 else 's'} a second",
+        }
 
 
 _AGAIN = (
@@ -248,10 +213,7 @@ LONG = 3  # seconds after which the prompt says how long something takes
 
 
 class PlayScreen(PaneScreen, LiveScreen):
-    """Plays ``game`` in ``mode``; ``resume`` is the record of an unfinished game to continue.
-
-    ``guided``: it is somebody's first game, which stops before each command and says what there is to see and to press.
-    """
+    """Plays ``game``, or continues the record ``resume``; ``guided`` leads through a first game, stopping at each turn."""
 
     KEYS = KEYS
     GROUP = "play"

@@ -89,10 +89,7 @@ class RaceGame(LiveGame):
         return f"{name} · {OUTCOME_WORDS[moment.ended.outcome]} {moment.ended.turns}{refused}"
 
     def activity(self, *, heard: bool) -> str:
-        """What the agent is doing, in a word or two, or the end of what its model is saying where that may be ``heard``.
-
-        Empty where there is nothing to say.
-        """
+        """What the agent is doing, in a word or two, or the end of what its model is saying where that may be ``heard``."""
         if self.over:
             return ""
         if heard and (words := end_of(flat(self.session.heard), LONGEST_HEARD)):
@@ -103,11 +100,7 @@ class RaceGame(LiveGame):
 
 
 class RaceScreen(LiveScreen):
-    """Races the agent of ``game``: two games of its task, each with a record of its own, the agent's without help.
-
-    Unless it is let run, the agent thinks ahead but plays a turn only when the person has played one, and its thoughts
-    are shown with its turn.
-    """
+    """Races the agent of ``game``, which thinks ahead, but until let run plays and shows a turn only after the person's."""
 
     KEYS = KEYS
     GROUP = "race"
