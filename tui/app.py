@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -178,10 +179,7 @@ class HousequestApp(App[None]):
         return [*chain.from_iterable(groups.values()), *last]
 
     def _active_keys(self, screen: Screen[Any]) -> list[tuple[Binding, DOMNode]]:
-        """The keys that do something now, each with what they act on: those of ``screen``, then of what has the focus in it.
-
-        There is one for each thing that is done, and none by which a widget of Textual's is moved in.
-        """
+        """The keys that do something now, with what they act on, one for each action, and none of a widget of Textual's."""
         inner = screen.focused.ancestors_with_self if screen.focused else []
         ours = (node for node in inner if node not in {screen, self} and type(node).__module__.startswith(f"{__package__}."))
         found: dict[str, tuple[Binding, DOMNode]] = {}
@@ -235,8 +233,6 @@ def _does(key: Binding, node: DOMNode) -> str:
 
 _TABLE = "keys"
 _MODIFIERS = ("ctrl", "alt", "shift", "super", "meta", "hyper")
-_HEADER = re.compile(r"\s*\[\s*(?P<name>[^\[\]]+?)\s*\]")
-_ENTRY = re.compile(r"\s*(?P<name>[^=#]+?)\s*=")
 
 
 def all_keys() -> dict[str, tuple[Binding, ...]]:
@@ -254,7 +250,7 @@ def read_keymap() -> dict[str, str]:
     except (OSError, ValueError):  # there is none; or reading the settings has said what is wrong with it
         return {}
     if not isinstance(table, dict):
-        raise ConfigurationError(f'{path}:{_line(text, "")}: {_TABLE} is a table: [keys], then lines such as play.step = "s".')
+        raise ConfigurationError(f'{path}:{_line(text)}: {_TABLE} is a table: [keys], then lines such as play.step = "s".')
     chosen = dict(_flat(cast("Mapping[str, object]", table)))
     if chosen:
         _check_keys(chosen, path, text)
@@ -310,17 +306,11 @@ def _is_key(text: str) -> bool:
     return all(each in _MODIFIERS for each in modifiers) and (len(key) == 1 or named_key)
 
 
-def _line(text: str, name: str) -> int:
-    """The number of the line that sets ``name``; 1 where it stands in a form that is not read here."""
-    table = ""
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := _HEADER.match(line):
-            table = _bare(header["name"])
-        elif (entry := _ENTRY.match(line)) and f"{table}.{_bare(entry['name'])}" == f"{_TABLE}.{name}":
-            return number
+def _line(text: str, *name: str) -> int:
+    """The number of the line that sets the table, or ``name`` in it: the first up to which the file sets it."""
+    lines, sought = text.splitlines(keepends=True), ".".join((_TABLE, *name))
+    for number in range(1, len(lines) + 1):
+        with suppress(tomllib.TOMLDecodeError):  # within a value
+            if sought in dict(_flat(tomllib.loads("".join(lines[:number])))):
+                return number
     return 1
-
-
-def _bare(name: str) -> str:
-    """A name without the quotes in which TOML may have it, whole or part by part."""
-    return ".".join(part.strip().strip("\"'") for part in name.strip().strip("\"'").split("."))

@@ -38,8 +38,7 @@ optional parts and of other packages follow."""
 
 
 class _Commands(Mapping[str, Any]):
-    """All commands by their names, each imported when it is first asked for: importing all took a tenth of the time to the
-    first picture."""
+    """All commands by their names, each imported when first asked for: all took a tenth of the time to the first picture."""
 
     def __getitem__(self, name: str) -> Any:
         if name in _COMMANDS:

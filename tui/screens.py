@@ -1,7 +1,4 @@
-"""The screens by name, and the ways to play on them, as ``screens.toml`` lists both. A screen is imported when it is shown.
-
-A screen on which games are played is made from the game, the name of the mode, and the record to continue or None.
-"""
+"""The screens by name, and the ways to play on them, as ``screens.toml`` lists both. A screen is imported when it is shown."""
 
 from __future__ import annotations
 

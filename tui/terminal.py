@@ -1,7 +1,4 @@
-"""The terminal, or what replaces it: where text goes, and how it looks there.
-
-Results go to standard output, everything else to standard error.
-"""
+"""The terminal, or what replaces it: results go to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -45,10 +42,7 @@ def interactive() -> bool:
 
 
 def has_screen() -> bool:
-    """Whether a whole screen can be shown: on a terminal that can move its cursor, or in a browser through textual-serve.
-
-    The screen is drawn on standard error, so that has to be the terminal too.
-    """
+    """Whether a whole screen can be shown, on standard error in a terminal that can move its cursor, or in a browser."""
     if "web_driver" in os.environ.get("TEXTUAL_DRIVER", ""):
         return True
     able = sys.platform == "win32" or os.environ.get("TERM", "") not in {"", "dumb", "unknown"}

@@ -1,7 +1,4 @@
-"""Text that is safe and readable in a terminal: printable, wrapped, with colours where they are wanted.
-
-What games and models say is untrusted: control characters are shown, never sent to the terminal.
-"""
+"""Text that is safe and readable in a terminal: control characters in what games and models say are shown, never sent."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""How the screen looks, dark and light: two accents (what is new, what the goal names), quiet text, and a hue for each role.
-
-Widgets name these as ``$new``, ``$goal``, ``$quiet``, ``$fault``, ``$won`` and ``role_style(role)``; nothing is shown by colour
-alone.
-"""
+"""How the screen looks, dark and light: two accents, quiet text, and a hue for each role; nothing is shown by colour alone."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ def _write(
 
 
 def recorded_scenes(recording: Recording, *, true: bool = False) -> Iterator[tuple[EpisodeMoment, Scene]]:
-    """Each moment of the last branch with its scene. Raises ``Unsupported``, and ``ConfigurationError`` for an unknown state."""
+    """Each moment of the last branch with its scene. Raises ``Unsupported``, and ``ConfigurationError`` for no known state."""
     moments = [recording.state.moments[stop.id] for stop in recording.branches[-1].stops]
     started = moments[0].started
     assert started is not None, "a recording begins with its start"

@@ -92,10 +92,7 @@ class Ending(Card):
     _shown: tuple[EpisodeMoment, bool, PathLengths | None, Failure | None] = EpisodeMoment(), False, None, None
 
     def show(self, state: ViewState, par: PathLengths | None = None, failure: Failure | None = None, enacted: str = "") -> None:
-        """Show how the game in ``state`` ended; nothing while it goes on.
-
-        ``par`` None: it is being measured. ``failure`` is why it was not won; ``enacted``: what a simulator made of it.
-        """
+        """Show how the game ended, if it did; ``par`` None is being measured, ``enacted`` what a simulator made of the game."""
         if (shown := (state.moment, state.assisted, par, failure)) != self._shown:
             self._shown = shown
             self.refresh()

@@ -1,8 +1,4 @@
-"""A recorded episode, read once as far as it is whole, and the branches of a rewound one.
-
-Branches are put side by side (where they part, what each played from there on, how it ended) and scrubbed through, with a stop
-for every turn.
-"""
+"""A recorded episode, read as far as it is whole, and the branches of a rewound one, with a stop for every turn."""
 
 from __future__ import annotations
 
@@ -79,13 +75,10 @@ class GameBranch:
         return f"branch {self.number}{', current' if self.current else ''}"
 
     @property
-    def refused(self) -> int:
-        return sum(not turn.accepted for turn in self.turns)
-
-    @property
     def length(self) -> str:
         """Its turns, and how many of its commands were refused."""
-        return plural(len(self.turns), "turn") + (f", {self.refused} refused" if self.refused else "")
+        refused = sum(not turn.accepted for turn in self.turns)
+        return plural(len(self.turns), "turn") + (f", {refused} refused" if refused else "")
 
     @property
     def outcome(self) -> str:

@@ -227,12 +227,7 @@ class Tabs(Widget):
 
 
 class EpisodePanes(Vertical):
-    """An episode in panes: one below 100 columns, two below 120, else all three, and from 160 on with more room for the house.
-
-    The mind of a person who plays ``alone`` is empty, and takes room only while it is asked for. ``teaching`` is what the story
-    says before anything happened, ``prices`` are those of the model, for the mind. The screen shows the ``ending``, which lies
-    below the story.
-    """
+    """An episode in one to four panes, as there is room; that of the mind is empty, and hidden, for who plays ``alone``."""
 
     DEFAULT_CSS = style_sheet(__file__)
 
@@ -266,10 +261,7 @@ class EpisodePanes(Vertical):
     def show(
         self, state: ViewState, mode: str, cursor: int | None = None, *, watched: bool = False, acting: bool = False
     ) -> None:
-        """Show the episode; ``mode`` is the word for how it is played, ``acting`` says whether a person may act.
-
-        With ``cursor``, house and mind are what they were just after the event of this id, which the story marks.
-        """
+        """Show the episode; with ``cursor``, house and mind are those after this event, which the story marks."""
         then = state if cursor is None else state.at(cursor)
         self._header.show(state, mode)
         self.house.show(then)

@@ -24,9 +24,7 @@ PERSON = "person"  # the role of a person's notes
 
 @dataclass(frozen=True, slots=True)
 class StoryNote:
-    """A note in the story: a thought, an answer to a hint, a new plan, a fault (an unreadable reply, a failed call), or what a
-    person did.
-    """
+    """What is noted between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, or a person's act."""
 
     kind: NoteKind
     role: str
@@ -56,11 +54,7 @@ class TurnEntry:
 
 
 class Turns(Sequence[TurnEntry]):
-    """The turns of a story, in order; a value, as a tuple is.
-
-    A story and those that it grew from share one list, of which each sees its own beginning: an episode of 10,000 turns has as
-    many stories, and each with a list of its own would be 50 million places.
-    """
+    """The turns of a story; it shares one list with those that it grew from, or 10,000 turns would take 50 million places."""
 
     __slots__ = ("_length", "_shared")
 

@@ -153,11 +153,7 @@ class _Block:
 
 
 class Story(FramedPane):
-    """Shows an episode; ``teaching`` is shown before its first turn.
-
-    It stays at its end until one scrolls up, then holds still and says how much is new below. Only new turns are laid out and
-    only visible lines are drawn, so that thousands of turns stay fast.
-    """
+    """Shows an episode, after ``teaching``; it stays at its end until one scrolls up, and lays out only what is new."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"story--selected"}
     DEFAULT_CSS = "Story { color: $foreground 88%; & > .story--selected { background: $panel; } }"

@@ -1,8 +1,4 @@
-"""The View pane: the house of an episode as a drawing, in block characters or as text.
-
-It is drawn in a thread, and only when the state, the drawing, the size or the colours have changed. So no key waits for it, and
-where turns come quicker than they can be drawn, only the last one is.
-"""
+"""The View pane: an episode's house as a drawing, made in a thread, and anew only where what it depends on has changed."""
 
 from __future__ import annotations
 
@@ -126,10 +122,7 @@ class ViewPane(LinesPane):
         self._ask()
 
     def show(self, state: ViewState, *, watched: bool, whose: str = "", acting: bool = False) -> None:
-        """Show the episode as it is in ``state``; of several, the title says ``whose`` it is.
-
-        ``acting``: a person may act on what is in the middle of the picture.
-        """
+        """Show the episode; of several, the title says ``whose``. ``acting``: a person may act on what is in the middle."""
         self._moment, self.watched, self._whose, self._acting = state.moment, watched, whose, acting
         self._ask()
 

@@ -64,8 +64,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A thing to be named, by the ``name`` under which its cell is known; a ``point`` beside it, so that it stays in sight, and
-    else on it."""
+    """A thing to be named, by the ``name`` of its cell; a ``point`` is named beside it and so stays in sight, else on it."""
 
     name: str
     text: str
@@ -74,11 +73,7 @@ class Named:
 
 
 def labels(scene: Scene, cells: Mapping[str, tuple[int, int]], size: tuple[int, int], *, hidden: bool) -> tuple[Label, ...]:
-    """The names for which there is room on a drawing of ``size`` cells, of which none lies over another.
-
-    First comes what the goal names, then what is at hand, what is new, and the other receptacles. ``cells`` are those
-    where things are; with ``hidden``, what cannot be seen is named where it is known to be.
-    """
+    """The names that have room on a drawing, none over another; with ``hidden``, also of what is known but not seen."""
     holders = {thing: one.name for one in scene.situation.holders for thing in one.contents}
     holders |= dict.fromkeys(scene.situation.carried, AGENT)
     ranked = list(_ranked(scene))
@@ -94,11 +89,7 @@ def named_at(
     points: Mapping[str, tuple[int, int]] | None = None,
     kept: str = "",
 ) -> tuple[Label, ...]:
-    """The names of ``ranked``, the most important first, for which there is room at their ``cells``.
-
-    ``points`` are the cells of things that are seen (if not given, all), on which no other name stands; nor does any on that of
-    the thing ``kept``.
-    """
+    """The first names of ``ranked`` that have room at ``cells``; none stands on what is seen (``points``) or ``kept``."""
     seen = cells if points is None else points
     marks = {seen[one.name] for one in ranked if one.point and one.name in seen and one.kind in ("goal", "new")}
     taken = defaultdict[int, list[tuple[int, int]]](list)
@@ -236,8 +227,7 @@ def pictured_view() -> PicturedView:
 
 
 class ViewArtist:
-    """Draws the moments of episodes, each episode in one room. ``game`` is what is played; a record says what was, and its run
-    with which ``options`` of the world."""
+    """Draws the moments of episodes, each in one room, of a ``game``, or of a record and the ``options`` of its world."""
 
     def __init__(self, game: tuple[World, Task] | None = None, options: Mapping[str, Scalar] | None = None) -> None:
         self._game = game

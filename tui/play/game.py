@@ -104,11 +104,7 @@ def first_try(day: date) -> Path | None:
 
 
 def daily_result(day: date, record: Path, world: World) -> Iterator[str]:
-    """The result of the finished game in ``record`` as a few lines to share, which say nothing about where things are.
-
-    There is a mark for each command that was given, taken back or not, and the days in a row, up to this one, on which the
-    house was won. Raises ``ConfigurationError`` where the record cannot be read.
-    """
+    """The result of a game, to share, which tells nothing of where things are. Raises ``ConfigurationError`` if unreadable."""
     task, told = world.task(_reference(day)), list(read_episode(record))
     marks, won, par, streak = "".join(_marks(told)), _is_won(told), world.shortest(task), 1
     while won and (before := first_try(day - timedelta(days=streak))) and not is_unfinished(before):

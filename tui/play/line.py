@@ -70,11 +70,7 @@ class CommandCompleter:
         return self._exact.get(_plain(typed))
 
     def near(self, typed: str) -> str | None:
-        """The command that ``typed`` is but for slips of the finger, numbers that were left out, and what people call things;
-        None where there is none.
-
-        None too for a command of other names, which the game may well know.
-        """
+        """The command that ``typed`` is but for slips, missing numbers and people's names of things."""
         sought = _plain(typed).split()
         return (self._slip_of(sought) or self._slip_of(self._renamed(sought))) if sought else None
 
@@ -105,9 +101,7 @@ class CommandCompleter:
 
 
 def spelled(typed: str, patterns: Iterable[str], names: Iterable[str]) -> str | None:
-    """The command of one of ``patterns`` about things of these ``names`` that ``typed`` is but for slips of the finger and
-    numbers that were left out, possible now or not; None where there is none, or it is that command as it stands.
-    """
+    """The command of ``patterns`` about ``names`` that ``typed`` is but for slips and missing numbers, possible or not."""
     sought = _plain(typed).split()
     known = sorted(set(names), key=natural)
     meant = next((command for pattern in patterns if (command := _written(sought, _PARTS.findall(pattern), known))), None)
@@ -258,12 +252,7 @@ class CompletionList(Widget):
 
 
 class CommandLine(Widget):
-    """One line of input; the keys below act while it has the focus.
-
-    It posts ``Submitted``, ``Hinted`` and ``Left``, and never moves the focus itself. Without ``hints`` it does not
-    mention them; one that is typed is posted all the same, and the screen refuses it. By the ``patterns`` of the world's
-    commands it knows what is misspelled among what is not possible yet.
-    """
+    """One line of input, which posts what is sent and never moves the focus; by ``patterns`` it knows what is misspelled."""
 
     DEFAULT_CSS = _STYLES
     GROUP = "commands"

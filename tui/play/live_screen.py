@@ -306,11 +306,7 @@ class LiveGame:
 
 
 class LiveScreen(ViewScreen):
-    """Plays ``games`` and shows them: the first is the person's, the last has the pace. A key that does nothing says why.
-
-    A screen makes its games of `new_session`, says by ``game_refusal`` and ``prompt`` what can be done, and updates its own
-    widgets in ``show``, which comes after each update of a game.
-    """
+    """Plays ``games`` and shows them: the first is the person's, the last has the pace. A key that does nothing says why."""
 
     KEYS: ClassVar[tuple[Binding, ...]]
     OPENS_LINE: ClassVar[frozenset[str]] = frozenset(("line", "edit", "hint"))

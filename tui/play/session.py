@@ -87,11 +87,7 @@ SessionUpdate = Event | CallTiming | SessionStatus
 
 
 class Session:
-    """One live game, and the overseer through which the person steps in.
-
-    ``listener`` is called in the event loop with every event, timing and change of status. A decision that means nothing at the
-    moment is dropped; the status says what is waited for.
-    """
+    """One live game, and the overseer through which the person steps in; a decision that means nothing now is dropped."""
 
     attended = True
 
@@ -241,10 +237,7 @@ class Session:
             self._decide(overseer.Rewind(to))
 
     async def change_model(self, name: str) -> None:
-        """Go on with the model ``name``: now where the agent is deciding or failed, else from its next turn on.
-
-        Raises ``ConfigurationError`` for what is no model, or none that the game can be gone on with.
-        """
+        """Go on with the model ``name``, now or from the next turn on. Raises ``ConfigurationError`` for one that cannot be."""
         setup = await in_thread(lambda: self.game.setup().with_model(name))
         made, model = await in_thread(partial(setup.make_model, attended=True)), setup.episode.model or name
         if made is not None:

@@ -124,11 +124,7 @@ def _marks(stop: ReplayStop) -> list[str]:
 
 
 class ReplayScreen(PaneScreen):
-    """Replays the record ``path``; a damaged one as far as it can be read.
-
-    With ``speed``, in turns a second, it plays at once, unless ``playing`` is off. With ``at``, the id of an event, it opens at
-    the turn which that event ended, on whichever branch has it. Without ``moving``, no move of an enacted command is drawn.
-    """
+    """Replays ``path``: with ``speed`` at once, with ``at`` from that event on, without ``moving`` with no move drawn."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*screen_keys("replay")]
     GROUP = "replay"
