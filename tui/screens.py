@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from housequest.tui.base_screen import AppScreen
@@ -17,8 +16,7 @@ _TABLES: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".
 SCREENS: dict[str, str] = _TABLES["screens"]
 
 
-@dataclass(frozen=True, slots=True)
-class GameMode:
+class GameMode(NamedTuple):
     """A way to play a game on a ``screen``, which home offers.
 
     ``key`` chooses it there and ``title`` names that key, ``tooltip`` says what it does, ``about`` what one does in it;

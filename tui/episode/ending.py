@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -37,8 +37,7 @@ _BROADEST = 3  # cells that a turn is given at most
 _FRAME = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(NamedTuple):
     """One bar: whose it is, how many turns (None: not known), and in which style, with a ``note`` behind it."""
 
     label: str
@@ -159,8 +158,7 @@ def _player(moment: EpisodeMoment) -> str:
     return f"{agent} and you" if any(persons) else agent or "this game"
 
 
-@dataclass(frozen=True, slots=True)
-class RaceResult:
+class RaceResult(NamedTuple):
     """How a game of a race ended, and why it was not won; ``name`` is ``you`` for the person's."""
 
     name: str

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from housequest.agent.episodes.events import CallTiming, Ended, Event, ModelCall, Outcome, Started, branches
 from housequest.agent.episodes.record import read_clocks, read_episode
@@ -28,8 +29,7 @@ OUTCOME_WORDS: dict[Outcome, str] = {
 """What stands before the number of turns, behind the mark of each outcome."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayStop:
+class ReplayStop(NamedTuple):
     """The moment after the event ``id``: the opening, or a turn that ``event`` spent (``id`` itself where that is None)."""
 
     id: int
@@ -67,7 +67,7 @@ class GameBranch:
             stops.append(ReplayStop(turn.id, not turn.accepted, turn.replanned, lost == place))
         # The last one also shows how it ended, or what was being done when the record broke off.
         if stops[-1].id != self.end:
-            stops[-1] = replace(stops[-1], id=self.end, event=stops[-1].id)
+            stops[-1] = stops[-1]._replace(id=self.end, event=stops[-1].id)
         return tuple(stops)
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Literal, overload
+from typing import Literal, NamedTuple, overload
 
 from housequest.agent.episodes import events
 from housequest.agent.evaluation.runs.usage import Tokens
@@ -22,8 +22,7 @@ NoteKind = Literal["thought", "answer", "plan", "fault", "person"]
 PERSON = "person"  # the role of a person's notes
 
 
-@dataclass(frozen=True, slots=True)
-class StoryNote:
+class StoryNote(NamedTuple):
     """What is noted between turns: a thought, an answer to a hint, a plan, a fault such as a failed call, or a person's act."""
 
     kind: NoteKind
@@ -86,8 +85,9 @@ class Turns(Sequence[TurnEntry]):
         return islice(self._shared, self._length)
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Turns) and self._length == other._length
-        return same and (self._shared is other._shared or list(self) == list(other))
+        if not isinstance(other, Turns) or self._length != other._length:
+            return False
+        return self._shared is other._shared or list(self) == list(other)
 
     def __hash__(self) -> int:
         return hash(tuple(self))

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.actions import SkipAction
@@ -38,8 +38,7 @@ _Fold = tuple[int | None, int, StoryNote]
 """A note that can be opened: the event it follows, its place among the notes there, and itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """A line of the story; a click opens or closes its ``fold``. ``turn``: it is part of the command or the observation."""
 
     margin: Content
@@ -144,8 +143,7 @@ _MARKS = {"plan": "◆", "fault": "!", "person": "»", "answer": "«"}
 """Marks of notes other than thoughts, so that nothing depends on colour alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """The lines of the opening, of one turn, or of what came since the last turn; a click on them picks ``event``."""
 
     rows: Sequence[_Line]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from threading import Lock
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -48,8 +48,7 @@ _FEW = 3
 _SHARE = 240  # cells of a drawing for each landmark that is named: more names than that hide what they name
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """A name on a drawing, from the cell ``x`` of line ``y`` on."""
 
     x: int
@@ -62,8 +61,7 @@ class Label:
         return self.x + cell_len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A thing to be named, by the ``name`` of its cell; a ``point`` is named beside it and so stays in sight, else on it."""
 
     name: str
@@ -198,8 +196,7 @@ class ViewWish:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(NamedTuple):
     """What was drawn, as lines of a picture or text, and what a person could do with what is in its middle."""
 
     picture: tuple[Strip, ...] = ()
@@ -209,8 +206,7 @@ class Drawn:
     reach: Reach | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PicturedView:
+class PicturedView(NamedTuple):
     """How an episode in a world of pictures is shown: what the group ``housequest.views`` names ``camera``.
 
     ``draw`` makes the drawing "camera" and what stands in its place in text, as lines of a picture and of text; ``glimpses``

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, Self
+from typing import ClassVar, NamedTuple, Self
 
 from rapidfuzz.distance import OSA
 from textual import events
@@ -33,8 +33,7 @@ _PARTICLES = frozenset(("from", "in", "into", "in/on", "on", "to", "under", "wit
 """Words that say little: "fr" means the fridge rather than "from"."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandMatch:
+class CommandMatch(NamedTuple):
     """A command, and the places in it of the letters that were typed."""
 
     command: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -135,7 +135,7 @@ NOTICE = 8.0  # seconds that a notice is shown
 _MEASURING = "par"
 _OPENING = "The world is still being opened."
 
-PromptKind = Literal["thinking", "proposed", "yours", "waiting", "failed", "replaying", "selected", "over", "message"]
+PromptKind = Literal["thinking", "proposed", "yours", "waiting", "failed", "selected", "over", "message"]
 """``yours``: it is the person's turn; ``selected``: they look at a turn to go back to."""
 
 _LOOKS: dict[PromptKind, tuple[str, str]] = {
@@ -144,7 +144,6 @@ _LOOKS: dict[PromptKind, tuple[str, str]] = {
     "yours": ("› your turn  ", "$role-person"),
     "waiting": ("‖ paused  ", "$quiet"),
     "failed": ("! the model failed  ", "$fault"),
-    "replaying": ("▷ replay  ", "$new"),
     "selected": ("▌ turn  ", "$new"),
     "over": ("■ ", "$quiet"),
     "message": ("· ", "$quiet"),
@@ -157,8 +156,7 @@ _MOST_LINES = 3  # of a failure, which ends with the way out
 THEN = {"esc": "then"}  # what comes before the keys that are letters as long as something is typed
 
 
-@dataclass(frozen=True, slots=True)
-class KeyHint:
+class KeyHint(NamedTuple):
     """A key, and in a word or two what it ``does``; a click runs ``action``."""
 
     key: str
@@ -170,8 +168,7 @@ class KeyHint:
         return hint.stylize(Style.from_meta({"@click": self.action})) if self.action else hint
 
 
-@dataclass(frozen=True, slots=True)
-class PromptContent:
+class PromptContent(NamedTuple):
     """What the prompt says: its kind, its text, and the keys that come next."""
 
     kind: PromptKind
@@ -261,9 +258,9 @@ class PromptBar(Widget):
             changed = {f"screen.{key.action}": key for key in Binding.make_bindings(self.screen.BINDINGS) if key.id in chosen}
             for at, key in enumerate(keys):
                 if key.action in changed:
-                    keys[at] = replace(key, key=self.app.get_key_display(changed[key.action]))  # pyright: ignore[reportUnknownMemberType]
+                    keys[at] = key._replace(key=self.app.get_key_display(changed[key.action]))  # pyright: ignore[reportUnknownMemberType]
         row = Content.styled(" · ", "$quiet").join(key.shown() for key in keys)
-        brief = [replace(key, does=key.does.partition(" ")[0]) for key in keys]
+        brief = [key._replace(does=key.does.partition(" ")[0]) for key in keys]
         while row.cell_length > width and brief:
             row = Content("  ").join(key.shown() for key in brief)
             brief.pop()
@@ -495,7 +492,7 @@ class LiveScreen(ViewScreen):
 
     def _show_prompt(self) -> None:
         content = self.prompt()
-        self._prompt.show(content.kind, content.text, content.keys, self._seconds())
+        self._prompt.show(*content, seconds=self._seconds())
         self._bar.leave_out(key.action.removeprefix("screen.") for key in content.keys)
 
     def _seconds(self) -> int | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal, TypeVar
 
 from housequest.agent import base as overseer
@@ -276,7 +277,7 @@ class Session:
                 await self._wait("turn")
             elif self._paused:
                 await self._wait("paused")
-            elif self.status.mode == "watch" and (early := self._last_turn + 1 / self.status.pace - _now()) > 0:
+            elif self.status.mode == "watch" and (early := self._last_turn + 1 / self.status.pace - monotonic()) > 0:
                 await self._wait("pace", early)
             else:
                 return self._deciding()
@@ -460,7 +461,7 @@ class Session:
 
     def _emit(self, event: Event | CallTiming) -> None:
         if isinstance(event, Event) and isinstance(event.body, Stepped | TurnSpent):
-            self._last_turn = _now()
+            self._last_turn = monotonic()
             if isinstance(event.body, TurnSpent) and self.status.mode == "step":
                 self._paused = True  # who steps is asked after each turn, also after one without a proposal
         if self._recorder is not None:
@@ -480,7 +481,3 @@ async def _check_model(setup: Setup, model: Model) -> None:
     """Raise ``Unsupported`` where ``model`` is known to take no images that it would be sent."""
     with suppress(ModelError):  # the first call says what is wrong, and can be tried again
         await setup.check_model(model)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
