@@ -1,4 +1,4 @@
-"""The base of the screens with games in progress: the games, the prompt, the command line and the keys."""
+"""The bases of screens with an episode (its View and its panes), and of those with games (their prompt, line and keys)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from textual.app import ComposeResult
@@ -16,8 +17,11 @@ from textual.style import Style
 from textual.widget import Widget
 
 from housequest.agent.episodes.events import Ended, Event, Intervened
-from housequest.tui.base_screen import OpenScreen, PickDialog
+from housequest.tui.base_screen import AppScreen, OpenScreen, PickDialog
+from housequest.tui.episode.stage import EpisodePanes, Pane
 from housequest.tui.episode.state import ViewState, apply
+from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
+from housequest.tui.home.catalogue import load_recent, save_recent
 from housequest.tui.keymap import chosen_keys
 from housequest.tui.play.game import GameConfig
 from housequest.tui.play.line import CommandLine
@@ -29,13 +33,30 @@ from housequest.worlds.errors import HousequestError
 if TYPE_CHECKING:
     from housequest.agent.evaluation.analysis.experts import PathLengths
     from housequest.agent.evaluation.analysis.failures import Failure
-from threading import Lock
 
-from housequest.tui.base_screen import AppScreen
-from housequest.tui.episode.stage import EpisodePanes, Pane
-from housequest.tui.episode.view import CAMERA_MODES, ViewMode, ViewPane
-from housequest.tui.home.catalogue import load_recent, save_recent
+NOTICE = 8.0  # seconds that a notice is shown
+_MEASURING = "par"
+_OPENING = "The world is still being opened."
 
+PromptKind = Literal["thinking", "proposed", "yours", "waiting", "failed", "selected", "over", "message"]
+"""``yours``: it is the person's turn; ``selected``: they look at a turn to go back to."""
+
+_LOOKS: dict[PromptKind, tuple[str, str]] = {
+    "thinking": ("… ", "$quiet"),
+    "proposed": ("▸ proposed  ", "$new"),
+    "yours": ("› your turn  ", "$role-person"),
+    "waiting": ("‖ paused  ", "$quiet"),
+    "failed": ("! the model failed  ", "$fault"),
+    "selected": ("▌ turn  ", "$new"),
+    "over": ("■ ", "$quiet"),
+    "message": ("· ", "$quiet"),
+}
+"""What the text of a prompt begins with, and its style."""
+_BROAD = 100  # columns from which on text and keys share a line
+_ROOM = 40  # cells that a failure leaves to its keys on such a line
+_MOST_LINES = 3  # of a failure, which ends with the way out
+
+THEN = {"esc": "then"}  # what comes before the keys that are letters as long as something is typed
 SAVING = Lock()  # held while a choice is saved, so that what is saved last is what was chosen last
 
 
@@ -129,31 +150,6 @@ class PaneScreen(ViewScreen):
         """Go round the panes that there are."""
         there = self.panes.panes
         self.panes.show_pane(there[(there.index(self.panes.pane) + 1) % len(there)])
-
-
-NOTICE = 8.0  # seconds that a notice is shown
-_MEASURING = "par"
-_OPENING = "The world is still being opened."
-
-PromptKind = Literal["thinking", "proposed", "yours", "waiting", "failed", "selected", "over", "message"]
-"""``yours``: it is the person's turn; ``selected``: they look at a turn to go back to."""
-
-_LOOKS: dict[PromptKind, tuple[str, str]] = {
-    "thinking": ("… ", "$quiet"),
-    "proposed": ("▸ proposed  ", "$new"),
-    "yours": ("› your turn  ", "$role-person"),
-    "waiting": ("‖ paused  ", "$quiet"),
-    "failed": ("! the model failed  ", "$fault"),
-    "selected": ("▌ turn  ", "$new"),
-    "over": ("■ ", "$quiet"),
-    "message": ("· ", "$quiet"),
-}
-"""What the text of a prompt begins with, and its style."""
-_BROAD = 100  # columns from which on text and keys share a line
-_ROOM = 40  # cells that a failure leaves to its keys on such a line
-_MOST_LINES = 3  # of a failure, which ends with the way out
-
-THEN = {"esc": "then"}  # what comes before the keys that are letters as long as something is typed
 
 
 class KeyHint(NamedTuple):

@@ -83,20 +83,8 @@ class RaceGame(LiveGame):
         """Whose game it is, its turns so far, and its refused commands."""
         moment = self.state.moment
         name = self.name.capitalize() if self.name == YOU else flat(self.name)
-        refused = f" · {moment.refused} refused" if moment.refused else ""
-        if moment.ended is None:
-            return f"{name} · turn {moment.turn}{refused}"
-        return f"{name} · {OUTCOME_WORDS[moment.ended.outcome]} {moment.ended.turns}{refused}"
-
-    def activity(self, *, heard: bool) -> str:
-        """What the agent is doing, in a word or two, or the end of what its model is saying where that may be ``heard``."""
-        if self.over:
-            return ""
-        if heard and (words := end_of(flat(self.session.heard), LONGEST_HEARD)):
-            return words
-        if self.status.waiting == "pace" and self.status.pace < PACES[-1]:
-            return f"{self.status.pace:g} turns a second"
-        return _DOING.get(self.status.waiting, "")
+        so_far = f"{OUTCOME_WORDS[moment.ended.outcome]} {moment.ended.turns}" if moment.ended else f"turn {moment.turn}"
+        return f"{name} · {so_far}{f' · {moment.refused} refused' if moment.refused else ''}"
 
 
 class RaceScreen(LiveScreen):
@@ -175,8 +163,12 @@ class RaceScreen(LiveScreen):
 
     def _show_rival(self) -> None:
         """Say above its story how far the agent is and what it says; turn for turn, that waits for its turn."""
-        doing = self._rival.activity(heard=self._free)
-        self._other.border_title = Content(" · ".join(filter(None, (self._rival.score(), doing))))
+        rival, status = self._rival, self._rival.status
+        doing = end_of(flat(rival.session.heard), LONGEST_HEARD) if self._free else ""
+        if not doing and status.waiting == "pace" and status.pace < PACES[-1]:
+            doing = f"{status.pace:g} turns a second"
+        doing = "" if rival.over else doing or _DOING.get(status.waiting, "")
+        self._other.border_title = Content(" · ".join(filter(None, (rival.score(), doing))))
 
     def on_command_line_hinted(self) -> None:
         self.say("In a race nobody is helped: hints are for playing together. q leaves the race.")
