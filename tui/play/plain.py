@@ -24,11 +24,6 @@ from housequest.worlds.errors import ConfigurationError, shown
 
 LONGEST_THOUGHT = 1_200
 
-_QUIT = (":quit", ":q")
-_ADMISSIBLE = (":admissible", ":a", "??")
-_GOAL = (":goal", ":g")
-_LEAVING = ("quit", "exit", "q")
-
 _HELP = """Type a command and press Enter. Commands have these forms:
 
 {manual}
@@ -207,23 +202,22 @@ async def _ask(world: World, env: Env, layout: TextLayout, turn: Turn) -> str | 
             import readline  # noqa: F401  # pyright: ignore[reportUnusedImport]
     while True:
         line = terminal.read_line(f"{turn.number:>2} > ")
-        word = line.strip() if line is not None else _QUIT[0]
-        if word in _QUIT:
-            return None
-        if word in _ADMISSIBLE:
-            commands = env.admissible_commands()
-            verbs = groupby(commands or (), key=lambda command: command.partition(" ")[0])
-            said = "\n".join(", ".join(one) for _, one in verbs)
-            said = "This world cannot list its commands." if commands is None else said
-        elif word in _GOAL:
-            said = env.task.goal
-        elif word == "?" or word.startswith(":"):
-            said = _HELP.format(manual="\n".join(f"  {line}" for line in world.manual.strip().splitlines()))
-        elif word in _LEAVING:
-            # No game knows these words; they would only cost a turn.
-            said = "To leave, type :quit."
-        elif word:
-            return word
-        else:
-            continue
+        match ":quit" if line is None else line.strip():
+            case ":quit" | ":q":
+                return None
+            case ":admissible" | ":a" | "??":
+                commands = env.admissible_commands()
+                verbs = groupby(commands or (), key=lambda command: command.partition(" ")[0])
+                said = "\n".join(", ".join(one) for _, one in verbs)
+                said = "This world cannot list its commands." if commands is None else said
+            case ":goal" | ":g":
+                said = env.task.goal
+            case "quit" | "exit" | "q":  # no game knows these words; they would only cost a turn
+                said = "To leave, type :quit."
+            case "":
+                continue
+            case word if word == "?" or word.startswith(":"):
+                said = _HELP.format(manual="\n".join(f"  {line}" for line in world.manual.strip().splitlines()))
+            case word:
+                return word
         terminal.show(["", *layout.wrapped(said, "     "), ""])

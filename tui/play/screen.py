@@ -225,7 +225,8 @@ class PlayScreen(PaneScreen, LiveScreen):
         hints = agent_spec(game.agent).needs_model
         super().__init__(game, hints=hints)
         self._mode: PlayMode = "step" if guided else mode
-        self._guide = Guide(hints=hints) if guided else None
+        self._guide = Guide(hints=hints)
+        self._guide.display = guided
         self._resume = resume
         self._begin(game)
         self._waiting: Waiting = "opening"
@@ -241,12 +242,11 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def compose(self) -> ComposeResult:
         yield self.panes
-        if self._guide is not None:
-            yield self._guide
+        yield self._guide
         yield from self.compose_controls()
 
     def on_mount(self) -> None:
-        if self._guide is not None:
+        if self._guide.display:
             self._remember_guide()
         self.set_interval(0.25, self._show_prompt)  # what the model says comes some tokens a second
 
@@ -255,7 +255,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.games = (self.play_state,)
 
     def game_refusal(self, action: str) -> str | None:
-        if action == "end_guide" and (self._guide is None or not self._guide.display):
+        if action == "end_guide" and not self._guide.display:
             return "There is no guide here: / lists every key."
         return self.play_state.refusal(action)
 
@@ -270,8 +270,7 @@ class PlayScreen(PaneScreen, LiveScreen):
         self.panes.mind.destinations = status.destinations
         watched, acting = view.refusal("true_state") is None, view.refusal("interact") is None
         self.view.glimpses, self.view.pace = self.session.glimpses, status.pace
-        if self._guide is not None:
-            self._guide.show(len(STEPS) if status.waiting in {"over", "closed"} else view.state.moment.turn)
+        self._guide.show(len(STEPS) if status.waiting in {"over", "closed"} else view.state.moment.turn)
         mode = _MODES[status.mode] if status.waiting != "over" else "OVER"
         self.panes.show(view.shown, mode, view.cursor, watched=watched, acting=acting)
         self.panes.ending.show(view.state, self.par, view.failure, self.enacted)
@@ -319,9 +318,8 @@ class PlayScreen(PaneScreen, LiveScreen):
 
     def action_end_guide(self) -> None:
         """Take the guide away; it does not come again."""
-        if self._guide is not None:
-            self._guide.display = False
-            self.refresh_bindings()
+        self._guide.display = False
+        self.refresh_bindings()
 
     def action_step(self) -> None:
         if self.view.moving:
